@@ -13,18 +13,19 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from kernels.ptx.module import Function, Instruction, Reg
 
 from ..compile.blocks import EXIT, Block, successors
-from ..compile.flow import Paths, control_dependence, deciders, loops_of, spins_of
+from ..compile.flow import Paths, control_dependence, deciders
 from ..compile.program import Program
 from ..isa import Flow
 from ..isa.roles import callee, roles
 from ..isa.table import named_space
 from ..memory.site import Site
+from .barriers import Barrier, barriers
 from .kept_places import ANYWHERE, KeptPlaces, Key, left_at, may_find
+from .loops import Loops
 from .same_place import SamePlace
 from .taint import call_edges, through_call
 
@@ -41,14 +42,6 @@ class _Steered:
     guards: frozenset[int]
 
 
-class _Around(NamedTuple):
-    """Blocks about a loop: where it goes to, itself with what it calls, and who decides on it."""
-
-    out: set[int]
-    inside: set[int]
-    deciders: set[int]
-
-
 class Steering:
     """What loaded values steer in a program."""
 
@@ -60,12 +53,13 @@ class Steering:
         self.site_of = {id(site.instruction): site for site in program.sites}
         self._places = KeptPlaces(program.layout)
         self.paths = Paths(self.blocks, lambda block, to: True)
+        self._loops = Loops(self.blocks, self.paths, self._decide)
         self._steered: dict[int, _Steered] = {}
         self._nearest = deciders(self.blocks)
         self._deciders: dict[int, set[int]] = {}
         self._after: dict[int, frozenset[int]] = {}
         self._waited: dict[int, frozenset[int]] = {}
-        self._exits: frozenset[int] | None = None
+        self._met: dict[int, frozenset[int]] = {}
 
     @functools.cached_property
     def acquiring(self) -> frozenset[int]:
@@ -90,7 +84,7 @@ class Steering:
 
     def exits(self, site: Site) -> frozenset[int]:
         """The branches at which a loop ends once a value read is right."""
-        return self._of(site).branches & self._loop_exits()
+        return self._of(site).branches & self._loops.exits
 
     def steers(self, site: Site) -> bool:
         """Whether a branch, guard or address depends on what a site reads."""
@@ -119,7 +113,8 @@ class Steering:
         """Whether an access happens only as what a site reads has steered.
 
         A branch on the value decides on it, or a loop goes on until the value is right and
-        the access comes after; or its own guard or address is made of the value.
+        the access comes after; or its own guard or address is made of the value. Or it comes after
+        a barrier at which threads only arrive as it has steered them.
         """
         if read is access and not self._shared(read.function):
             return False
@@ -128,17 +123,37 @@ class Steering:
             return True
         if not steered.branches:
             return False
-        at = access.block
-        if self._decide(at) & steered.branches:
-            return True
-        return at in self._after_waits(read)
+        return self._lets(read, access.block) or access.block in self._behind(read)
+
+    def _lets(self, read: Site, block: int) -> bool:
+        """Whether the value that a site reads decides on a block, or is waited for before."""
+        return bool(self._decide(block) & self._of(read).branches) or (
+            block in self._after_waits(read)
+        )
+
+    def _behind(self, read: Site) -> frozenset[int]:
+        """The blocks that may come after a wait for those whom the value let go, or for theirs."""
+        found = self._met.get(read.number)
+        if found is None:
+            found, size = frozenset[int](), -1
+            while size != len(found):
+                size = len(found)
+                for barrier in self._barriers:
+                    if any(one in found or self._lets(read, one) for one in barrier.arrivals):
+                        found = found.union(*map(self._reachable, barrier.waits))
+            self._met[read.number] = found
+        return found
+
+    @functools.cached_property
+    def _barriers(self) -> Collection[Barrier]:
+        return barriers(self.blocks)
 
     def _after_waits(self, read: Site) -> frozenset[int]:
         """The blocks that may come after the value that a site reads is waited for."""
         found = self._waited.get(read.number)
         if found is None:
             branches = self._of(read).branches
-            waits = branches & self._loop_exits()
+            waits = branches & self._loops.exits
             rest = branches - waits
             waits |= {b for b in rest if self._first_test(b, read) or self._spares(b, read)}
             found = self._waited[read.number] = frozenset().union(*map(self._reachable, waits))
@@ -305,29 +320,6 @@ class Steering:
 
     # -- what a branch decides ----------------------------------------------------------
 
-    def _loop_exits(self) -> frozenset[int]:
-        """Blocks whose branch decides whether a loop goes on."""
-        if self._exits is None:
-            found: set[int] = set()
-            for loop in self._loops:
-                for number in loop:
-                    ways = successors(self.blocks[number]) or [-1]
-                    if any(to not in loop for to in ways):
-                        found.add(number)
-            self._exits = frozenset(found)
-        return self._exits
-
-    @functools.cached_property
-    def _around(self) -> list[_Around]:
-        """Of each loop what lies about it."""
-        made = []
-        for loop in self._loops:
-            ends = [end for number in loop if (end := self.blocks[number].end)]
-            inside = loop.union(*map(self.paths.inside, {callee(end) for end in ends}))
-            out = {to for number in loop for to in successors(self.blocks[number])} - loop
-            made.append(_Around(out, inside, set().union(*map(self._decide, loop))))
-        return made
-
     def _first_test(self, number: int, read: Site) -> bool:
         """Whether a branch skips a loop that would go on until the same value is right.
 
@@ -335,14 +327,14 @@ class Steering:
         """
         ways = set(successors(self.blocks[number]))
         into = {*ways, *(a for way in ways - {EXIT} for a in successors(self.blocks[way]))}
-        for loop, around in zip(self._loops, self._around, strict=True):
-            if number in loop or not (into & loop and ways & around.out):
+        for loop in self._loops.all:
+            if number in loop.blocks or not (into & loop.blocks and ways & loop.out):
                 continue
             for other in self.program.sites:
                 same = (other.operand, other.access, other.size) == (
                     read.operand, read.access, read.size
                 )  # fmt: skip
-                if other.block in loop and same and self._of(other).branches & loop:
+                if other.block in loop.blocks and same and self._of(other).branches & loop.blocks:
                     return True
         return False
 
@@ -354,11 +346,11 @@ class Steering:
         """
         sites = [site for site in self.program.sites if site.strong]
         sets = any(site.access != "load" and number in self._decide(site.block) for site in sites)
-        for loop, around in zip(self._loops, self._around, strict=True):
-            if number in loop or number not in around.deciders:
+        for loop in self._loops.all:
+            if number in loop.blocks or number not in loop.deciders:
                 continue
             for site in sites:
-                looks = site.block in around.inside and self._of(site).branches & loop
+                looks = site.block in loop.inside and self._of(site).branches & loop.blocks
                 if looks and (sets or self._may_meet(site, read)):
                     return True
         return False
@@ -367,15 +359,6 @@ class Steering:
         """Whether two accesses may be to the same place, as far as their operands say."""
         places = {self._places.of(s, self.functions[s.function])[1] for s in (one, other)}
         return len(places) == 1 or ANYWHERE in places
-
-    @functools.cached_property
-    def _loops(self) -> list[set[int]]:
-        found: list[set[int]] = []
-        for function in self.functions.values():
-            blocks = [b for b in self.blocks if b.function is function]
-            found += loops_of(blocks).values()
-            found += [loop for loop in spins_of(blocks) if loop not in found]
-        return found
 
     def _reachable(self, number: int) -> frozenset[int]:
         """Blocks that may run after one, in its function, in callees and in callers."""

@@ -38,8 +38,8 @@ class Clock:
             return self
         if self is NOTHING:
             return other
-        work, held = _most(self.work, other.work), _most(self.held, other.held)
-        ends = _most(self.ends, other.ends)
+        work, held = latest(self.work, other.work), latest(self.held, other.held)
+        ends = latest(self.ends, other.ends)
         for one in (self, other):
             if work is one.work and held is one.held and ends is one.ends:
                 return one
@@ -95,7 +95,7 @@ def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) 
     return found
 
 
-def _most(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
+def latest(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
     """The later time of each; one of the two, if it has them all."""
     made: dict[_Key, Flat] | None = None
     theirs = True

@@ -8,6 +8,7 @@ hands on to who waits there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..geometry import Flat, Geometry, Rows
 from ..memory.words import distinct
+from .noted import Place, cluster_phase
 from .phases import Key
 
 if TYPE_CHECKING:
@@ -115,6 +117,17 @@ class ClusterOrder:
             phase[at] = self._waited[told, where].max(initial=phase[at])
         return phase
 
+    def phases(self, lanes: Rows) -> Iterator[tuple[Place, Flat]]:
+        """The barriers at which threads have arrived, and at each their global numbers."""
+        g = self.geometry
+        for columns in np.unique(g.clusters.columns, axis=0):
+            thread, at = np.nonzero(lanes[:, columns])
+            column = columns[at]
+            phase, number = self._arrivals[thread, column], g.blocks[column] * g.threads + thread
+            for one in distinct(phase).tolist():
+                place = cluster_phase(int(g.clusters.number[columns[0]]), one)
+                yield place, number[phase == one]
+
     # -- mbarriers from afar --------------------------------------------------------------
 
     def arrive_at(self, key: Key, threads: Flat, column: int, now: int) -> None:
@@ -173,6 +186,14 @@ class ClusterOrder:
                 if heard is not None:
                     out[i] = max(out[i], heard[other[i]])
         return out
+
+    def others(self, mine: int, column: int) -> Mapping[int, Flat]:
+        """Up to when a thread has seen those of the other blocks of its cluster, by block."""
+        blocks, known = self.geometry.blocks.tolist(), self._told(mine, column)
+        given = self._phases[int(self._phase(np.array([mine]), np.array([column]))[0])]
+        for there in self.geometry.clusters.columns[column].tolist():
+            _add(known, {there: np.broadcast_to(given[:, there], (self.geometry.threads,))})
+        return {blocks[there]: row for there, row in known.items() if there != column}
 
     def of_block(self, column: int, there: int) -> Flat:
         """Up to when any thread of a block has seen each thread of another one."""

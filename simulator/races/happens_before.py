@@ -146,7 +146,7 @@ class HappensBefore:
             warp, int(self._warp_time[warp, column]), int(self.block_time[column]),
             None if pairs is None else pairs[warp, :, column].copy(),
             None if lanes is None else lanes[mine, :, column].copy(),
-            threads,
+            threads, None if self.cluster is None else self.cluster.others(mine, column),
         )  # fmt: skip
 
     def met_by(self, threads: Flat) -> tuple[Flat, Flat]:

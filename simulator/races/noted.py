@@ -10,8 +10,27 @@ from ..memory.site import Site
 from ..memory.words import distinct
 from .seen import Seen
 
-Place = int | tuple[int, int]
-"""A barrier: its number in the block, or its block's column and its address."""
+_NUMBERS = 16
+"""Barriers of a block that have numbers (PTX ISA, "barrier{.cta}")."""
+Place = tuple[int, int]
+"""A barrier: its block and its number there, ``mbarrier_at``, or ``cluster_phase``."""
+
+
+def mbarrier_at(block: int, address: int) -> Place:
+    """The barrier at an address of a block's shared memory."""
+    return block, _NUMBERS + address
+
+
+def cluster_phase(cluster: int, phase: int) -> Place:
+    """The barrier of a cluster, in a phase; all have left it before the next but one begins."""
+    return -1 - cluster, phase & 1
+
+
+def by_block(threads: Flat, size: int) -> Iterator[tuple[int, Flat]]:
+    """Of threads (global numbers) in blocks of ``size``: each block, and their numbers in it."""
+    block, lane = np.divmod(threads, size)
+    for one in distinct(block).tolist():
+        yield one, lane[block == one]
 
 
 @dataclass(slots=True)
@@ -30,42 +49,47 @@ class Fence:
 class Meeting:
     """A barrier let threads go.
 
-    ``blocks``: those of which all threads came; ``number``: the barrier's; ``split``: they had gone
-    on after they arrived.
+    ``blocks``: those of which all threads came; ``number``: the barrier's.
     """
 
     time: int
     threads: Flat
     blocks: Flat
     number: int
-    split: bool
 
     def parts(self, size: int) -> Iterator[tuple[int, Flat]]:
         """Of other blocks, of ``size`` threads: the numbers in it of those who met."""
-        if self.split or len(self.threads) == len(self.blocks) * size:
-            return
-        block, lane = np.divmod(self.threads, size)
-        for one in distinct(block).tolist():
-            if one not in self.blocks:
-                yield one, lane[block == one]
+        if len(self.threads) != len(self.blocks) * size:
+            for block, lanes in by_block(self.threads, size):
+                if block not in self.blocks:
+                    yield block, lanes
 
 
 @dataclass(slots=True)
 class Arrival:
     """Threads came to a barrier, for others who wait there.
 
-    ``at``: the barrier's number, or of an ``mbarrier`` the place; ``ends``: with them its phase.
+    Attributes:
+        at: The barrier.
+        ends: With them its phase.
+        known: As ``Releases.fence`` takes it, where others than those of their block may wait.
+        relaxed: They hand on what each has fenced itself.
     """
 
     time: int
     threads: Flat
     at: Place
-    ends: bool = False
+    ends: bool
+    known: Sequence[Seen] | None
+    relaxed: bool
 
 
 @dataclass(slots=True)
 class Waited:
-    """Threads saw that a phase of an ``mbarrier`` is over."""
+    """Threads saw that a phase of an ``mbarrier`` is over, or of the barrier of a cluster.
+
+    (That is over with the first who sees it.)
+    """
 
     time: int
     threads: Flat

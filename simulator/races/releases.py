@@ -26,18 +26,27 @@ from ..clusters import Clusters
 from ..geometry import WARP, Flat
 from ..isa.table import DEVICE
 from ..memory.site import Site
-from ..memory.words import distinct
-from .acquired import Acquired, Acquisitions
+from .acquired import NONE, Acquired, Acquisitions
 from .clocks import NOTHING, Clock
-from .handover import Content, Fenced, Levels, Release, Scope
+from .handover import Content, Levels, Release
 from .locks import COUNTS, Lock, Locks
-from .noted import Arrival, Fence, Meeting, Noted, Place, StrongAccess, Waited, WarpMeeting
+from .noted import (
+    Arrival,
+    Fence,
+    Meeting,
+    Noted,
+    Place,
+    StrongAccess,
+    Waited,
+    WarpMeeting,
+    by_block,
+)
+from .readings import Come, Readings
+from .scopes import Fenced, Scope
 from .seen import Seen
 
 _MUCH = 1 << 20
 """Lanes that are noted down at most before they are gone through."""
-Pending = dict[int, list[Clock]]
-"""By the instruction that read: what a fence makes known, by levels of its scope."""
 
 
 class Releases:
@@ -57,9 +66,9 @@ class Releases:
         self._scopes = [Scope(size) for _ in range(self.levels.count)]
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, Content] = {}
-        self._pending: dict[int, Pending] = {}
-        self._come: dict[tuple[int, Place], Pending] = {}
-        self._over: dict[tuple[int, Place], Pending] = {}
+        self._read = Readings()
+        self._come: dict[Place, Come] = {}
+        self._over: dict[Place, Come] = {}
         self._acquired = Acquisitions(threads)
         self.locks = Locks(threads)
         self._guards: dict[int, Set[int]] = {}
@@ -69,7 +78,7 @@ class Releases:
     def active(self) -> bool:
         """Whether there is anything that a barrier could hand on or complete."""
         return bool(
-            self._noted or self._pending or self._acquired.since or self.locks.open or self.fences
+            self._noted or self._read.any or self._acquired.since or self.locks.open or self.fences
         )
 
     # -- what happens -------------------------------------------------------------------
@@ -88,17 +97,18 @@ class Releases:
             self.fences = True
             self._note(Fence(now, threads, reach, met, warp, known))
 
-    def barrier(
-        self, threads: Flat, now: int, blocks: Flat, number: int = -1, split: bool = False
-    ) -> None:
+    def barrier(self, threads: Flat, now: int, blocks: Flat, number: int) -> None:
         """A barrier let threads go (``Meeting``)."""
         if self.acquiring and self.active:
-            self._note(Meeting(now, threads, blocks, number, split))
+            self._note(Meeting(now, threads, blocks, number))
 
-    def arrive(self, threads: Flat, now: int, at: Place, ends: bool = False) -> None:
+    def arrive(
+        self, threads: Flat, now: int, at: Place, ends: bool = False,
+        known: Sequence[Seen] | None = None, relaxed: bool = False,
+    ) -> None:  # fmt: skip
         """Threads came to a barrier, and go on (``Arrival``)."""
         if self.acquiring and self.active:
-            self._note(Arrival(now, threads, at, ends))
+            self._note(Arrival(now, threads, at, ends, known, relaxed))
 
     def waited(self, threads: Flat, now: int, at: Place) -> None:
         """Threads saw that a phase is over (``Waited``)."""
@@ -151,13 +161,13 @@ class Releases:
             elif isinstance(event, Meeting):
                 self._publish(event)
                 for block, lanes in event.parts(self.threads):
+                    at = block, event.number
                     for scope in self._scopes:
-                        scope.meet(block, lanes, self.threads, event.number)
-                    come = self._come.pop((block, event.number), {})
-                    self._hear((block * self.threads + lanes).tolist(), come)
+                        scope.meet(block, lanes, self.threads, at)
+                    if come := self._come.pop(at, None):
+                        self._read.hear((block * self.threads + lanes).tolist(), come.read)
                 self._effective(event.threads, event.time, DEVICE, None)
-                if not event.split:
-                    self._acquired.meet(event.blocks.tolist())
+                self._acquired.meet(event.blocks.tolist())
             elif isinstance(event, Arrival):
                 self._arrive(event)
             elif isinstance(event, Waited):
@@ -165,7 +175,8 @@ class Releases:
             elif isinstance(event, WarpMeeting):
                 for (block, lanes), scope in product(event.groups(), self._scopes):
                     scope.meet(block, lanes, self.threads)
-                self._share(event)
+                for block, lanes in event.groups():
+                    self._read.share((block * self.threads + lanes).tolist())
             else:
                 self._strong(event)
 
@@ -193,62 +204,63 @@ class Releases:
 
     def _arrive(self, event: Arrival) -> None:
         """Threads come to a barrier: what they have read is for those who wait, not themselves."""
-        block, lane = np.divmod(event.threads, self.threads)
-        for one, scope in product(distinct(block).tolist(), self._scopes):
-            scope.arrive(one, lane[block == one], self.threads, event.at, event.ends)
-        for thread in event.threads.tolist() if self._pending else ():
-            come = self._come.setdefault((thread // self.threads, event.at), {})
-            _add(come, self._pending.get(thread, {}))
-        if event.ends:  # those of an mbarrier are of one block
-            key = int(block[0]), event.at
-            self._over[key] = self._come.pop(key, {})
+        come = self._come.setdefault(event.at, Come())
+        for block, lanes in by_block(event.threads, self.threads):
+            far = block != event.at[0]  # a fence within a block is none for another one
+            for scope in self._scopes[int(far) :]:
+                scope.arrive(block, lanes, self.threads, event.at, event.relaxed)
+            if far and self._acquired.blocks():
+                come.acquired = come.acquired.merge(self._acquired_by(event))
+        if not event.relaxed:
+            come.read = self._read.of(event.threads.tolist(), come.read)
+        if event.ends:
+            self._end(event.at)
+
+    def _acquired_by(self, event: Arrival) -> Acquired:
+        """What threads have acquired that arrive at a barrier of others than their block.
+
+        (At a cluster's, where all arrive, each tells its own.)
+        """
+        found = NONE
+        for i, thread in enumerate(event.threads.tolist()):
+            seen = event.known[i] if event.known else None
+            found = found.merge(
+                self._scopes[1].acquired.get(thread, NONE)
+                if event.relaxed
+                else self._acquired.of(thread, 0, 0, seen)
+            )
+        return found
+
+    def _end(self, at: Place) -> None:
+        """A phase is over."""
+        self._over[at] = self._come.pop(at, Come())
+        for scope in self._scopes:
+            scope.end(at)
 
     def _wait(self, event: Waited) -> None:
-        """A phase of an ``mbarrier`` is over: who sees that has met those who arrived in it."""
+        """Who sees that a phase is over has met those who arrived in it."""
+        if event.at[0] < 0 and event.at in self._come:
+            self._end(event.at)
         those = event.threads.tolist()
-        block = those[0] // self.threads
-        for thread, scope in product(those, self._scopes):
-            scope.waited(thread, block, event.at)
-        self._hear(those, self._over.get((block, event.at), {}))
+        for scope in self._scopes:
+            scope.waited(those, event.at)
+        over = self._over.get(event.at, Come())
+        self._read.hear(those, over.read)
+        for thread in those if over.acquired is not NONE else ():
+            self._acquired.add(thread, event.time, over.acquired, event.time)
         self._effective(event.threads, event.time, DEVICE, None)
-
-    def _hear(self, threads: Sequence[int], found: Pending) -> None:
-        """Threads hear what others have read, who met them."""
-        for thread in threads if found else ():
-            _add(self._pending.setdefault(thread, {}), found)
-
-    def _share(self, event: WarpMeeting) -> None:
-        """Lanes meet: what one has read, any may acquire by a fence (``Scope.meet``)."""
-        for block, those in event.groups() if self._pending else ():
-            lanes = (block * self.threads + those).tolist()
-            together: Pending = {}
-            for lane in lanes:
-                _add(together, self._pending.get(lane, {}))
-            self._hear(lanes, together)
 
     def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
         """A fence or a barrier after strong reads makes acquires of them.
 
         ``heard``: up to when others have heard of each thread before; ``None``: up to now.
         """
-        if not (self._pending or self.locks.open):
+        if not (self._read.any or self.locks.open):
             return
         for i, thread in enumerate(those := threads.tolist()):
-            if thread not in self._pending:
-                continue
-            left: Pending = {}
-            brought: dict[int, Clock] = {}
-            for site, clocks in self._pending.pop(thread).items():
-                clock = clocks[: self.levels.covered(reach)][-1]
-                if clock is not NOTHING:
-                    brought[site] = clock
-                if clock is not clocks[-1]:
-                    left[site] = clocks
-            if brought:
+            if brought := self._read.take(thread, self.levels.covered(reach)):
                 known = now if heard is None else int(heard[i])
                 self._acquired.add(thread, now, Acquired(brought), known)
-            if left:
-                self._pending[thread] = left
         self.locks.fence(set(those), now, self.levels.covered(reach) > 1)
 
     def _strong(self, event: StrongAccess) -> None:
@@ -268,7 +280,7 @@ class Releases:
                     far = self.levels.covered(site.reach) > 1
                     self.locks.take(site, place, thread, turn, far)
                 heard = turn if event.known is not None else max(met, warp)
-                self._read(site, thread, turn, content, heard, not idle)
+                self._finds(site, thread, turn, content, heard, not idle)
             if idle or vain:
                 continue
             if content is None or site.access == "store":
@@ -287,7 +299,7 @@ class Releases:
             by = list(zip(fenced, published, strict=True))[:covered]
             content.add(Release(site, thread, end, by))
 
-    def _read(
+    def _finds(
         self, site: Site, thread: int, turn: int, content: Content | None, heard: int, atomic: bool
     ) -> None:
         if content is None:
@@ -303,7 +315,7 @@ class Releases:
         if site.number in self._returns:
             found = Acquired({site.number: content.found(block, counts[-1])})
             self._acquired.add(thread, turn, found, heard)
-        _add(self._pending.setdefault(thread, {}), {site.number: clocks})
+        self._read.hear([thread], {site.number: clocks})
 
     def _number(self, place: int, site: Site) -> int:
         return self._numbers.setdefault((place, site.number), len(self._numbers))
@@ -370,10 +382,3 @@ class Releases:
         if self._noted:
             self._catch_up()
         return self.locks.let_go_unfenced(lock, time)
-
-
-def _add(known: Pending, more: Pending) -> None:
-    """Add to what is known, by levels."""
-    for site, clocks in more.items():
-        old = known.get(site)
-        known[site] = [a.merge(b) for a, b in zip(old, clocks, strict=True)] if old else clocks

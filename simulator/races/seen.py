@@ -1,5 +1,6 @@
 """Up to when threads have seen each other's work."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ class Seen:
         warp: The thread's; ``met``: when the warp last met as a whole, ``block``: when the block.
         warps: Up to when it had seen each warp; ``lanes``: each lane of its own.
         threads: Up to when each thread, through mbarriers.
+        others: Up to when those of other blocks of its cluster, by block.
     """
 
     warp: int
@@ -23,6 +25,7 @@ class Seen:
     warps: Flat | None
     lanes: Flat | None
     threads: Flat | None
+    others: Mapping[int, Flat] | None = None
 
     def __getitem__(self, thread: int) -> int:
         warp, time = thread // WARP, self.block

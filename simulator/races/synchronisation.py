@@ -18,6 +18,7 @@ from .accesses import SHARED, LookCloser, lanes_of
 from .exits import Exits
 from .happens_before import HappensBefore
 from .intervals import Intervals
+from .noted import by_block, mbarrier_at
 from .phases import Arrival, at_barriers
 from .releases import Releases
 from .shadow import Shadow
@@ -71,7 +72,9 @@ class Synchronisation(Observer):
         self.synchronised = True
         self.happens_before.arrive(lanes, number, self.now)
         if self.releases is not None and self.releases.active:
-            self.releases.arrive(self.geometry.numbers(lanes), self.now, number)
+            for block, here in by_block(self.geometry.numbers(lanes), self.geometry.threads):
+                threads = block * self.geometry.threads + here
+                self.releases.arrive(threads, self.now, (block, number))
         if self.shared_bytes and self.shared_shadow is None:
             raise LookCloser(SHARED)
 
@@ -93,18 +96,22 @@ class Synchronisation(Observer):
         for place, threads in at_barriers(self.geometry, lanes, base, offset):
             self.happens_before.wait_at(place, threads, self.now)
             if self.releases is not None and self.releases.active:
-                self.releases.waited(self._numbers(place[0], threads), self.now, place)
+                at = mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
+                self.releases.waited(self._numbers(place[0], threads), self.now, at)
 
     def _arrive_at(self, arrival: Arrival, hands_on: bool) -> None:
         """Threads arrive at an mbarrier; see ``HappensBefore.arrive_at``."""
         self.happens_before.arrive_at(arrival, self.now, hands_on)
         place, threads, column, end = arrival
-        if self.releases is not None and self.releases.active and column == place[0]:
+        far = column != place[0]
+        if self.releases is not None and self.releases.active:
             cut = len(threads) if end is None else end + 1
             numbers = self._numbers(column, threads)
-            self.releases.arrive(numbers[:cut], self.now, place, end is not None)
-            if cut < len(threads):
-                self.releases.arrive(numbers[cut:], self.now, place)
+            known = self.happens_before.known_by(numbers) if far else None
+            at = mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
+            for some, ends in ((slice(cut), end is not None), (slice(cut, None), False)):
+                given = numbers[some] if hands_on or not far else numbers[:0]
+                self.releases.arrive(given, self.now, at, ends, known and known[some])
 
     def _numbers(self, column: int, threads: Flat) -> Flat:
         """Numbers in the launch of threads of a block."""
@@ -115,20 +122,23 @@ class Synchronisation(Observer):
         """``barrier.cluster.arrive``."""
         self.now += 1
         self.synchronised = True
-        full = self.geometry.full(as_mask(lanes))
-        if self.happens_before.cluster is not None:
-            self.happens_before.cluster.arrive(full, releases, self.now)
+        full, cluster = self.geometry.full(as_mask(lanes)), self.happens_before.cluster
+        assert cluster is not None
+        cluster.arrive(full, releases, self.now)
+        if self.releases is not None and self.releases.active:
+            for at, threads in cluster.phases(full):
+                self.releases.arrive(threads, self.now, at, relaxed=not releases)
         self.arrived = self.seen if releases and full.all() else -1
 
     def cluster_wait(self, lanes: Mask | None) -> None:
         """``barrier.cluster.wait``; where all arrived with it, it is a barrier of all blocks."""
         self.now += 1
-        g = self.geometry
-        full = g.full(as_mask(lanes))
-        if self.happens_before.cluster is not None:
-            self.happens_before.cluster.wait(full, self.now)
+        full, cluster = self.geometry.full(as_mask(lanes)), self.happens_before.cluster
+        assert cluster is not None
+        cluster.wait(full, self.now)
         if self.releases is not None and self.releases.active:
-            self.releases.barrier(g.numbers(lanes), self.now, g.whole_blocks(lanes), split=True)
+            for at, threads in cluster.phases(full):
+                self.releases.waited(threads, self.now, at)
         if full.all() and self.arrived == self.seen:
             if self.shared_shadow is None:
                 self.intervals.close()

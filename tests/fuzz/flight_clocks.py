@@ -10,7 +10,7 @@ who knows the write executes it, and the issuing thread knows that.
 from dataclasses import dataclass, field
 
 from .flight_program import Arrive, Await, Bulk, Copy, Program, ProxyFence, Queue
-from .race_clocks import Clock, join, meetings
+from .race_clocks import meetings
 from .race_program import AREA, WARP, Access
 
 Key = tuple[str, str, str]
@@ -43,6 +43,9 @@ class _Seen:
     atomic: bool = False
     copy: bool = False
     value: int = 0
+
+
+Clock = list[int]
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Detector:
                 for givers, takers in meetings(step, self.size):
                     told = [max(times) for times in zip(*map(self.knows, givers), strict=True)]
                     for thread in takers:
-                        join(self.known[thread], told)
+                        _join(self.known[thread], told)
                     for thread in givers:
                         self.tick(thread)
 
@@ -136,7 +139,7 @@ class Detector:
         elif isinstance(step, Await):
             barrier = self.barriers[step.barrier]
             assert barrier.phases & 1 != step.parity, "the program waits for ever"
-            join(self.known[t], barrier.ended)
+            _join(self.known[t], barrier.ended)
             self.done(barrier.landed)
             for who in barrier.landed:
                 self.landed.setdefault(who, set()).add(t // WARP)
@@ -168,18 +171,18 @@ class Detector:
             left = step.left if step.what == "wait" else 0
             for group in groups[: max(0, len(groups) - left)]:
                 for who in group:
-                    join(self.known[t], self.known[who])
+                    _join(self.known[t], self.known[who])
                 self.done(group)
 
     def arrive(self, step: Arrive, t: int) -> None:
         barrier = self.barriers[step.barrier]
-        join(barrier.heard, self.known[t])
+        _join(barrier.heard, self.known[t])
         self.tick(t)
         if step.copies:
             mine = [*self.open.get((t, "copy"), [])]
             mine += [who for group in self.groups.get((t, "copy"), []) for who in group]
             for who in mine:
-                join(barrier.heard, self.known[who])
+                _join(barrier.heard, self.known[who])
             barrier.flying += mine
         barrier.pending -= 1
         barrier.bytes += step.expect
@@ -199,7 +202,7 @@ class Detector:
             for byte in place:
                 self.meet("shared", byte, _Seen(who, 1, t, self.number, True, copy=True))
             barrier = self.barriers[step.barrier]
-            join(barrier.heard, self.known[who])
+            _join(barrier.heard, self.known[who])
             barrier.flying.append(who)
             barrier.bytes -= step.size
             self.ends(barrier)
@@ -273,6 +276,10 @@ class Detector:
             self.verdict.wanted.add(frozenset(keys | worse))
         self.verdict.allowed |= keys
         self.verdict.steps |= {one.step, two.step}
+
+
+def _join(into: Clock, other: Clock) -> None:
+    into[:] = map(max, into, other)
 
 
 def detect(program: Program) -> Verdict:

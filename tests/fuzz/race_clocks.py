@@ -4,10 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .race_program import (
     WARP,
     Access,
     BlockBarrier,
+    ClusterArrive,
+    ClusterWait,
     Fence,
     Flag,
     NamedBarrier,
@@ -16,7 +21,7 @@ from .race_program import (
     WarpBarrier,
 )
 
-Clock = list[int]
+Clock = NDArray[np.int64]
 Key = tuple[str, str, str, int, int]
 """Space, ``raw``/``war``/``waw``, ``warning``/``error``, and the two steps."""
 Verdict = dict[Key, set[tuple[int, int]]]
@@ -32,29 +37,51 @@ class _Seen:
     element: int
 
 
+LEVELS = {"cta": 0, "cluster": 1}
+"""How far a scope reaches: within the block, its cluster, or (2) all of the device."""
+
+
+@dataclass(frozen=True)
+class _Arrived:
+    """What the threads of a cluster have brought: that they know, and may hand on from afar."""
+
+    known: Clock
+    near: Clock
+    far: Clock
+
+
 class Clocks:
-    """What threads know of each other, and what each may hand on: near and far.
+    """What threads know of each other, and what each may hand on: so far as its fences reach.
 
     What they have found in flags they know from a fence on, or a barrier of the block: that a
     barrier is enough between blocks, too, is the simulator's rule (``races/releases.py``).
     """
 
     def __init__(self, program: Program) -> None:
-        self.size = program.threads
-        total = self.size * program.blocks
-        self.known = [[0] * total for _ in range(total)]
-        for thread in range(total):
+        self.program, self.size = program, program.threads
+        self.total = self.size * program.blocks
+        self.known = self._nothing()
+        for thread in range(self.total):
             self.known[thread][thread] = 1
-        self.ready, self.found = (
-            {s: [[0] * total for _ in range(total)] for s in ("near", "far")} for _ in range(2)
+        self.ready, self.found, self.fenced = (
+            [self._nothing() for _ in range(3)] for _ in range(3)
         )
+        self.arrived: dict[int, _Arrived] = {}
+
+    def _nothing(self) -> NDArray[np.int64]:
+        return np.zeros((self.total, self.total), np.int64)
+
+    def distance(self, one: int, other: int) -> int:
+        """The level that covers two threads."""
+        return distance(self.program, one // self.size, other // self.size)
 
     def fence(self, thread: int, scope: str) -> None:
-        reaches = ("near",) if scope == "cta" else ("near", "far")
+        reaches = range(LEVELS.get(scope, 2) + 1)
         for reach in reaches:
             join(self.known[thread], self.found[reach][thread])
         for reach in reaches:
-            join(self.ready[reach][thread], self.known[thread])
+            for table in (self.ready, self.fenced):
+                join(table[reach][thread], self.known[thread])
         self.known[thread][thread] += 1
 
     def meet(self, givers: Sequence[int], takers: Sequence[int], step: Step) -> None:
@@ -62,31 +89,55 @@ class Clocks:
 
         Who only arrives knows no more by that than before.
         """
-        tables = [self.known, *self.ready.values()]
+        tables = [self.known, *self.ready]
         if isinstance(step, WarpBarrier):
-            tables += self.found.values()
+            tables += self.found
         else:
-            heard = [found[giver] for giver in givers for found in self.found.values()]
+            heard = [found[giver] for giver in givers for found in self.found]
             for thread, found in product(takers, heard):
                 join(self.known[thread], found)
         for table in tables:
-            told = [max(times) for times in zip(*(table[t] for t in givers), strict=True)]
+            told = table[list(givers)].max(axis=0)
             for thread in takers:
                 join(table[thread], told)
         for thread in {*givers, *takers}:
             self.known[thread][thread] += 1
 
+    def arrive(self, threads: Sequence[int], relaxed: bool) -> None:
+        """The threads of a cluster arrive at its barrier.
+
+        Relaxed, each hands on what it has fenced itself. A fence within a block is none here.
+        """
+        given = _Arrived(*(np.zeros_like(one[0]) for one in (self.known, *self.ready[1:])))
+        for thread in threads:
+            join(given.known, (self.fenced[1] if relaxed else self.known)[thread])
+            for reach, ready in ((1, given.near), (2, given.far)):
+                join(ready, (self.fenced if relaxed else self.ready)[reach][thread])
+            for found in [] if relaxed else self.found:
+                join(given.known, found[thread])
+            self.known[thread][thread] += 1
+        self.arrived[threads[0]] = given
+
+    def wait(self, threads: Sequence[int]) -> None:
+        """They wait until all of them have arrived."""
+        given = self.arrived[threads[0]]
+        for thread in threads:
+            join(self.known[thread], given.known)
+            for found in self.found:
+                join(self.known[thread], found[thread])
+            for reach, ready in ((1, given.near), (2, given.far)):
+                join(self.ready[reach][thread], ready)
+
     def flag(self, step: Flag) -> None:
         giver, taker = (b * self.size + t for b, t in (step.giver, step.taker))
         if step.before:
             self.fence(giver, step.before)
-        apart = step.giver[0] != step.taker[0]
-        reach = "far" if apart else "near"
-        told = list(self.ready[reach][giver])
+        reach = self.distance(giver, taker)
+        told = self.ready[reach][giver].copy()
         if step.itself and step.put != "volatile":
             join(told, self.known[giver])
         self.known[giver][giver] += 1
-        if step.looks and not (apart and "cta" in (step.put, step.get)):
+        if step.looks and reach <= min(LEVELS.get(scope, 2) for scope in (step.put, step.get)):
             join(self.found[reach][taker], told)
             if step.itself and step.get != "volatile":
                 join(self.known[taker], told)
@@ -95,7 +146,7 @@ class Clocks:
 
 
 def join(into: Clock, other: Clock) -> None:
-    into[:] = [max(a, b) for a, b in zip(into, other, strict=True)]
+    np.maximum(into, other, out=into)
 
 
 def detect(program: Program) -> Verdict:
@@ -115,7 +166,15 @@ def detect(program: Program) -> Verdict:
                     clocks.fence(thread, step.scope)
         elif isinstance(step, Flag):
             clocks.flag(step)
-            _judge_flag(number, step, size, found)
+            _judge_flag(number, step, program, found)
+        elif isinstance(step, ClusterArrive | ClusterWait):
+            of = size * program.cluster
+            for first in range(0, size * program.blocks, of):
+                threads = range(first, first + of)
+                if isinstance(step, ClusterArrive):
+                    clocks.arrive(threads, step.relaxed)
+                else:
+                    clocks.wait(threads)
         else:
             for block in range(program.blocks):
                 for givers, takers in meetings(step, size):
@@ -146,12 +205,12 @@ def _access(
     seen: dict[tuple[str, int, int], list[_Seen]], found: Verdict,
 ) -> None:  # fmt: skip
     block, tid = divmod(thread, program.threads)
-    clock = clocks.known[thread]
+    clock = clocks.known[thread].tolist()
     for element in step.elements(block, tid):
         mine = _Seen(thread, clock[thread], number, step, element)
         for byte in range(element, element + step.width):
-            own = block if step.space == "shared" else 0
-            earlier = seen.setdefault((step.space, own, byte), [])
+            home = step.home(block, program.cluster)
+            earlier = seen.setdefault((step.space, home, byte), [])
             for other in earlier:
                 if other.thread != thread and other.time > clock[other.thread]:
                     severity = _severity(program, other, mine)
@@ -171,6 +230,7 @@ def _severity(program: Program, one: _Seen, two: _Seen) -> str:
         return ""
     size = program.threads
     same_block = one.thread // size == two.thread // size
+    apart = distance(program, one.thread // size, two.thread // size)
     same_warp = same_block and one.thread % size // WARP == two.thread % size // WARP
     one_step = one.step == two.step
     atomics = [x.kind in ("atomic", "quiet") for x in (a, b)]
@@ -182,7 +242,7 @@ def _severity(program: Program, one: _Seen, two: _Seen) -> str:
         if volatile:
             if a.space == "global" or (both_write and equal):
                 return "warning"
-        elif same_block or "cta" not in (a.order, b.order):
+        elif apart <= min(LEVELS.get(order, 2) for order in (a.order, b.order)):
             return ""
     if not both_write and "quiet" in (a.kind, b.kind):
         return "warning"
@@ -191,12 +251,19 @@ def _severity(program: Program, one: _Seen, two: _Seen) -> str:
     return "warning" if same_warp and not (both_write and one_step) else "error"
 
 
-def _judge_flag(number: int, step: Flag, size: int, found: Verdict) -> None:
+def _judge_flag(number: int, step: Flag, program: Program, found: Verdict) -> None:
     """The flag itself: too narrow a scope, or volatile and not looked at."""
-    giver, taker = (b * size + t for b, t in (step.giver, step.taker))
-    apart = step.giver[0] != step.taker[0]
+    giver, taker = (b * program.threads + t for b, t in (step.giver, step.taker))
+    apart = distance(program, step.giver[0], step.taker[0])
     both = step.put == step.get == "volatile"
-    narrow = not both and apart and "cta" in (step.put, step.get)
+    narrow = apart > min(LEVELS.get(scope, 2) for scope in (step.put, step.get))
     if narrow or (both and not step.looks):
         key = ("global", "raw", "error" if narrow else "warning", number, number)
         found.setdefault(key, set()).add((min(giver, taker), max(giver, taker)))
+
+
+def distance(program: Program, one: int, other: int) -> int:
+    """The level (``LEVELS``) that covers two blocks."""
+    if one == other:
+        return LEVELS["cta"]
+    return LEVELS["cluster"] if one // program.cluster == other // program.cluster else 2

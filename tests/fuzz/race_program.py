@@ -1,8 +1,10 @@
 """Random programs for the net of races, and a detector that is slow: a vector clock a thread.
 
 A program is a list of steps that every thread goes through: accesses under a guard (vectors,
-``volatile`` and atomics among them), barriers of blocks, of some warps and of some lanes, fences,
-and flags that hand on.
+``volatile`` and atomics among them, and shared memory of other blocks of a cluster), barriers of
+clusters, of blocks, of some warps and of some lanes, fences, and flags that hand on.
+
+Longer: a kind of step after the other.
 """
 
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from typing import ClassVar
 AREA = 256
 """Bytes of shared memory, and of the global array: few, so that accesses meet."""
 WARP = 32
-FENCES = {"cta": "membar.cta;", "gpu": "membar.gl;", "sys": "membar.sys;"}
+FENCES = {
+    "cta": "membar.cta;", "cluster": "fence.sc.cluster;", "gpu": "membar.gl;", "sys": "membar.sys;",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Access:
     ``kind``: ``load``, ``store``, ``atomic`` or ``quiet`` (an atomic that adds zero);
     ``order``: ``weak``, ``volatile``, or the scope of a relaxed access or an atomic;
     ``predicate``: the guard is one, rather than a branch round the access; ``ordinal``: which of
-    the stores of single bytes it is.
+    the stores of single bytes it is; ``peer``: shared memory is that of the block so many ranks
+    on in the cluster.
     """
 
     space: str
@@ -61,6 +66,7 @@ class Access:
     guard: Guard = Guard()
     predicate: bool = False
     ordinal: int = 0
+    peer: int = 0
 
     @property
     def whole(self) -> int:
@@ -76,6 +82,12 @@ class Access:
         first = place % AREA
         return range(first, first + self.whole, self.width)
 
+    def home(self, block: int, cluster: int) -> int:
+        """The block in whose memory a thread of a block accesses; global memory is block 0's."""
+        if self.space == "global":
+            return 0
+        return block - block % cluster + (block % cluster + self.peer) % cluster
+
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         bits = self.width * 8
         yield f"xor.b32 %a, %me, {self.flip};"
@@ -86,6 +98,10 @@ class Access:
         yield f"and.b32 %a, %a, {AREA - 1};"
         yield "cvt.u64.u32 %w, %a;"
         yield f"add.u64 %w, %w, {'%s' if self.space == 'shared' else '%d'};"
+        if self.peer:
+            yield f"mov.u32 %a, %cluster_ctarank; add.u32 %a, %a, {self.peer};"
+            yield "mov.u32 %b, %cluster_nctarank; rem.u32 %a, %a, %b;"
+            yield "mapa.shared::cluster.u64 %w, %w, %a;"
         yield from self.value(number, equal)
         yield from self.guard.ptx()
         at = "" if self.guard == Guard() else "@%g "
@@ -115,15 +131,16 @@ class Access:
         word = {1: "", 2: ".v2"}[self.vector]
         how = {"weak": "", "volatile": ".volatile"}.get(self.order, f".relaxed.{self.order}")
         value, got = ("%v2", "%x2") if bits == 64 else ("%v", "%x")
+        space = self.space + ("::cluster" if self.peer else "")
         if self.kind == "load":
             into = got if self.vector == 1 else f"{{{got}, {'%y2' if bits == 64 else '%y'}}}"
-            return f"ld{how}.{self.space}{word}.u{bits} {into}, [%w];"
+            return f"ld{how}.{space}{word}.u{bits} {into}, [%w];"
         if self.kind == "store":
             given = value if self.vector == 1 else f"{{{value}, {value}}}"
-            return f"st{how}.{self.space}{word}.u{bits} [%w], {given};"
+            return f"st{how}.{space}{word}.u{bits} [%w], {given};"
         if self.kind == "quiet":
-            return f"atom{how}.{self.space}.add.u{bits} {got}, [%w], 0;"
-        return f"atom{how}.{self.space}.exch.b{bits} {got}, [%w], {value};"
+            return f"atom{how}.{space}.add.u{bits} {got}, [%w], 0;"
+        return f"atom{how}.{space}.exch.b{bits} {got}, [%w], {value};"
 
 
 @dataclass(frozen=True)
@@ -132,6 +149,24 @@ class BlockBarrier:
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         yield "bar.sync 0;"
+
+
+@dataclass(frozen=True)
+class ClusterArrive:
+    """``barrier.cluster.arrive``; ``relaxed``: it hands on what its thread has fenced alone."""
+
+    relaxed: bool = False
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        yield f"barrier.cluster.arrive{'.relaxed' if self.relaxed else ''};"
+
+
+@dataclass(frozen=True)
+class ClusterWait:
+    """``barrier.cluster.wait``, behind the arrival."""
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        yield "barrier.cluster.wait;"
 
 
 @dataclass(frozen=True)
@@ -226,24 +261,31 @@ class Flag:
             yield f"{end}:"
 
 
-Step = Access | BlockBarrier | WarpBarrier | NamedBarrier | Fence | Flag
+Step = (
+    Access | BlockBarrier | ClusterArrive | ClusterWait | WarpBarrier | NamedBarrier | Fence | Flag
+)
 
 
 @dataclass(frozen=True)
 class Program:
-    """Steps, and the launch; ``equal``: all stores write the same value."""
+    """Steps, and the launch; ``equal``: all stores write the same value.
+
+    ``cluster``: of so many blocks.
+    """
 
     steps: tuple[Step, ...]
     threads: int
     blocks: int = 1
     equal: bool = False
+    cluster: int = 1
 
     def ptx(self) -> tuple[str, dict[int, int]]:
         """The text, and which step the accesses' lines belong to."""
         flags = "".join(f", %p{i}" for i in range(len(self.steps)))
+        shape = f".explicitcluster .reqnctapercluster {self.cluster}" if self.cluster > 1 else ""
         lines = [
             ".version 8.0", ".target sm_90", ".address_size 64",
-            ".visible .entry program(.param .u64 data, .param .u64 flags)", "{",
+            f".visible .entry program(.param .u64 data, .param .u64 flags) {shape}", "{",
             f".reg .pred %g; .reg .b32 %me, %cta, %a, %b, %v, %x, %y{flags};",
             ".reg .b64 %w, %v2, %x2, %y2, %s, %d, %f;",
             f".shared .align 16 .b8 area[{AREA}];",

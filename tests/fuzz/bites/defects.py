@@ -85,19 +85,36 @@ BITES = (
     ),
     Bite(
         "threads that meet as a part of their block hand on no fences", "races",
-        "simulator/races/noted.py", "if self.split or len", "if True or len",
+        "simulator/races/noted.py", "if len(self.threads) != len(self.blocks) * size:", "if False:",
     ),
     Bite(
         "who arrives at a barrier hands on no fences", "races",
-        "simulator/races/handover.py", "come = self.arrived.pop((block, at), None)",
+        "simulator/races/scopes.py", "come = self.arrived.pop(at, None) if at else None",
         "come = None",
+    ),
+    Bite(
+        "blocks of a cluster hand each other no fences", "races",
+        "simulator/races/releases.py", "for scope in self._scopes[int(far) :]:",
+        "for scope in [] if far else self._scopes:",
+    ),
+    Bite(
+        "a fence hands on nothing of the cluster's other blocks", "races",
+        "simulator/races/happens_before.py", "self.cluster.others(mine, column)", "{}",
+    ),
+    Bite(
+        "what one block of a cluster has acquired is not the others'", "races",
+        "simulator/races/releases.py", "if far and self._acquired.blocks():", "if False:",
+    ),
+    Bite(
+        "a relaxed arrival at the barrier of a cluster hands on all", "races",
+        "simulator/races/clusters.py", "given[which] = now if releases", "given[which] = now if 1",
     ),
     Bite(
         "who arrives at a barrier knows by that what a flag said",
         "tests/test_parts_of_blocks.py", "simulator/races/releases.py",
-        "        if event.ends:  # those",
+        "        if event.ends:\n",
         "        self._effective(event.threads, event.time, DEVICE, None)\n"
-        "        if event.ends:  # those",
+        "        if event.ends:\n",
     ),
     Bite(
         "local memory is not interleaved", "tests/test_counts.py",

@@ -1,0 +1,50 @@
+"""The barriers that a program names: where threads come to each, and where they wait there."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from kernels.ptx.module import Imm, Instruction
+
+from ..compile.blocks import Block
+from ..isa import Flow
+from ..isa.roles import roles
+
+_MBARRIER, _CLUSTER, _ANY = -1, -2, -3
+"""All ``mbarrier``s, which addresses name; that of a cluster; of a block one that a register names.
+"""
+
+
+@dataclass
+class Barrier:
+    """One that the text names; ``arrivals``, ``waits``: numbers of blocks of instructions."""
+
+    arrivals: set[int] = field(default_factory=set)
+    waits: set[int] = field(default_factory=set)
+
+
+def barriers(blocks: Sequence[Block]) -> Collection[Barrier]:
+    """Those of a program. Those of its blocks are one if a register gives the number of any."""
+    found: dict[int, Barrier] = defaultdict(Barrier)
+    uses = [(block.number, use) for block in blocks for use in map(_use, block.instructions) if use]
+    one = any(name == _ANY for _, (name, _, _) in uses)
+    for block, (name, arrives, waits) in uses:
+        barrier = found[_ANY if one and name >= 0 else name]
+        barrier.arrivals |= {block} if arrives else set()
+        barrier.waits |= {block} if waits else set()
+    return found.values()
+
+
+def _use(ins: Instruction) -> tuple[int, bool, bool] | None:
+    """Which barrier an instruction is about, whether threads arrive with it, and wait."""
+    role = roles(ins)
+    row = role.row
+    if row.phase or row.asynchronous == "arrive":
+        return _MBARRIER, row.phase not in ("init", "end", "wait"), row.phase == "wait"
+    if row.flow is not Flow.BARRIER:
+        return None
+    if ins.has("cluster"):
+        return _CLUSTER, row.waits == "nobody", row.waits != "nobody"
+    number = ins.operands[len(role.writes)]
+    name = number.value if isinstance(number, Imm) else _ANY
+    return name, True, row.waits != "nobody"

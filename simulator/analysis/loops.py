@@ -1,0 +1,57 @@
+"""The loops of a program, and what lies about each."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..compile.blocks import Block, successors
+from ..compile.flow import Paths, loops_of, spins_of
+from ..isa.roles import callee
+
+
+class Loop(NamedTuple):
+    """One: its blocks, those it goes on to, itself with what it calls, and who decides on it."""
+
+    blocks: set[int]
+    out: set[int]
+    inside: set[int]
+    deciders: set[int]
+
+
+class Loops:
+    """Those of all functions; ``decide``: the branches that decide whether a block runs."""
+
+    def __init__(
+        self, blocks: Sequence[Block], paths: Paths, decide: Callable[[int], set[int]]
+    ) -> None:
+        self.blocks, self.paths, self._decide = blocks, paths, decide
+
+    @functools.cached_property
+    def exits(self) -> frozenset[int]:
+        """Blocks whose branch decides whether a loop goes on."""
+        return frozenset(
+            number
+            for loop in self._found
+            for number in loop
+            if any(to not in loop for to in successors(self.blocks[number]) or [-1])
+        )
+
+    @functools.cached_property
+    def all(self) -> list[Loop]:
+        """Each of them."""
+        made = []
+        for loop in self._found:
+            ends = [end for number in loop if (end := self.blocks[number].end)]
+            inside = loop.union(*map(self.paths.inside, {callee(end) for end in ends}))
+            out = {to for number in loop for to in successors(self.blocks[number])} - loop
+            made.append(Loop(loop, out, inside, set().union(*map(self._decide, loop))))
+        return made
+
+    @functools.cached_property
+    def _found(self) -> list[set[int]]:
+        found: list[set[int]] = []
+        for function in {block.function.name: block.function for block in self.blocks}.values():
+            blocks = [block for block in self.blocks if block.function is function]
+            found += loops_of(blocks).values()
+            found += [loop for loop in spins_of(blocks) if loop not in found]
+        return found

@@ -1,0 +1,70 @@
+"""What strong reads have found, which a fence or a barrier makes known: see ``releases``."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .acquired import NONE, Acquired
+from .clocks import NOTHING, Clock
+
+Found = Mapping[int, Sequence[Clock]]
+"""By the instruction that read: what a fence makes known, by levels of its scope."""
+
+
+@dataclass(slots=True)
+class Come:
+    """What those bring who arrive at a barrier: what they have read, and (from afar) acquired."""
+
+    read: Found = field(default_factory=dict)
+    acquired: Acquired = NONE
+
+
+class Readings:
+    """What threads (global numbers) have found since they fenced last, or heard of."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, Found] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether somebody has found anything."""
+        return bool(self._of)
+
+    def hear(self, threads: Iterable[int], found: Found) -> None:
+        """Threads hear what others have read, who met them."""
+        for thread in threads if found else ():
+            self._of[thread] = _both(self._of.get(thread, {}), found)
+
+    def share(self, lanes: Sequence[int]) -> None:
+        """Lanes meet: what one has read, any may acquire by a fence (``Scope.meet``)."""
+        self.hear(lanes, self.of(lanes, {}))
+
+    def of(self, threads: Iterable[int], more: Found) -> Found:
+        """What threads have found, and more."""
+        for thread in threads if self._of else ():
+            more = _both(more, self._of.get(thread, {}))
+        return more
+
+    def take(self, thread: int, covered: int) -> dict[int, Clock]:
+        """What a fence of so many levels makes known to a thread; what is left waits on."""
+        brought: dict[int, Clock] = {}
+        left: dict[int, Sequence[Clock]] = {}
+        for site, clocks in self._of.pop(thread, {}).items():
+            clock = clocks[:covered][-1]
+            if clock is not NOTHING:
+                brought[site] = clock
+            if clock is not clocks[-1]:
+                left[site] = clocks
+        if left:
+            self._of[thread] = left
+        return brought
+
+
+def _both(known: Found, more: Found) -> Found:
+    """What either says, by levels."""
+    if not (known and more):
+        return known or more
+    made = dict(known)
+    for site, clocks in more.items():
+        old = made.get(site)
+        made[site] = [a.merge(b) for a, b in zip(old, clocks, strict=True)] if old else clocks
+    return made
