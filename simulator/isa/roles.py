@@ -124,6 +124,14 @@ def moves(ins: Instruction) -> bool:
     return ins.opcode == "mov"
 
 
+def relaxed(ins: Instruction) -> bool:
+    """Whether what it does at a barrier puts nothing in order: ``.relaxed``, or to count bytes.
+
+    (PTX ISA, "mbarrier.expect_tx", "mbarrier.complete_tx": relaxed, said or not.)
+    """
+    return ins.has("relaxed") or roles(ins).row.phase in ("expect", "complete")
+
+
 def callee(ins: Instruction) -> str:
     """The function of this PTX that an instruction calls by its name, or nothing."""
     if not calls(ins):

@@ -8,7 +8,7 @@ hands on to who waits there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _KEPT = 16
 """Waits of the threads of a block that are kept, the latest."""
-_Known = dict[int, Flat]
+Known = dict[int, Flat]
 """Up to when each thread of some blocks (by column) has been seen."""
 
 
@@ -34,7 +34,7 @@ class _Wait:
 
     threads: Flat
     time: int
-    known: _Known
+    known: Known
 
 
 class ClusterOrder:
@@ -52,8 +52,8 @@ class ClusterOrder:
         self._waited_at, self._fenced = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self._made = np.zeros(shape, np.int64)
         self._phases: dict[int, Rows] = {0: np.zeros((1, geometry.columns), np.int64)}
-        self._open: dict[Key, _Known] = {}
-        self._ended: dict[Key, _Known] = {}
+        self._open: dict[Key, Known] = {}
+        self._ended: dict[Key, Known] = {}
         self._heard: dict[int, list[_Wait]] = {}
 
     # -- the cluster's barrier ----------------------------------------------------------
@@ -130,32 +130,31 @@ class ClusterOrder:
 
     # -- mbarriers from afar --------------------------------------------------------------
 
-    def arrive_at(self, key: Key, threads: Flat, column: int, now: int) -> None:
-        """Threads of a block arrive at the ``mbarrier`` of a block of their cluster."""
-        known = self._open.setdefault(key, {})
-        mine = self._of_block(threads, column).max(axis=0)
-        mine[threads] = now
-        _add(known, {column: mine})
-        for thread in threads.tolist():
-            _add(known, self._told(thread, column))
+    def arrive_at(self, key: Key, known: Iterable[Known]) -> None:
+        """Threads arrive at the ``mbarrier`` of another block, with what each hands on."""
+        for one in known:
+            _add(self._open.setdefault(key, {}), one)
 
     def end(self, key: Key) -> None:
         """A phase of an ``mbarrier`` is over."""
         self._ended[key] = self._open.pop(key, {})
 
-    def wait_at(self, key: Key, threads: Flat, now: int) -> None:
-        """Threads see that one is over."""
-        known = self._ended.get(key)
+    def over(self, key: Key) -> Known | None:
+        """What its last phase that is over hands on."""
+        return self._ended.get(key)
+
+    def wait_at(self, column: int, threads: Flat, known: Known | None, now: int) -> None:
+        """Threads of a block see that a phase is over."""
         if known:
-            heard = self._heard.setdefault(key[0], [])
+            heard = self._heard.setdefault(column, [])
             last = heard[-1] if heard else None
             if last is None or last.known is not known or not np.array_equal(last.threads, threads):
                 heard.append(_Wait(threads, now, known))
             del heard[:-_KEPT]
 
-    def _told(self, mine: int, column: int) -> _Known:
+    def _told(self, mine: int, column: int) -> Known:
         """What a thread has heard by ``mbarrier``, by itself or from others of its block."""
-        known: _Known = {}
+        known: Known = {}
         for wait in self._heard.get(column, ()):
             others = wait.threads
             seen = self.block.near(others, np.full(len(others), mine), np.full(len(others), column))
@@ -178,7 +177,7 @@ class ClusterOrder:
             row = other[at] if len(given) > 1 else np.zeros(len(at), np.int64)
             out[at] = given[row, there[at]]
         if self._heard:
-            known: dict[tuple[int, int], _Known] = {}
+            known: dict[tuple[int, int], Known] = {}
             for i, (who, where) in enumerate(zip(mine.tolist(), column.tolist(), strict=True)):
                 if (who, where) not in known:
                     known[who, where] = self._told(who, where)
@@ -187,13 +186,14 @@ class ClusterOrder:
                     out[i] = max(out[i], heard[other[i]])
         return out
 
-    def others(self, mine: int, column: int) -> Mapping[int, Flat]:
-        """Up to when a thread has seen those of the other blocks of its cluster, by block."""
-        blocks, known = self.geometry.blocks.tolist(), self._told(mine, column)
+    def others(self, mine: int, column: int) -> Known:
+        """Up to when a thread has seen those of the other blocks of its cluster."""
+        known = self._told(mine, column)
         given = self._phases[int(self._phase(np.array([mine]), np.array([column]))[0])]
         for there in self.geometry.clusters.columns[column].tolist():
             _add(known, {there: np.broadcast_to(given[:, there], (self.geometry.threads,))})
-        return {blocks[there]: row for there, row in known.items() if there != column}
+        known.pop(column, None)
+        return known
 
     def of_block(self, column: int, there: int) -> Flat:
         """Up to when any thread of a block has seen each thread of another one."""
@@ -205,7 +205,7 @@ class ClusterOrder:
         return known
 
 
-def _add(known: _Known, more: _Known) -> None:
+def _add(known: Known, more: Known) -> None:
     for column, times in more.items():
         old = known.get(column)
         known[column] = times if old is None else np.maximum(old, times)

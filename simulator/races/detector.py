@@ -16,6 +16,7 @@ import numpy as np
 
 from ..analysis.steering import Steering
 from ..geometry import Addresses, Flat, Geometry
+from ..isa.roles import relaxed, roles
 from ..isa.table import scope
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.reaches import Reaches
@@ -77,10 +78,13 @@ class RaceCheck(Synchronisation):
         """A new batch begins."""
         self.geometry = geometry
         self.reaches.start(geometry.moves)
-        ends = [block.block.end for block in self.steering.program.blocks if block.cluster]
+        program, sites = self.steering.program, self.steering.program.sites
+        ends = [block.block.end for block in program.blocks if block.cluster]
         mixed = any(end and end.has("relaxed") for end in ends)
         clustered = bool(ends) or geometry.clusters.size > 1
-        self.happens_before = HappensBefore(geometry, clustered, mixed)
+        at_phases = (site.instruction for site in sites if roles(site.instruction).row.phase)
+        loose = any(map(relaxed, at_phases))
+        self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
         if self.releases is None:
             shape = geometry.everyone, geometry.threads, geometry.clusters
             self.releases = Releases(self.steering, *shape)
@@ -93,7 +97,7 @@ class RaceCheck(Synchronisation):
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads, own)
             self.written = np.zeros(places, bool)
             self.written[: self._reserved // self.granules.shared * geometry.columns] = True
-            if own and self.races and copied_to(self.steering.program.sites):
+            if own and self.races and copied_to(sites):
                 size, granule = self.shared_bytes, self.granules.shared
                 self.pages = Pages(geometry, size, granule, self.happens_before)
         self.unwritten = Unwritten(self.uninitialised)
@@ -164,7 +168,7 @@ class RaceCheck(Synchronisation):
             self.synchronised = True
             hands_on = scope(site.instruction) != "cta"
             for arrival in self.arrivals(event):
-                self._arrive_at(arrival, hands_on)
+                self._arrive_at(arrival, hands_on, relaxed(site.instruction))
         elif site.strong and not site.order and self.races and space != "local":
             self._synchronise(event)
         if space in ("shared", "cluster"):

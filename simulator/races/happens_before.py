@@ -4,6 +4,8 @@ Every event of a launch has a time. An access by another thread is ordered befor
 present one if it is not later than what the present thread has synchronised with:
 through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
 (per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
+
+Longer: what barriers of each kind say is asked for together.
 """
 
 from collections.abc import Iterator
@@ -12,22 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
-from .clusters import ClusterOrder
+from .clusters import ClusterOrder, Known
 from .named_barriers import Arrivals, Pairs
 from .phases import Arrival, Key, Phases
 from .seen import Seen
 from .shadow import Ordered
+from .unfenced import Over, Unfenced
 
 
 class HappensBefore:
     """The order within the blocks of one batch, or ``clustered``: within their clusters.
 
-    ``mixed``: see ``ClusterOrder``.
+    ``mixed``: see ``ClusterOrder``; ``relaxed``: whether an ``mbarrier`` is used without order.
     """
 
-    def __init__(self, geometry: Geometry, clustered: bool = False, mixed: bool = False) -> None:
+    def __init__(
+        self, geometry: Geometry, clustered: bool = False, mixed: bool = False,
+        relaxed: bool = False,
+    ) -> None:  # fmt: skip
         g = self.geometry = geometry
         self.cluster = ClusterOrder(g, self, mixed) if clustered else None
+        self.unfenced = Unfenced(self) if relaxed else None
         # Up to when every thread of a block has seen all others.
         self.block_time = np.zeros(g.columns, np.int64)
         self._pairs: Pairs | None = None
@@ -146,8 +153,15 @@ class HappensBefore:
             warp, int(self._warp_time[warp, column]), int(self.block_time[column]),
             None if pairs is None else pairs[warp, :, column].copy(),
             None if lanes is None else lanes[mine, :, column].copy(),
-            threads, None if self.cluster is None else self.cluster.others(mine, column),
+            threads, self._by_block(mine, column),
         )  # fmt: skip
+
+    def _by_block(self, mine: int, column: int) -> dict[int, Flat] | None:
+        """Up to when a thread has seen those of other blocks of its cluster."""
+        if self.cluster is None:
+            return None
+        others = self.cluster.others(mine, column)
+        return {int(self.geometry.blocks[there]): row for there, row in others.items()}
 
     def met_by(self, threads: Flat) -> tuple[Flat, Flat]:
         """``met`` of threads by their global numbers."""
@@ -218,32 +232,60 @@ class HappensBefore:
         latest: Flat = times.reshape(-1, GROUP).max(axis=1, initial=0)[back]
         return latest
 
-    def arrive_at(self, arrival: Arrival, now: int, hands_on: bool = True) -> None:
-        """Threads of a block arrive at an mbarrier, which ``hands_on`` what they have done."""
+    def arrive_at(self, arrival: Arrival, now: int, hands_on: bool, relaxed: bool) -> None:
+        """Threads of a block arrive at an mbarrier, which ``hands_on`` what they have done.
+
+        ``relaxed``: what they have fenced, in a program whose fences are kept.
+        """
         place, threads, column, end = arrival
+        far = column != place[0]
+        if relaxed and self.unfenced is not None:
+            given = self.unfenced.given(threads, column, far)
+        else:
+            given = self.gives(threads, column, now, far)
         if self.cluster is not None:
             cut = len(threads) if end is None else end + 1
-            far = column != place[0] and hands_on
-            if far:
-                self.cluster.arrive_at(place, threads[:cut], column, now)
+            hands_on &= far
+            self.cluster.arrive_at(place, given[:cut] if hands_on else ())
             if end is not None:
                 self.cluster.end(place)
-            if far and cut < len(threads):
-                self.cluster.arrive_at(place, threads[cut:], column, now)
-        if column != place[0]:
+            self.cluster.arrive_at(place, given[cut:] if hands_on else ())
+        if far:
             if end is not None:
                 self._all_phases().end(place)
-            return
+        else:
+            self._all_phases().arrive(place, np.array([one[column] for one in given]), end)
+
+    def gives(self, threads: Flat, column: int, now: int, far: bool) -> list[Known]:
+        """What each of some threads of a block has seen of it, itself up to now.
+
+        ``far``: of other blocks of its cluster, too.
+        """
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
-        known = self.horizon(other, mine, np.full(len(mine), place[0]))
-        self._all_phases().arrive(place, threads, known.reshape(len(threads), -1), now, end)
+        rows = self.horizon(other, mine, np.full(len(mine), column)).reshape(len(threads), -1)
+        rows[np.arange(len(threads)), threads] = now
+        given: list[Known] = [{column: row} for row in rows]
+        if far and self.cluster is not None:
+            for known, thread in zip(given, threads.tolist(), strict=True):
+                known.update(self.cluster.others(thread, column))
+        return given
 
-    def wait_at(self, place: Key, threads: Flat, now: int) -> None:
-        """Threads of a block see that a phase of an mbarrier is over."""
-        self._all_phases().wait(place, threads)
+    def wait_at(self, place: Key, threads: Flat, now: int, relaxed: bool) -> None:
+        """Threads of a block see that a phase of an mbarrier is over; ``relaxed``: see there."""
+        far = None if self.cluster is None else self.cluster.over(place)
+        over = self._all_phases().over(place), far
+        if relaxed and self.unfenced is not None:
+            self.unfenced.wait(place, threads, over)
+        else:
+            self.hear(threads, place[0], over, now)
+
+    def hear(self, threads: Flat, column: int, over: Over, now: int) -> None:
+        """Threads of a block have seen what a phase hands on that is over: near, and from afar."""
+        near, far = over
+        self._all_phases().wait(column, threads, near)
         if self.cluster is not None:
-            self.cluster.wait_at(place, threads, now)
+            self.cluster.wait_at(column, threads, far, now)
 
     def _all_phases(self) -> Phases:
         if self.phases is None:

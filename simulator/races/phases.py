@@ -101,38 +101,39 @@ class Phases:
         found: Flat = self._seen.reshape(-1).take((column * threads + mine) * threads + other)
         return found
 
-    def arrive(self, key: Key, threads: Flat, known: Rows, now: int, end: int | None) -> None:
-        """Threads arrive, in their order.
+    def arrive(self, key: Key, known: Rows, end: int | None) -> None:
+        """Threads of the block arrive, in their order.
 
         Args:
             key: The barrier.
-            threads: Of the block, 1-D.
-            known: Up to when each has seen each thread of the block, ``(arriving, threads)``.
-            now: The time.
+            known: What each hands on: up to when of each thread of the block, itself among them,
+                ``(arriving, threads)``.
             end: The one among them with whom the phase ends, by its place.
         """
-        cut = len(threads) if end is None else end + 1
-        self._hear(key, threads[:cut], known[:cut], now)
+        cut = len(known) if end is None else end + 1
+        self._hear(key, known[:cut])
         if end is not None:
             self.end(key)
-            self._hear(key, threads[cut:], known[cut:], now)
+            self._hear(key, known[cut:])
 
     def end(self, key: Key) -> None:
         """A phase is over."""
         self._ended[key] = self._open.pop(key, np.zeros(self.seen.shape[0], np.int64))
 
-    def _hear(self, key: Key, threads: Flat, known: Rows, now: int) -> None:
-        if len(threads):
+    def _hear(self, key: Key, known: Rows) -> None:
+        if len(known):
             heard = self._open.setdefault(key, np.zeros(self.seen.shape[0], np.int64))
             np.maximum(heard, known.max(axis=0), out=heard)
-            heard[threads] = now
 
-    def wait(self, key: Key, threads: Flat) -> None:
-        """Threads see that a phase is over."""
-        ended = self._ended.get(key)
-        if ended is not None:
-            seen = self._seen[key[0]]
-            seen[threads] = np.maximum(seen[threads], ended)
+    def over(self, key: Key) -> Flat | None:
+        """What its last phase that is over hands on."""
+        return self._ended.get(key)
+
+    def wait(self, column: int, threads: Flat, over: Flat | None) -> None:
+        """Threads of a block see that a phase is over."""
+        if over is not None:
+            seen = self._seen[column]
+            seen[threads] = np.maximum(seen[threads], over)
 
     def bring(self, number: int, lanes: Rows, times: Rows) -> None:
         """Threads arrive at a named barrier: what they have seen is for who waits there next.

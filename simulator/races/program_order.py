@@ -5,6 +5,8 @@ as another, who sets a flag comes before who waits for it; else the instruction 
 other comes first, on a way with no barrier that would have ordered the two, if there is one; where
 each leads to the other (a loop), the write comes before the read; else the order of the source
 text decides.
+
+Longer: pairs, ways and waits are asked for in one program's tables.
 """
 
 import functools
@@ -251,14 +253,18 @@ class ProgramOrder(Keeper):
 
     @kept
     def _after(self, number: int, way: str) -> set[int]:
-        return self._paths(way).after(number)
+        """The blocks on a way; to arrive at a cluster's barrier and then to wait ends one."""
+        found = self._paths(way, False).after(number)
+        if way == "all" or not any(block.end and block.end.has("cluster") for block in self.blocks):
+            return found
+        return found.union(*map(self._paths(way, True).after, {number} | found))
 
     @kept
-    def _paths(self, way: str) -> Paths:
+    def _paths(self, way: str, arrived: bool) -> Paths:
         def passes(block: Block, to: int) -> bool:
             end = block.end
             if way != "all" and end is not None and roles(end).flow is Flow.BARRIER:
-                return not roles(end).holds
+                return roles(end).holds != (arrived or not end.has("cluster"))
             if way in ("lane", "warp") and self._awaits_phase(block, to):
                 return False
             body = self.blocks[to].body

@@ -10,7 +10,7 @@ from kernels.ptx.module import Instruction
 
 from ..events import Observer, Stall
 from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Lanes, Mask, as_mask
-from ..isa.roles import roles
+from ..isa.roles import relaxed, roles
 from ..isa.table import CLUSTER, INITS
 from ..memory.event import Event
 from ..memory.words import distinct
@@ -18,8 +18,8 @@ from .accesses import SHARED, LookCloser, lanes_of
 from .exits import Exits
 from .happens_before import HappensBefore
 from .intervals import Intervals
-from .noted import by_block, mbarrier_at
-from .phases import Arrival, at_barriers
+from .noted import Place, by_block, mbarrier_at
+from .phases import Arrival, Key, at_barriers
 from .releases import Releases
 from .shadow import Shadow
 from .unwritten import Unwritten
@@ -94,24 +94,32 @@ class Synchronisation(Observer):
         self.now += 1
         self.synchronised = True
         for place, threads in at_barriers(self.geometry, lanes, base, offset):
-            self.happens_before.wait_at(place, threads, self.now)
-            if self.releases is not None and self.releases.active:
-                at = mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
-                self.releases.waited(self._numbers(place[0], threads), self.now, at)
+            self.happens_before.wait_at(place, threads, self.now, relaxed(wait))
+            if not relaxed(wait):
+                self._told(place, threads)
 
-    def _arrive_at(self, arrival: Arrival, hands_on: bool) -> None:
-        """Threads arrive at an mbarrier; see ``HappensBefore.arrive_at``."""
-        self.happens_before.arrive_at(arrival, self.now, hands_on)
+    def _told(self, place: Key, threads: Flat) -> None:
+        """Threads of a block have seen what a phase of an ``mbarrier`` hands on."""
+        if self.releases is not None and self.releases.active:
+            self.releases.waited(self._numbers(place[0], threads), self.now, self._at(place))
+
+    def _at(self, place: Key) -> Place:
+        return mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
+
+    def _arrive_at(self, arrival: Arrival, hands_on: bool, loose: bool) -> None:
+        """Threads arrive at an mbarrier; see ``HappensBefore.arrive_at``; ``loose``: relaxed."""
+        self.happens_before.arrive_at(arrival, self.now, hands_on, loose)
         place, threads, column, end = arrival
         far = column != place[0]
         if self.releases is not None and self.releases.active:
             cut = len(threads) if end is None else end + 1
             numbers = self._numbers(column, threads)
             known = self.happens_before.known_by(numbers) if far else None
-            at = mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
+            at = self._at(place)
             for some, ends in ((slice(cut), end is not None), (slice(cut, None), False)):
                 given = numbers[some] if hands_on or not far else numbers[:0]
-                self.releases.arrive(given, self.now, at, ends, known and known[some])
+                told = known and known[some]
+                self.releases.arrive(given, self.now, at, ends, told, loose)
 
     def _numbers(self, column: int, threads: Flat) -> Flat:
         """Numbers in the launch of threads of a block."""
@@ -164,6 +172,10 @@ class Synchronisation(Observer):
             return
         if cluster is not None and reach >= CLUSTER:
             cluster.fence(self.geometry.full(as_mask(lanes)), self.now)
+        if (unfenced := self.happens_before.unfenced) is not None:
+            full = self.geometry.full(as_mask(lanes))
+            for place, heard in unfenced.fence(full, self.now, reach):
+                self._told(place, heard)
         if self.releases is not None and self.releases.acquiring:
             threads = self.geometry.numbers(lanes)
             met, warp = self.happens_before.met_by(threads)
