@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .flight_program import Arrive, Await, Bulk, Copy, Program, ProxyFence, Queue
 from .race_clocks import meetings
-from .race_program import AREA, WARP, Access
+from .race_program import AREA, WARP, Access, Fence
 
 Key = tuple[str, str, str]
 """Space, ``raw``/``war``/``waw``, ``warning``/``error``."""
@@ -82,6 +82,7 @@ class Detector:
         self.known: list[Clock] = [[0] * self.total for _ in range(self.total)]
         for who in range(self.size):
             self.known[who][who] = 1
+        self.ready, self.later = ([[0] * self.total for _ in range(self.size)] for _ in range(2))
         self.next = self.size
         self.waited: dict[int, int] = {}
         self.landed: dict[int, set[int]] = {}
@@ -99,7 +100,7 @@ class Detector:
             self.number = number
             if isinstance(step, Bulk):
                 self.bulk(step)
-            elif isinstance(step, Access | Copy | Queue | Arrive | Await | ProxyFence):
+            elif isinstance(step, Access | Copy | Queue | Arrive | Await | Fence | ProxyFence):
                 for thread in range(self.size):
                     if step.guard.holds(self.block, thread):
                         self.thread(step, thread)
@@ -117,7 +118,9 @@ class Detector:
     def tick(self, thread: int) -> None:
         self.known[thread][thread] += 1
 
-    def thread(self, step: Access | Copy | Queue | Arrive | Await | ProxyFence, t: int) -> None:
+    def thread(
+        self, step: Access | Copy | Queue | Arrive | Await | Fence | ProxyFence, t: int
+    ) -> None:
         """One thread's part of a step."""
         if isinstance(step, Access):
             mine = _Seen(
@@ -139,10 +142,14 @@ class Detector:
         elif isinstance(step, Await):
             barrier = self.barriers[step.barrier]
             assert barrier.phases & 1 != step.parity, "the program waits for ever"
-            _join(self.known[t], barrier.ended)
+            _join((self.later if step.relaxed else self.known)[t], barrier.ended)
             self.done(barrier.landed)
             for who in barrier.landed:
                 self.landed.setdefault(who, set()).add(t // WARP)
+        elif isinstance(step, Fence):
+            _join(self.known[t], self.later[t])
+            self.ready[t] = list(self.known[t])
+            self.tick(t)
         else:
             self.fences.append(_Fence(t, self.number, list(self.known[t])))
             self.tick(t)
@@ -176,7 +183,7 @@ class Detector:
 
     def arrive(self, step: Arrive, t: int) -> None:
         barrier = self.barriers[step.barrier]
-        _join(barrier.heard, self.known[t])
+        _join(barrier.heard, (self.ready if step.relaxed else self.known)[t])
         self.tick(t)
         if step.copies:
             mine = [*self.open.get((t, "copy"), [])]

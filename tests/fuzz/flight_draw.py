@@ -21,7 +21,7 @@ from .flight_program import (
     Queue,
     Step,
 )
-from .race_program import WARP, Access, BlockBarrier, Guard, NamedBarrier, WarpBarrier
+from .race_program import WARP, Access, BlockBarrier, Fence, Guard, NamedBarrier, WarpBarrier
 
 THREADS = (32, 33, 64, 70, 96)
 ALL = Guard()
@@ -269,7 +269,13 @@ class Writer:
             if way < 2 and len(self.barriers) < BARRIERS:
                 number = len(self.barriers)
                 self.barriers.append(_Barrier(sorted(self.those(self.warp(holder))), self.threads))
-                self.add(Arrive(number, self.warp(holder)), Await(number, self.warp(taker), 0))
+                gives, takes = self.warp(holder), self.warp(taker)
+                before, after = (
+                    [Fence("cta", guard)] if rng.random() < 0.4 else [] for guard in (gives, takes)
+                )
+                relaxed, late = (rng.random() < 0.6 for _ in range(2))
+                self.add(*before, Arrive(number, gives, relaxed=relaxed))
+                self.add(Await(number, takes, 0, late), *after)
             elif way < 4 and taker != holder:
                 arrives = NamedBarrier((taker,), (holder,))
                 self.add(arrives if rng.random() < 0.7 else NamedBarrier((taker, holder)))

@@ -7,7 +7,7 @@ is written to the global one there may be several blocks, which differ in some a
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .race_program import AREA, Access, BlockBarrier, Guard, NamedBarrier, WarpBarrier
+from .race_program import AREA, Access, BlockBarrier, Fence, Guard, NamedBarrier, WarpBarrier
 
 BARRIERS = 4
 SOURCE = 1 << 14
@@ -75,16 +75,20 @@ class Queue:
 
 @dataclass(frozen=True)
 class Arrive:
-    """Threads arrive at an mbarrier; ``expect`` bytes, or their copies when they have come."""
+    """Threads arrive at an mbarrier; ``expect`` bytes, or their copies when they have come.
+
+    ``relaxed``: they hand on what they have fenced alone.
+    """
 
     barrier: int
     guard: Guard
     expect: int = 0
     copies: bool = False
+    relaxed: bool = False
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         at = f"[bars+{8 * self.barrier}]"
-        line = f"mbarrier.arrive.shared.b64 _, {at};"
+        line = f"mbarrier.arrive{'.relaxed.cta' if self.relaxed else ''}.shared.b64 _, {at};"
         if self.expect:
             line = f"mbarrier.arrive.expect_tx.shared.b64 _, {at}, {self.expect};"
         if self.copies:
@@ -94,18 +98,19 @@ class Arrive:
 
 @dataclass(frozen=True)
 class Await:
-    """Threads wait until the phase of a parity is over."""
+    """Threads wait until the phase of a parity is over; ``relaxed``: they know it by a fence."""
 
     barrier: int
     guard: Guard
     parity: int
+    relaxed: bool = False
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         yield from self.guard.ptx()
         yield f"@!%g bra L{number};"
         yield f"W{number}:"
-        wait = f"mbarrier.try_wait.parity.shared.b64 %h, [bars+{8 * self.barrier}], {self.parity};"
-        yield wait
+        order, at = ".relaxed.cta" if self.relaxed else "", f"[bars+{8 * self.barrier}]"
+        yield f"mbarrier.try_wait.parity{order}.shared.b64 %h, {at}, {self.parity};"
         yield f"@!%h bra W{number};"
         yield f"L{number}:"
 
@@ -148,7 +153,7 @@ class ProxyFence:
 
 Step = (
     Access | BlockBarrier | WarpBarrier | NamedBarrier | Copy | Queue | Arrive | Await | Bulk |
-    ProxyFence
+    Fence | ProxyFence
 )  # fmt: skip
 
 

@@ -14,7 +14,8 @@ from .race_program import NamedBarrier
 from .report import Difference, Report
 
 FEATURES = {
-    "Access", "Arrive", "Arrive copies", "Await", "BlockBarrier", "Bulk in", "Bulk out", "Copy",
+    "Access", "Arrive", "Arrive copies", "Arrive relaxed", "Await", "Await relaxed",
+    "BlockBarrier", "Bulk in", "Bulk out", "Copy", "Fence",
     "NamedBarrier", "NamedBarrier arrive", "ProxyFence", "Queue all", "Queue commit",
     "Queue commit bulk", "Queue wait", "Queue wait bulk", "Queue wait bulk read", "WarpBarrier",
     "clean", "race",
@@ -103,6 +104,8 @@ def features(program: Program) -> set[str]:
             name += f" {step.what}" + " bulk" * step.bulk + " read" * step.read
         elif isinstance(step, Bulk):
             name += " out" if step.barrier < 0 else " in"
+        elif isinstance(step, Arrive | Await) and step.relaxed:
+            name += " relaxed"
         elif isinstance(step, Arrive) and step.copies:
             name += " copies"
         elif isinstance(step, NamedBarrier) and step.arrives:

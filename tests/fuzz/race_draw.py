@@ -49,7 +49,7 @@ def draw(rng: random.Random) -> Program:
     blocks = cluster * rng.choice([1, 2]) if cluster > 1 else rng.choice([1, 1, 2, 3])
     shape = _Shape(rng.choice(THREADS), blocks, cluster)
     equal = rng.random() < 0.2
-    steps = _handed(rng, shape, False) if rng.random() < 0.2 else _steps(rng, shape, equal)
+    steps = _handed(rng, shape, False) if rng.random() < 0.3 else _steps(rng, shape, equal)
     if any(isinstance(step, Access) and step.peer for step in steps):
         steps += CLUSTER_BARRIER  # no block leaves before
     return Program(tuple(steps), shape.threads, blocks, equal, cluster)
@@ -148,7 +148,7 @@ def _meeting(rng: random.Random, shape: _Shape, thread: int, arrived: bool) -> l
     threads = shape.threads
     if shape.cluster > 1 and not arrived and rng.random() < 0.5:
         return list(CLUSTER_BARRIER)
-    if threads <= WARP or rng.random() < 0.4:
+    if threads <= WARP or rng.random() < 0.3:
         return [WarpBarrier(rng.choice(MASKS))]
     mine, (other, *_) = thread // WARP, rng.sample(range(-(-threads // WARP)), 2)
     both = mine, (other if other != mine else (mine + 1) % -(-threads // WARP))

@@ -110,6 +110,21 @@ BITES = (
         "simulator/races/clusters.py", "given[which] = now if releases", "given[which] = now if 1",
     ),
     Bite(
+        "a relaxed arrival at an mbarrier hands on all", "races",
+        "simulator/races/happens_before.py", "given = self.unfenced.given(threads, column, far)",
+        "given = self.gives(threads, column, now, far)",
+    ),
+    Bite(
+        "a relaxed wait at an mbarrier takes no fence", "races",
+        "simulator/races/happens_before.py", "self.unfenced.wait(place, threads, over)",
+        "self.hear(threads, place[0], over, now)",
+    ),
+    Bite(
+        "who waits for one that looks at a flag has not looked at it",
+        "tests/test_steered_elsewhere.py", "simulator/analysis/steering.py",
+        "or access.block in self._behind(read)", "",
+    ),
+    Bite(
         "who arrives at a barrier knows by that what a flag said",
         "tests/test_parts_of_blocks.py", "simulator/races/releases.py",
         "        if event.ends:\n",
