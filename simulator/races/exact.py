@@ -283,5 +283,6 @@ class ExactLook:
     def settle(self) -> None:
         """The launch is done: write down the doubts that were right."""
         for lock, time, raced in self.doubts:
-            if self.releases.let_go_unfenced(lock, time):
+            race = raced[0]
+            if self.releases.doubtful(lock, time, race.other, race.site):
                 self.book.add(*raced)

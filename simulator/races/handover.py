@@ -27,7 +27,8 @@ class Release:
 class _Handed:
     """What releases hand on together.
 
-    ``own``: what each has done itself, by block; ``writes``: the strong writes themselves.
+    ``own``: what each has done itself, by block, or of a lock its block; ``writes``: the strong
+    writes themselves.
     """
 
     clock: Clock = NOTHING
@@ -63,12 +64,14 @@ class Content:
         levels: Of scopes.
         number: Numbers the location and an instruction.
         guards: The acquiring instructions that an instruction waits for.
+        lock: Whether it was a lock that is free at first.
     """
 
     def __init__(
         self, place: int, threads: int, levels: Levels, number: Callable[[int, Site], int],
-        guards: Callable[[Site], Set[int]],
+        guards: Callable[[Site], Set[int]], lock: bool,
     ) -> None:  # fmt: skip
+        self.lock = lock
         self.place, self.threads, self.levels = place, threads, levels
         self._number, self._guards = number, guards
         self._new: dict[tuple[int, int], Release] = {}
@@ -142,8 +145,10 @@ class Content:
         own = handed.own.get(block)
         own = np.zeros(self.threads, np.int64) if own is None else own.copy()
         own[lane] = max(int(own[lane]), int(row[lane]), fenced.time - 1)
-        handed.own = {**handed.own, block: own}
         row[lane] = 0
+        if self.lock:
+            own, row = np.maximum(own, row), np.zeros_like(row)
+        handed.own = {**handed.own, block: own}
         ends = np.zeros(self.threads, np.int64)
         ends[lane] = release.end
         at = block, self._number(self.place, release.site)

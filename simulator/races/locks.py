@@ -18,10 +18,22 @@ NEVER = 1 << 62
 COUNTS = ("add", "inc", "dec")
 """Atomics that take no lock: arrivals are counted, and the last who comes may reset the count."""
 
-Lock = tuple[int, int, bool]
-"""The thread that takes it, its location, and whether it was taken over within a block."""
 _TIME = 44
 """Bits of a time below the number of a thread."""
+
+
+class Lock(NamedTuple):
+    """The thread that takes it, its location, and whether it was taken over within a block.
+
+    ``both``: whether the other thread had taken it, too, when it did what came first;
+    ``by_chance``: whether the one has let it go since, so that it might have had it first.
+    """
+
+    taker: int
+    place: int
+    near: bool
+    both: bool
+    by_chance: bool = False
 
 
 class Turn(NamedTuple):
@@ -38,19 +50,27 @@ class Locks:
     Attributes:
         takers: Threads that have taken some.
         open: Those of them with no fence of a wider scope than the block since.
+        sites: The numbers of instructions that have taken some.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.takers: set[int] = set()
         self.open: dict[int, set[int]] = {}
+        self.sites: set[int] = set()
+        self._free: set[int] = set()  # locations that were to take before anybody had written there
         # By block and location: of each thread.
         self._takes: dict[tuple[int, int], dict[int, list[Turn]]] = {}
         self._tables: dict[tuple[int, int], Flat] = {}
         self._puts: dict[tuple[int, int], list[Turn]] = {}
 
-    def take(self, site: Site, place: int, thread: int, turn: int, far: bool) -> None:
-        """An atomic: perhaps it takes a lock; ``far``: its scope is more than the block."""
+    def take(self, site: Site, place: int, thread: int, turn: int, far: bool, first: bool) -> None:
+        """An atomic: perhaps it takes a lock.
+
+        ``far``: its scope is more than the block; ``first``: nobody has written there before.
+        """
+        self.sites.add(site.number)
+        self._free |= {place} if first else set()
         at = thread // self.threads, place
         takes = self._takes.setdefault(at, {}).setdefault(thread, [])
         self._tables.pop(at, None)
@@ -62,6 +82,10 @@ class Locks:
         if takes and takes[-1].near == NEVER:
             takes.pop()  # it tried in vain, or went on without a fence
         takes.append(Turn(turn, near, wide))
+
+    def free(self, place: int) -> bool:
+        """Whether somebody has taken a location as it was at first: it is a lock."""
+        return place in self._free
 
     def put(self, place: int, thread: int, turn: int, near: int, wide: int) -> None:
         """A strong write: perhaps it lets go of a lock."""
@@ -88,13 +112,14 @@ class Locks:
         """Which accesses at ``time`` by ``thread`` were handed over to ``mine`` with a lock.
 
         Both may have held it: in the other order, the one asking would have to let it go well.
-        Then the lock is given. But what the other did between taking it and a fence does not come
-        first: it did this time; had it come second, nothing would have brought it what the first
-        had done. So that races, whoever comes first.
+        Then the lock is given (and where only the one asking has, for ``by_chance``). But what the
+        other did between taking it and a fence does not come first: it did this time; had it come
+        second, nothing would have brought it what the first had done. So that races, whoever comes
+        first.
         """
         block, lane = np.divmod(thread, self.threads)
         left = np.ones(len(time), bool)
-        locked: list[tuple[int, bool, Flat]] = []
+        locked: list[tuple[int, bool, bool, Flat]] = []
         by_block = Blocks(block)
         for (number, place, near), row in held.items():
             at = by_block.of(number)
@@ -102,22 +127,38 @@ class Locks:
             if not at.size:
                 continue
             taken, fenced = self._last(number, place, near, time[at], thread[at])
-            left[at[~taken]] = False
-            if (~taken).any():
+            if (~taken).any() and place in self._free:
+                locked.append((place, near, False, at[~taken]))
+            elif (~taken).any():
+                left[at[~taken]] = False
                 yield at[~taken], None
             at = at[taken & (fenced <= time[at])]
             if at.size:
-                locked.append((place, near, at))
-        for place, near, at in locked:
+                locked.append((place, near, True, at))
+        given: list[tuple[bool, Lock | None, Flat]] = []
+        for place, near, both, at in locked:
+            for taker, some in self._by_taker(place, mine, at):
+                lock = taker if taker is None else Lock(taker, place, near, both)
+                given.append((taker is not None and self._let_go(taker, place), lock, some))
+        for by_chance, lock, at in sorted(given, key=lambda one: one[0]):
             at = at[left[at]]
             left[at] = False
-            takers: dict[int | None, list[int]] = {}
-            askers, which = np.unique(mine[at], return_inverse=True)
-            for i, who in enumerate(askers.tolist()):
-                takers.setdefault(self._taker(place, who), []).append(i)
-            for taker, those in takers.items():
-                lock = None if taker is None else (taker, place, near)
-                yield (at if len(takers) == 1 else at[np.isin(which, those)]), lock
+            yield at, lock and lock._replace(by_chance=by_chance)
+
+    def _by_taker(self, place: int, mine: Flat, at: Flat) -> Iterator[tuple[int | None, Flat]]:
+        """Of those who ask, each time those for whom the same thread has taken a lock."""
+        takers: dict[int | None, list[int]] = {}
+        askers, which = np.unique(mine[at], return_inverse=True)
+        for i, who in enumerate(askers.tolist()):
+            takers.setdefault(self._taker(place, who), []).append(i)
+        for taker, those in takers.items():
+            yield taker, (at if len(takers) == 1 else at[np.isin(which, those)])
+
+    def _let_go(self, taker: int, place: int) -> bool:
+        """Whether a thread has had a lock, that was free at first, and has it no more."""
+        takes = self._takes.get((taker // self.threads, place), {}).get(taker)
+        puts = self._puts.get((taker, place))
+        return bool(place in self._free and takes and puts and puts[-1].turn > takes[-1].turn)
 
     def _last(
         self, block: int, place: int, near: bool, time: Flat, thread: Flat
@@ -143,7 +184,7 @@ class Locks:
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
         """Whether a thread let go of a lock with no fence after what it did at a time."""
-        thread, place, near = lock
-        puts = self._puts.get((thread, place), [])
+        puts = self._puts.get((lock.taker, lock.place), [])
         at = bisect.bisect_right(puts, time, key=lambda put: put.turn)
-        return at < len(puts) and (puts[at].near if near else puts[at].wide) <= time
+        fenced = at < len(puts) and (puts[at].near if lock.near else puts[at].wide)
+        return lock.both and at < len(puts) and fenced <= time

@@ -278,15 +278,16 @@ class Releases:
                 # comes that goes on, and it could not have come before the others.
                 if not (idle or vain or site.operation in COUNTS):
                     far = self.levels.covered(site.reach) > 1
-                    self.locks.take(site, place, thread, turn, far)
+                    self.locks.take(site, place, thread, turn, far, content is None)
                 heard = turn if event.known is not None else max(met, warp)
                 self._finds(site, thread, turn, content, heard, not idle)
             if idle or vain:
                 continue
             if content is None or site.access == "store":
                 content = self._contents[place] = Content(
-                    place, self.threads, self.levels, self._number, self._waits
-                )
+                    place, self.threads, self.levels, self._number, self._waits,
+                    self.locks.free(place),
+                )  # fmt: skip
             covered = self.levels.covered(site.reach)
             fenced = [scope.last(thread, self.threads) for scope in self._scopes]
             if site.releases:
@@ -377,8 +378,21 @@ class Releases:
         mine = np.array([block * self.threads])
         return any(at.size for at, _ in self.locks.ordered(clock.held, mine, when, who))
 
-    def let_go_unfenced(self, lock: Lock, time: int) -> bool:
-        """Whether a thread let go of a lock with no fence after what it did at a time."""
+    def doubtful(self, lock: Lock, time: int, first: Site, second: Site) -> bool:
+        """Whether a lock does not put two accesses in order, the second at a time.
+
+        A thread let it go with no fence behind; or before, and nothing else that it, or the other,
+        has read decides whether these happen: in another run they come the other way round.
+        """
         if self._noted:
             self._catch_up()
-        return self.locks.let_go_unfenced(lock, time)
+        if self.locks.let_go_unfenced(lock, time):
+            return True
+        if not lock.by_chance:
+            return False
+        reads = (
+            s
+            for s in self.steering.program.sites
+            if s.access != "store" and s.space != "param" and s.number not in self.locks.sites
+        )
+        return not any(self.steering.guards(r, s) for r in reads for s in (first, second))

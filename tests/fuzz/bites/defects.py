@@ -125,6 +125,10 @@ BITES = (
         "or access.block in self._behind(read)", "",
     ),
     Bite(
+        "who has let a lock go comes after its holders for good", "tests/test_locks_by_chance.py",
+        "simulator/races/locks.py", "puts[-1].turn > takes[-1].turn", "False",
+    ),
+    Bite(
         "who arrives at a barrier knows by that what a flag said",
         "tests/test_parts_of_blocks.py", "simulator/races/releases.py",
         "        if event.ends:\n",
