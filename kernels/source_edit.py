@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+INSTEAD = "instead of"
+"""What ``Edit.where`` says where the text takes the place of the line's statement."""
 Piece = tuple[int, int, bytes]
 """First byte, end, and what to put there instead."""
 
@@ -19,7 +21,7 @@ class Edit:
         file: Its real path.
         pieces: What is replaced, in the order of the file.
         line: The line, from 1, that the text goes ``before`` or ``after``, or whose statement
-            is ``split by`` it.
+            is ``split by`` it, or that it stands ``instead of``.
         text: What is put there.
         how: What the place alone does not say.
         also: Further places where text is put, as ``line`` and ``where``.

@@ -34,7 +34,7 @@ __global__ void k(int* locks, int* bucket, const int* v) {
     for (bool done = false; !done;) {
         if (l.take()) {
             int b = (x >> 1) & 7;
-            bucket[b] = max(bucket[b], x);
+            bucket[b] = bucket[b] > x ? bucket[b] : x;
             done = true;
             l.leave();
         }

@@ -216,7 +216,7 @@ __global__ void k(int* a) {
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("a[0] += a[t];", "removes this race alone; let one atomic operation read and write, as"),
+        ("a[0] *= a[t];", "removes this race alone; let one atomic operation read and write, as"),
         ("a[0] = t;", "no cure: no __syncthreads() between two statements removes this race alone"),
         (
             "if (t < 63) {\n        int x = a[t + 1];\n        a[t] = x;\n    }",

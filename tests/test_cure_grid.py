@@ -91,7 +91,7 @@ def test_what_orders_lanes_is_no_cure_where_blocks_race(tmp_path: Path, elsewher
 
 def test_lanes_that_lose_updates_to_blocks_too_are_told_of_an_atomic(tmp_path: Path) -> None:
     file = tmp_path / "my.cu"
-    file.write_text("__global__ void k(int* a) {\n    a[threadIdx.x % 8] += 1;\n}\n")
+    file.write_text("__global__ void k(int* a) {\n    a[threadIdx.x % 8] *= 3;\n}\n")
     found = hazards(*launch(file, 2, 32, "i32[8]"))
     (lanes,) = (h for h in found if "another lane" in h["message"] and h["severity"] == "error")
     assert lanes["cure"] is None

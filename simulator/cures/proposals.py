@@ -13,7 +13,7 @@ from kernels.source_edit import Edit
 
 from ..compile.blocks import reachable
 from ..hazards.hazard import Hazard, Source
-from ..hazards.kinds import LEAVES
+from ..hazards.kinds import LEAVES, UPDATES
 from ..isa import parse
 from ..isa.roles import roles
 from .chains import chain_edits
@@ -34,11 +34,14 @@ from .remedies import (
 )
 from .splits import split_edits
 from .statements import Point, Syntax
+from .updates import update_edits
 
 _MEETINGS = 6
 """At how many places a barrier of the grid is tried."""
 _BEFORE_MACROS = 8
 """So many places around the lines of a race are tried before those in macros that they call."""
+_WIDE = re.compile(r"^st\S*\.[bsu]64\b")
+"""A store of an integer of 64 bits."""
 _LINE = re.compile(rb"^[ \t]*#[ \t]*(line\b|\d)", re.MULTILINE)
 
 
@@ -64,6 +67,11 @@ class Proposals:
         levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
         if between_blocks(hazard):
             yield from self._between_blocks(hazard, levels)
+        if hazard.case in UPDATES:
+            points = (self.points(hazard, i) for i in range(len(hazard.involved)))
+            wide = any(_WIDE.search(item.instruction) for item in hazard.involved)
+            yield from update_edits(self.syntax, itertools.chain(*points), wide)
+        if between_blocks(hazard):
             return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         begun = [
@@ -176,7 +184,7 @@ class Proposals:
             edits = barrier_edits(self.syntax, levels[0], levels[-1], text, False)
             yield from itertools.islice(edits, _MEETINGS)
         roles_of = [item.role for item in hazard.involved]
-        if hazard.case == "blocks" and "write" in roles_of and "read" in roles_of:
+        if hazard.case in ("blocks", "update") and {"write", "read"} <= {*roles_of}:
             write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
             there = handing_edits(self.syntax, write, read)
             back = handing_edits(self.syntax, read, write)  # who read tells that he has

@@ -12,7 +12,7 @@ from kernels.source_edit import Edit, decoded, diff, joined, with_text
 from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
-from ..hazards.kinds import SHORT
+from ..hazards.kinds import SHORT, UPDATES
 from .budget import USED_UP, Budget
 from .fences import NO_FENCE
 from .places import reads_and_writes
@@ -111,11 +111,13 @@ class SourceSearch:
     def _late(self, number: int) -> bool:
         """Whether a race is put off.
 
-        Of two copies, as the wait that a reader needs orders them; of lanes, as what orders warps
-        or blocks orders these as well.
+        Of two copies, as the wait that a reader needs orders them; of two writes of updates, as
+        what a lock lacks between its holders does; of lanes, as what orders warps or blocks orders
+        these as well.
         """
         hazard = self.hazards[number]
-        return (hazard.case in WAITED and not hazard.row.reads) or hazard.reach == "lane"
+        writes = hazard.case in (*WAITED, *UPDATES) and not hazard.row.reads
+        return writes or hazard.reach == "lane"
 
     def _told_by_another(self, hazard: Hazard) -> bool:
         """Whether a race is the mild side of an error that has no cure."""

@@ -1,7 +1,6 @@
 """Every kind of hazard, a row each: which check finds it, how severe it is, what is said of it.
 
-Who lists kinds reads the rows: SARIF's rules, the severities, the names of the checks, what a
-policy may decide. Besides its row a kind is named in the one file that finds it.
+Who lists kinds reads the rows; besides its row a kind is named in the one file that finds it.
 
 Longer: a table of texts, which is read as one.
 """
@@ -112,8 +111,12 @@ _VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics 
 _FLAG = "a __threadfence_block() before a lane sets a flag, and behind where another waits for it"
 _CHECKED = "a compare-and-swap checks what was read; tell the compiler by an atomic load"
 _LANES = "lanes of a warp need __syncwarp() between them"
+_LOST = "an update is lost: both read the old value, and each writes what it made of it"
+_UPDATE = "an update takes several steps: another thread's may come between its read and write"
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
+UPDATES = ("lost", "update", "update in step")
+"""The cases in which an update that is no single operation races with itself."""
 GUESS = "guess"
 """The case in which a read is the first guess of a loop that swaps if it was right."""
 _ANY_RACE = {
@@ -123,8 +126,7 @@ _ANY_RACE = {
         "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
     ),
     "far": Case(
-        note="only what the blocks of a cluster share orders them: put a cluster.sync() "
-        "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
+        note="only what the blocks of a cluster share orders them: put a cluster.sync() in between"
     ),
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
     "steps": Case(
@@ -172,6 +174,8 @@ _ANY_RACE = {
     ),
     GUESS: Case("", "warning", _CHECKED),
     "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
+    "update": Case(note=_UPDATE),
+    "update in step": Case("", "warning", _UPDATE, policy="warp_synchronous"),
     "flag": Case("", "warning", _FLAG, policy="warp_synchronous"),
 }
 
@@ -190,9 +194,7 @@ WAW_RACE = HazardKind(
     "WAW race on {place} (write over what {who} may have written)",
     _ANY_RACE | {
         EQUAL: Case("", "warning", "every write leaves the same value", policy="equal_writes"),
-        "lost": Case(
-            note="an update is lost: both read the old value, and each writes what it made of it"
-        ),
+        "lost": Case(note=_LOST),
         "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
     },
 )  # fmt: skip

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from kernels.reading import display_path
-from kernels.source_edit import Edit
+from kernels.source_edit import INSTEAD, Edit
 
 Triple = tuple[int, int, int]
 VERBS = {"load": "read", "store": "write", "atomic": "atomic access"}
@@ -87,7 +87,7 @@ class Cure:
         together: Errors left with the cures of the other races as well; ``None`` if there
             are no others, or nothing is left anyway.
         where: Whether the text goes ``before`` or ``after`` the line, what begins there is
-            ``split by`` it, or it stands ``for ... on`` the line.
+            ``split by`` it, or it stands ``for ... on`` the line, or ``instead of`` a statement.
         text: What is put there.
         how: What else is to say of the place, after the line's number.
         diff: The edit as a unified diff; empty for PTX alone.
@@ -129,6 +129,8 @@ class Cure:
         text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
         if self.where == "split by":
             text = f"{self.text.rstrip(';')} splits {self._split(place)}{self.how}"
+        if self.where == INSTEAD:
+            text = f"{self.text.rstrip(';')} instead of the statement on {place}"
         text += f": verified, {self.left} {errors} left"
         return text if self.together is None else f"{text}, {self.together} with the other cures"
 

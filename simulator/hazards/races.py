@@ -80,8 +80,12 @@ class RaceHazards:
                 return GUESS
             if volatile:
                 return "volatile lanes" if near else "polled" if in_global else "volatile"
+            if near and self._flagged(group):
+                return "flag"
+            if not volatile and self._updates(group):
+                return "update in step" if near else "update"
             if near:
-                return "flag" if self._flagged(group) else "in step"
+                return "in step"
         else:
             if volatile and in_global:
                 steps = near and not group.clashes
@@ -97,6 +101,16 @@ class RaceHazards:
         if group.distance == "block":
             return "blocks" if in_global else "far"
         return ""
+
+    def _updates(self, group: RaceGroup) -> bool:
+        """Whether threads read for updates that are lost, all in the same lines."""
+        return any(
+            (other.space, other.name) == (group.space, group.name)
+            and group.lines <= other.lines
+            and not other.reads
+            and self._case(other) == "lost"
+            for other in self.book.groups.values()
+        )
 
     def _flagged(self, group: RaceGroup) -> bool:
         """Whether a flag is to hand on what lanes race for."""

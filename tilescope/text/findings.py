@@ -2,7 +2,9 @@
 
 import re
 
+from kernels.source_edit import INSTEAD
 from simulator import CHECKS, Hazard
+from simulator.hazards.kinds import REACHES, UPDATES
 from simulator.hazards.text import wrap
 
 from ..checker import Verdict
@@ -26,12 +28,22 @@ def findings(verdict: Verdict, most: int) -> str:
 
 
 def _groups(hazards: list[Hazard]) -> list[list[Hazard]]:
-    """Hazards that one cure mends side by side, in the order of their first ones."""
+    """Hazards of one cure side by side, or of one update, in the order of their first ones."""
     found: dict[object, list[Hazard]] = {}
     for number, hazard in enumerate(hazards):
-        key = ("cure", hazard.cure.group) if hazard.cure else ("alone", number)
+        key: tuple[object, ...] = ("alone", number)
+        if hazard.cure:
+            key = "cure", hazard.cure.group
+        elif hazard.case in UPDATES:
+            key = "update", hazard.space, hazard.variable, hazard.places
         found.setdefault(key, []).append(hazard)
-    return list(found.values())
+    return [sorted(group, key=_telling) for group in found.values()]
+
+
+def _telling(hazard: Hazard) -> tuple[bool, int]:
+    """Of one update's hazards those come first that say most: that it is lost, and how far."""
+    lost = hazard.case == UPDATES[0]
+    return not lost, -list(REACHES).index(hazard.reach) if lost else 0
 
 
 def _together(group: list[Hazard]) -> str:
@@ -45,7 +57,11 @@ def _together(group: list[Hazard]) -> str:
     few = {1: "one ", 2: "two "}.get(many, "")
     state = "wrong" if first.cure is not None and first.cure.where.startswith("for ") else "missing"
     cause = f"{few}{state} {what}{'s explain' if many > 1 else ' explains'}"
-    lines = [told(first), f"  {cause} these {len(group)}: the above and"]
+    cause += f" these {len(group)}"
+    if first.case in UPDATES and (first.cure is None or first.cure.where == INSTEAD):
+        cause = f"one update in several steps explains these {len(group)}"
+        cause += "" if first.cure else " (an atomic operation does it in one)"
+    lines = [told(first), *wrap(f"{cause}: the above and", columns(), "  ", "  ")]
     for hazard in others:
         *places, last = dict.fromkeys(str(source) for source in hazard.sources)
         where = f"{', '.join(places)} and {last}" if places else last
