@@ -21,11 +21,15 @@ __device__ unsigned at(unsigned bar, int rank) {
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(bar), "r"(rank));
     return there;
 }
-__device__ void wait(unsigned bar) {
+__device__ void arrive(unsigned far) {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
+                 :: "r"(far) : "memory");
+}
+__device__ void wait(unsigned bar, int parity = 0) {
     for (int over = 0; !over;)
         asm volatile("{ .reg .pred p; "
-                     "mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
-                     " selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(bar) : "memory");
+                     "mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;"
+                     " selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(bar), "r"(parity) : "memory");
 }
 K(barrier) {
     I;
@@ -89,6 +93,40 @@ K(mbarrier) {  // one thread of the first block tells the second one's, which se
     }
     ARRIVE(""); WAIT;
 }
+K(one_fences) {  // what it has seen of its block, a relaxed arrival hands on with its own
+    I;
+    if (writes) {
+        if (r == 0) data[t] = t + 1;
+        __syncwarp();
+        if (HERE(0)) BEFORE;
+        __syncwarp();
+        ARRIVE(".relaxed"); WAIT;
+        if (r == 1) out[t] = data[31 - t];
+    } else { ARRIVE(""); WAIT; }
+}
+K(many_waits) {  // in between others of the block wait often: who has waited once knows it still
+    __shared__ unsigned long long once, ring;
+    unsigned first = (unsigned)__cvta_generic_to_shared(&once);
+    unsigned bar = (unsigned)__cvta_generic_to_shared(&ring);
+    I;
+    if (t == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(first) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bar) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    ARRIVE(""); WAIT;
+    if (writes && r == 0) {
+        if (t == 0) { data[0] = 7; arrive(at(first, 1)); }
+        __syncwarp();
+        for (int p = 0; t == 1 && p < 20; ++p) { arrive(at(bar, 1)); wait(bar, p & 1); }
+    } else if (writes) {
+        if (t == 0) wait(first);
+        __syncwarp();
+        for (int p = 0; t == 1 && p < 20; ++p) { wait(bar, p & 1); arrive(at(bar, 0)); }
+        if (t == 0) out[0] = data[0];
+    }
+    ARRIVE(""); WAIT;
+}
 """
 FENCE = "__threadfence()"
 TELL = (
@@ -117,6 +155,7 @@ NAMES = ("BEFORE", "AFTER", "BEHIND", "ONE", "KIND", "READS", "TELL")
         ("then_by_the_block", {"BEFORE": FENCE, "AFTER": FENCE}, 0),
         ("then_by_the_block", {"AFTER": FENCE}, 32),
         ("then_by_the_block", {"BEFORE": FENCE}, 32),
+        ("one_fences", {"BEFORE": FENCE}, 0), ("one_fences", {}, 32), ("many_waits", {}, 0),
         ("mbarrier", {"ONE": FENCE, "AFTER": FENCE, "TELL": TELL}, 0),
         ("mbarrier", {"BEFORE": FENCE, "TELL": TELL}, 0),
         ("mbarrier", {"TELL": TELL}, 32),

@@ -80,6 +80,8 @@ NARROW, WIDE = "__threadfence_block()", "__threadfence()"
         ("cluster", "relaxed.cluster", "acquire.cluster", "", "", 32),
         ("cluster", "relaxed.cluster", "acquire.cluster", NARROW, "", 32),
         ("cluster", "relaxed.cluster", "acquire.cluster", WIDE, "", 0),
+        ("cluster", "release.cta", "acquire.cluster", "", "", 32),  # of other blocks: too narrow
+        ("cluster", "release.cluster", "acquire.cta", "", "", 32),
         ("cluster", "release.cluster", "relaxed.cluster", "", "", 32),
         ("cluster", "release.cluster", "relaxed.cluster", "", NARROW, 32),
         ("cluster", "release.cluster", "relaxed.cluster", "", WIDE, 0),

@@ -8,8 +8,8 @@ hands on to who waits there.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,18 +23,49 @@ if TYPE_CHECKING:
     from .happens_before import HappensBefore
 
 _KEPT = 16
-"""Waits of the threads of a block that are kept, the latest."""
+"""Waits of a thread that others may hear of later on, the latest; it knows of all itself."""
+_NEVER, _MADE = 1 << 62, 256
 Known = dict[int, Flat]
 """Up to when each thread of some blocks (by column) has been seen."""
 
 
-@dataclass
-class _Wait:
-    """Threads of a block have heard of others, at a time."""
+class _Heard:
+    """What threads of a block have heard of others by ``mbarrier``: all that each has, by when."""
 
-    threads: Flat
-    time: int
-    known: Known
+    def __init__(self, threads: int) -> None:
+        self.times: list[list[int]] = [[] for _ in range(threads)]
+        self.known: list[list[Known]] = [[] for _ in range(threads)]
+        self.first, self.last = np.full(threads, _NEVER), np.full(threads, _NEVER)
+        self.newest = np.zeros(threads, np.int64)
+        self._made: dict[tuple[int, int], tuple[Known, Known, Known]] = {}
+
+    def add(self, threads: Flat, time: int, known: Known) -> None:
+        """Threads hear something; who knows the same shares it."""
+        for thread in threads.tolist():
+            mine = self.known[thread]
+            before = mine[-1] if mine else {}
+            _, _, both = self._made.get((id(before), id(known))) or (None, None, None)
+            if both is None:
+                _add(both := dict(before), known)
+                # (What is kept of the two keeps their numbers theirs.)
+                self._made[id(before), id(known)] = before, known, both
+            mine.append(both)
+            self.times[thread].append(time)
+            del mine[:-_KEPT], self.times[thread][:-_KEPT]
+            self.first[thread], self.last[thread] = self.times[thread][0], time
+            self.newest[thread] = id(both)
+        if len(self._made) > _MADE:
+            self._made.clear()
+
+    def by(self, threads: Flat, times: Flat) -> Iterator[Known]:
+        """What each of some threads had heard by a time; the same of several comes once."""
+        now = times >= self.last[threads]
+        _, some = np.unique(self.newest[threads[now]], return_index=True)
+        for thread in threads[now][some].tolist():
+            yield self.known[thread][-1]
+        for at in np.flatnonzero(~now & (times >= self.first[threads])).tolist():
+            thread = int(threads[at])
+            yield self.known[thread][bisect.bisect_right(self.times[thread], times[at]) - 1]
 
 
 class ClusterOrder:
@@ -54,7 +85,8 @@ class ClusterOrder:
         self._phases: dict[int, Rows] = {0: np.zeros((1, geometry.columns), np.int64)}
         self._open: dict[Key, Known] = {}
         self._ended: dict[Key, Known] = {}
-        self._heard: dict[int, list[_Wait]] = {}
+        self._heard: dict[int, _Heard] = {}
+        self._told_to: dict[tuple[int, int], Known] = {}
 
     # -- the cluster's barrier ----------------------------------------------------------
 
@@ -80,6 +112,12 @@ class ClusterOrder:
                 given = self._phases[number - 1] if given is None else given
                 given = self._phases[number] = np.broadcast_to(given, lanes.shape).copy()
             given[which] = now if releases else np.maximum(given, self._fenced)[which]
+            if not releases and self.block.unfenced is not None:
+                for column in np.flatnonzero(which.any(axis=0)).tolist():
+                    threads = np.flatnonzero(which[:, column])
+                    for known in self.block.unfenced.given(threads, column, far=True):
+                        for there, times in known.items():
+                            given[:, there] = np.maximum(given[:, there], times)
             if releases and self.mixed:
                 for column in np.flatnonzero(which.any(axis=0)).tolist():
                     threads = np.flatnonzero(which[:, column])
@@ -94,6 +132,7 @@ class ClusterOrder:
 
     def wait(self, lanes: Rows, now: int) -> None:
         """Threads have waited: everybody has arrived in their phase."""
+        self.forget()
         self._waited[lanes], self._waited_at[lanes] = self._arrivals[lanes], now
         for number in distinct(self._waited[lanes]).tolist():
             given = self._phases[number]
@@ -146,20 +185,31 @@ class ClusterOrder:
     def wait_at(self, column: int, threads: Flat, known: Known | None, now: int) -> None:
         """Threads of a block see that a phase is over."""
         if known:
-            heard = self._heard.setdefault(column, [])
-            last = heard[-1] if heard else None
-            if last is None or last.known is not known or not np.array_equal(last.threads, threads):
-                heard.append(_Wait(threads, now, known))
-            del heard[:-_KEPT]
+            self.forget()
+            heard = self._heard.setdefault(column, _Heard(self.geometry.threads))
+            heard.add(threads, now, known)
+
+    def forget(self) -> None:
+        """Threads meet, or hear: what each knows has to be worked out anew."""
+        self._told_to.clear()
 
     def _told(self, mine: int, column: int) -> Known:
         """What a thread has heard by ``mbarrier``, by itself or from others of its block."""
+        heard = self._heard.get(column)
+        if heard is None:
+            return {}
+        known = self._told_to.get((mine, column))
+        if known is None:
+            known = self._told_to[mine, column] = self._all_told(mine, column, heard)
+        return known
+
+    def _all_told(self, mine: int, column: int, heard: _Heard) -> Known:
+        others = np.flatnonzero(heard.last < _NEVER)
+        seen = self.block.near(others, np.full(len(others), mine), np.full(len(others), column))
+        seen[others == mine] = _NEVER
         known: Known = {}
-        for wait in self._heard.get(column, ()):
-            others = wait.threads
-            seen = self.block.near(others, np.full(len(others), mine), np.full(len(others), column))
-            if (others == mine).any() or (seen >= wait.time).any():
-                _add(known, wait.known)
+        for part in {id(part): part for part in heard.by(others, seen)}.values():
+            _add(known, part)
         return known
 
     # -- asking -------------------------------------------------------------------------
@@ -176,19 +226,21 @@ class ClusterOrder:
             at, given = np.flatnonzero(phase == one), self._phases[one]
             row = other[at] if len(given) > 1 else np.zeros(len(at), np.int64)
             out[at] = given[row, there[at]]
-        if self._heard:
-            known: dict[tuple[int, int], Known] = {}
-            for i, (who, where) in enumerate(zip(mine.tolist(), column.tolist(), strict=True)):
-                if (who, where) not in known:
-                    known[who, where] = self._told(who, where)
-                heard = known[who, where].get(int(there[i]))
-                if heard is not None:
-                    out[i] = max(out[i], heard[other[i]])
+        if self._heard and len(mine):
+            threads = self.geometry.threads
+            asking, which = np.unique(column * threads + mine, return_inverse=True)
+            turn = np.argsort(which, kind="stable")
+            ends = np.cumsum(np.bincount(which, minlength=len(asking)))[:-1]
+            for asker, at in zip(asking.tolist(), np.split(turn, ends), strict=True):
+                known = self._told(asker % threads, asker // threads)
+                for home in known.keys() & set(distinct(there[at]).tolist()):
+                    some = at[there[at] == home]
+                    out[some] = np.maximum(out[some], known[home][other[some]])
         return out
 
     def others(self, mine: int, column: int) -> Known:
         """Up to when a thread has seen those of the other blocks of its cluster."""
-        known = self._told(mine, column)
+        known = dict(self._told(mine, column))
         given = self._phases[int(self._phase(np.array([mine]), np.array([column]))[0])]
         for there in self.geometry.clusters.columns[column].tolist():
             _add(known, {there: np.broadcast_to(given[:, there], (self.geometry.threads,))})
@@ -199,9 +251,10 @@ class ClusterOrder:
         """Up to when any thread of a block has seen each thread of another one."""
         given = self._phases[int(self._waited[:, column].max())]
         known: Flat = np.broadcast_to(given[:, there], (self.geometry.threads,)).copy()
-        for wait in self._heard.get(column, ()):
-            if there in wait.known:
-                np.maximum(known, wait.known[there], out=known)
+        heard = self._heard.get(column)
+        for of_thread in heard.known if heard else ():
+            if of_thread and there in of_thread[-1]:
+                np.maximum(known, of_thread[-1][there], out=known)
         return known
 
 

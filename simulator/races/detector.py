@@ -83,7 +83,7 @@ class RaceCheck(Synchronisation):
         mixed = any(end and end.has("relaxed") for end in ends)
         clustered = bool(ends) or geometry.clusters.size > 1
         at_phases = (site.instruction for site in sites if roles(site.instruction).row.phase)
-        loose = any(map(relaxed, at_phases))
+        loose = mixed or any(map(relaxed, at_phases))
         self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
         if self.releases is None:
             shape = geometry.everyone, geometry.threads, geometry.clusters

@@ -46,6 +46,8 @@ class HappensBefore:
     def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
         """A block barrier let lanes go; whether every thread of every block was there."""
         g = self.geometry
+        if self.cluster is not None:
+            self.cluster.forget()
         if lanes is None:
             self.block_time[:] = now
             return True
@@ -94,6 +96,8 @@ class HappensBefore:
     def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> None:
         """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
         g = self.geometry
+        if self.cluster is not None:
+            self.cluster.forget()
         on = EVERY_LANE if lanes is None else lanes
         bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
         named = g.full(members)
@@ -271,9 +275,12 @@ class HappensBefore:
                 known.update(self.cluster.others(thread, column))
         return given
 
-    def wait_at(self, place: Key, threads: Flat, now: int, relaxed: bool) -> None:
-        """Threads of a block see that a phase of an mbarrier is over; ``relaxed``: see there."""
-        far = None if self.cluster is None else self.cluster.over(place)
+    def wait_at(self, place: Key, threads: Flat, now: int, relaxed: bool, near: bool) -> None:
+        """Threads of a block see that a phase of an mbarrier is over; ``relaxed``: see there.
+
+        ``near``: at the block's scope, of which what comes from afar is none.
+        """
+        far = None if self.cluster is None or near else self.cluster.over(place)
         over = self._all_phases().over(place), far
         if relaxed and self.unfenced is not None:
             self.unfenced.wait(place, threads, over)
@@ -285,6 +292,7 @@ class HappensBefore:
         near, far = over
         self._all_phases().wait(column, threads, near)
         if self.cluster is not None:
+            self.cluster.forget()
             self.cluster.wait_at(column, threads, far, now)
 
     def _all_phases(self) -> Phases:

@@ -11,7 +11,7 @@ from kernels.ptx.module import Instruction
 from ..events import Observer, Stall
 from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ..isa.roles import relaxed, roles
-from ..isa.table import CLUSTER, INITS
+from ..isa.table import CLUSTER, INITS, scope
 from ..memory.event import Event
 from ..memory.words import distinct
 from .accesses import SHARED, LookCloser, lanes_of
@@ -94,7 +94,8 @@ class Synchronisation(Observer):
         self.now += 1
         self.synchronised = True
         for place, threads in at_barriers(self.geometry, lanes, base, offset):
-            self.happens_before.wait_at(place, threads, self.now, relaxed(wait))
+            near = scope(wait) == "cta"
+            self.happens_before.wait_at(place, threads, self.now, relaxed(wait), near)
             if not relaxed(wait):
                 self._told(place, threads)
 
