@@ -47,9 +47,10 @@ def draw(rng: random.Random) -> Program:
     """A program of a seed."""
     cluster = rng.choice([1, 1, 1, 2, 2, 3])
     blocks = cluster * rng.choice([1, 2]) if cluster > 1 else rng.choice([1, 1, 2, 3])
-    shape = _Shape(rng.choice(THREADS), blocks, cluster)
+    hands = rng.random() < 0.3
+    shape = _Shape(rng.choice(THREADS + (70,) * 4 * hands), blocks, cluster)
     equal = rng.random() < 0.2
-    steps = _handed(rng, shape, False) if rng.random() < 0.3 else _steps(rng, shape, equal)
+    steps = _handed(rng, shape, False) if hands else _steps(rng, shape, equal)
     if any(isinstance(step, Access) and step.peer for step in steps):
         steps += CLUSTER_BARRIER  # no block leaves before
     return Program(tuple(steps), shape.threads, blocks, equal, cluster)
