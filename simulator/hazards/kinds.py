@@ -1,7 +1,6 @@
 """Every kind of hazard, a row each: which check finds it, how severe it is, what is said of it.
 
-Who lists kinds reads the rows; besides its row a kind is named in the one file that finds it.
-
+Besides its row a kind is named in the one file that finds it; who lists kinds reads the rows.
 Longer: a table of texts, which is read as one.
 """
 
@@ -126,7 +125,8 @@ _ANY_RACE = {
         "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
     ),
     "far": Case(
-        note="only what the blocks of a cluster share orders them: put a cluster.sync() in between"
+        note="only what the blocks of a cluster share orders them: put a cluster.sync() "
+        "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
     "steps": Case(
