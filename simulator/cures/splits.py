@@ -10,7 +10,7 @@ from kernels.source_edit import Edit, line_of
 from kernels.source_text import begins_line, ends_line, indent_at, line_end, newline_at, node_end
 
 from .places import Levels
-from .statements import Body, Syntax
+from .statements import Body, Syntax, node_text
 from .uniform import may_part
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _assignment(node: Node | None) -> tuple[str, str, str] | None:
     parts = [inner.child_by_field_name(name) for name in ("left", "operator", "right")]
     if any(part is None for part in parts):
         return None
-    left, operator, right = (_text(part) for part in parts if part is not None)
+    left, operator, right = (node_text(part) for part in parts if part is not None)
     return left, operator, right
 
 
@@ -172,7 +172,7 @@ def _commas(node: Node) -> list[str]:
         if at.type == "comma_expression" and all(sides):
             waiting += [side for side in sides if side is not None]
         else:
-            found.append(_text(at))
+            found.append(node_text(at))
     return found if len(found) > 1 else []
 
 
@@ -181,20 +181,16 @@ def _condition(node: Node) -> tuple[Node, Node] | None:
     if node.type != "if_statement" or node.child_by_field_name("alternative") is not None:
         return None
     clause, then = (node.child_by_field_name(name) for name in ("condition", "consequence"))
-    if clause is None or then is None or re.search(r"[^=!<>]=[^=]|\+\+|--|;", _text(clause)):
+    if clause is None or then is None or re.search(r"[^=!<>]=[^=]|\+\+|--|;", node_text(clause)):
         return None
     return clause, then
 
 
 def _asked(clause: Node) -> str:
     """A condition without its parentheses."""
-    return _text(clause)[1:-1].strip()
+    return node_text(clause)[1:-1].strip()
 
 
 def _operand(asked: str) -> str:
     """A condition as one side of an "and"."""
     return f"({asked})" if re.search(r"\|\||[?,]", asked) else asked
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("latin-1")

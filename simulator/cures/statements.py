@@ -266,6 +266,11 @@ def descendants(root: Node, types: set[str]) -> Iterator[Node]:
         waiting += reversed(node.named_children)
 
 
+def node_text(node: Node) -> str:
+    """What a node stands for."""
+    return (node.text or b"").decode("latin-1")
+
+
 def field_text(node: Node, name: str) -> bytes:
     """The text of a node's part; empty where it has none."""
     child = node.child_by_field_name(name)

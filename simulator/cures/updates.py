@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kernels.source_edit import INSTEAD, Edit, line_of
 
-from .statements import Point, Syntax, descendants
+from .statements import Point, Syntax, descendants, node_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -51,29 +51,29 @@ def _atomics(update: Node | None) -> Iterator[str]:
               for name in ("left", "operator", "right", "argument")}  # fmt: skip
     left, operator, right, argument = fields.values()
     if update.type == "update_expression" and argument is not None and operator is not None:
-        yield from _calls(_address(argument), _text(operator)[0], "1")
+        yield from _calls(_address(argument), node_text(operator)[0], "1")
     elif update.type == "assignment_expression" and left and operator and right:
-        if _text(operator) == "=":
+        if node_text(operator) == "=":
             yield from _spelled_out(left, right)
         else:
-            yield from _calls(_address(left), _text(operator)[:-1], _text(right))
+            yield from _calls(_address(left), node_text(operator)[:-1], node_text(right))
 
 
 def _spelled_out(left: Node, right: Node) -> Iterator[str]:
     """Of ``x = x + v``, and of ``x = max(x, v)``."""
     parts = [right.child_by_field_name(name) for name in ("left", "operator", "right")]
     if right.type == "binary_expression" and all(parts):
-        one, operator, other = (_text(part) for part in parts if part)
-        if one == _text(left):
+        one, operator, other = (node_text(part) for part in parts if part)
+        if one == node_text(left):
             yield from _calls(_address(left), operator, other)
-        elif other == _text(left) and operator in _EITHER:
+        elif other == node_text(left) and operator in _EITHER:
             yield from _calls(_address(left), operator, one)
     called, given = (right.child_by_field_name(name) for name in ("function", "arguments"))
-    if right.type == "call_expression" and called and given and _text(called) in _CALLS:
-        values = [_text(value) for value in given.named_children]
-        if len(values) == 2 and _text(left) in values:
-            values.remove(_text(left))
-            yield f"{_CALLS[_text(called)]}({_address(left)}, {values[0]});"
+    if right.type == "call_expression" and called and given and node_text(called) in _CALLS:
+        values = [node_text(value) for value in given.named_children]
+        if len(values) == 2 and node_text(left) in values:
+            values.remove(node_text(left))
+            yield f"{_CALLS[node_text(called)]}({_address(left)}, {values[0]});"
 
 
 def _calls(address: str, operator: str, value: str) -> Iterator[str]:
@@ -92,10 +92,6 @@ def _unsigned(call: str) -> str:
 def _address(place: Node) -> str:
     """Where the value stands: ``p`` of ``*p``."""
     pointer = place.child_by_field_name("argument")
-    if place.type == "pointer_expression" and pointer and _text(place).startswith("*"):
-        return _text(pointer)
-    return f"&{_text(place)}"
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("latin-1")
+    if place.type == "pointer_expression" and pointer and node_text(place).startswith("*"):
+        return node_text(pointer)
+    return f"&{node_text(place)}"

@@ -37,13 +37,14 @@ class _Heard:
         self.known: list[list[Known]] = [[] for _ in range(threads)]
         self.first, self.last = np.full(threads, _NEVER), np.full(threads, _NEVER)
         self.newest = np.zeros(threads, np.int64)
+        self._nothing: Known = {}  # one for all, who then share what they hear
         self._made: dict[tuple[int, int], tuple[Known, Known, Known]] = {}
 
     def add(self, threads: Flat, time: int, known: Known) -> None:
         """Threads hear something; who knows the same shares it."""
         for thread in threads.tolist():
             mine = self.known[thread]
-            before = mine[-1] if mine else {}
+            before = mine[-1] if mine else self._nothing
             _, _, both = self._made.get((id(before), id(known))) or (None, None, None)
             if both is None:
                 _add(both := dict(before), known)
@@ -185,7 +186,6 @@ class ClusterOrder:
     def wait_at(self, column: int, threads: Flat, known: Known | None, now: int) -> None:
         """Threads of a block see that a phase is over."""
         if known:
-            self.forget()
             heard = self._heard.setdefault(column, _Heard(self.geometry.threads))
             heard.add(threads, now, known)
 

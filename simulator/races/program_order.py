@@ -251,11 +251,16 @@ class ProgramOrder(Keeper):
             for name, body in self._functions.items()
         }
 
+    @functools.cached_property
+    def _clustered(self) -> bool:
+        """Whether threads come to the barrier of a cluster."""
+        return any(one.cluster for one in self._program.blocks)
+
     @kept
     def _after(self, number: int, way: str) -> set[int]:
         """The blocks on a way; to arrive at a cluster's barrier and then to wait ends one."""
         found = self._paths(way, False).after(number)
-        if way == "all" or not any(block.end and block.end.has("cluster") for block in self.blocks):
+        if way == "all" or not self._clustered:
             return found
         return found.union(*map(self._paths(way, True).after, {number} | found))
 

@@ -175,7 +175,7 @@ class Releases:
             elif isinstance(event, WarpMeeting):
                 for (block, lanes), scope in product(event.groups(), self._scopes):
                     scope.meet(block, lanes, self.threads)
-                for block, lanes in event.groups():
+                for block, lanes in event.groups() if self._read.any else ():
                     self._read.share((block * self.threads + lanes).tolist())
             else:
                 self._strong(event)

@@ -120,7 +120,8 @@ class Synchronisation(Observer):
             for some, ends in ((slice(cut), end is not None), (slice(cut, None), False)):
                 given = numbers[some] if hands_on or not far else numbers[:0]
                 told = known and known[some]
-                self.releases.arrive(given, self.now, at, ends, told, loose)
+                if len(given) or ends:
+                    self.releases.arrive(given, self.now, at, ends, told, loose)
 
     def _numbers(self, column: int, threads: Flat) -> Flat:
         """Numbers in the launch of threads of a block."""
