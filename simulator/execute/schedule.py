@@ -6,17 +6,15 @@ import numpy as np
 
 from kernels.errors import LaunchError
 
-from ..geometry import Geometry, Mask
+from ..geometry import Geometry, Mask, as_mask
 
 PATIENCE = (16, 4096)
 """Basic blocks that one warp may run before another gets its turn: the fewer, the more
 often warps had to be stopped, which is what those do that spin for one another. (It is half as many
 each time, so that warps spin for some twice the most in all.)"""
-_OTHER = 16
-"""One in so many turns of a warp goes to any of its groups, not to the lowest."""
 FAIR = 64
-"""After so many steps that did not bring all lanes together, the group that has waited
-longest goes: a lane that spins cannot starve the one it waits for."""
+"""After so many steps that did not bring all lanes together, the warps that have waited
+longest go: a warp that polls cannot starve the one it waits for."""
 NAMES = ("lockstep", "warps", "reverse")
 
 Part = Mask | None | Literal[False]
@@ -28,21 +26,18 @@ Pick = tuple[int, Mask | None, bool]
 
 
 class Schedule:
-    """``lockstep``: all lanes at the lowest block together."""
+    """``lockstep``: all lanes at the lowest block together.
+
+    A schedule chooses among warps. Which of a warp's lanes go is the same under every schedule.
+    """
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
 
-    def pick(self, groups: Groups, oldest: int | None) -> Pick:
-        """Choose lanes to run.
-
-        Args:
-            groups: Lanes by block number; what is taken of a group in part is to be
-                taken out of it here.
-            oldest: The group whose turn it is for fairness, if it is.
-        """
-        number = min(groups) if oldest is None else oldest
-        return number, groups[number], True
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
+        """Choose lanes to run: of each warp those at the lowest block, or none."""
+        number = min(groups)
+        return number, groups[number]
 
 
 class _ByWarp(Schedule):
@@ -60,7 +55,7 @@ class _ByWarp(Schedule):
         """The order in which warps are tried."""
         return list(range(geometry.warps))
 
-    def pick(self, groups: Groups, oldest: int | None) -> Pick:
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.turns += 1
         if self.turns > self.patience:  # it may be spinning for what another warp has to do
             self.patience = max(self.patience // 2, PATIENCE[0])
@@ -68,15 +63,14 @@ class _ByWarp(Schedule):
             self.at = (self.at + 1) % len(self.order)
         for _ in range(len(self.order) + 1):
             mine = self.warps == self.order[self.at]
-            here = [n for n, m in groups.items() if m is None or (m & mine).any()]
-            if here:
-                number = min(here)
-                if len(here) > 1 and self.random.integers(_OTHER) == 0:
-                    number = here[int(self.random.integers(len(here)))]
-                return take(groups, number, mine)
+            for number in sorted(groups):
+                mask = groups[number]
+                lanes = mine if mask is None else mask & mine
+                if lanes.any():
+                    whole = not (as_mask(mask) & ~mine).any()
+                    return number, mask if whole else lanes
             self.next_warp()
-        number = min(groups)
-        return number, groups[number], True
+        return super().pick(groups)
 
     def next_warp(self) -> None:
         """The warp at hand is blocked or done; was its turn a long one, so may the next be."""
@@ -101,20 +95,9 @@ class _Random(_ByWarp):
         super().start(geometry)
         self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
 
-    def pick(self, groups: Groups, oldest: int | None) -> Pick:
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.at = int(self.random.integers(len(self.order)))
-        return super().pick(groups, oldest)
-
-
-def take(groups: Groups, number: int, lanes: Mask) -> Pick:
-    """Take some lanes out of a group."""
-    group = groups[number]
-    mask = lanes if group is None else group & lanes
-    rest = ~lanes if group is None else group & ~lanes
-    if not rest.any():
-        return number, group, True
-    groups[number] = rest
-    return number, mask, False
+        return super().pick(groups)
 
 
 def make(schedule: str | int) -> Schedule:
