@@ -295,7 +295,4 @@ def _number(wait: Waiting) -> int:
 
 
 def _union(masks: list[Mask], shape: Shape) -> Mask:
-    union = np.zeros(shape, bool)
-    for mask in masks:
-        union |= mask
-    return union
+    return np.logical_or.reduce([np.zeros(shape, bool), *masks])
