@@ -47,6 +47,8 @@ class Race:
             memory of one is raced on by others.
         at_once: Whether both are of one execution of an instruction, or of two to which the lanes
             did not come together.
+        met: Whether a barrier stands behind a relaxed read that a fence would make an acquire.
+        held: Whether the reader's block may hold the sector from before that.
     """
 
     other: Site
@@ -60,6 +62,8 @@ class Race:
     columns: int
     blocks: Flat | None = None
     at_once: bool = False
+    met: bool = False
+    held: bool = False
 
 
 @dataclass

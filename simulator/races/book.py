@@ -38,6 +38,8 @@ READING = ("product", "bulk")
 wherever it stands."""
 WRITING = ("copy", "transaction", "proxy")
 """How a read races with what a copy still writes, or what another proxy wrote: that comes first."""
+UNACQUIRED = "unacquired"
+"""How a read races that a fence behind a relaxed read of a flag would put in order."""
 SENT = "sent"
 """How an access races with what a copy in bulk still writes to global memory: that comes first."""
 
@@ -49,6 +51,7 @@ class RaceGroup:
     Attributes:
         unequal: Whether some leave different values.
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
+        fresh: Whether no read behind a relaxed one may find stale data in L1.
         places: The elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
@@ -64,6 +67,7 @@ class RaceGroup:
     unequal: bool = False
     at_once: bool = False
     clashes: bool = False
+    fresh: bool = True
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
@@ -98,6 +102,7 @@ class RaceGroup:
         self.unequal |= other.unequal
         self.at_once |= other.at_once
         self.clashes |= other.clashes
+        self.fresh &= other.fresh
         self.pairs.update(other.pairs)
         several = self.all_pairs, other.all_pairs
         self.all_pairs = None if None in several else sum(n for n in several if n)
@@ -172,6 +177,7 @@ class RaceBook:
         group.unequal |= bool(unequal[at].any())
         group.at_once |= race.at_once
         group.clashes |= race.at_once and bool(unequal[at].any())
+        group.fresh &= race.met and not race.held
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)

@@ -1,5 +1,6 @@
 """The exact look: lanes held against the table of who accessed each location before."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -10,12 +11,13 @@ from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
 from .accesses import Accesses, Race
-from .book import RaceBook
+from .book import UNACQUIRED, RaceBook
 from .clocks import NOTHING, Clock
 from .happens_before import HappensBefore
 from .history import History
 from .in_step import InStep
 from .locks import Lock
+from .looks import Reads, Sectors, needed
 from .pairs import DISTANCES, distances
 from .releases import Releases
 from .shadow import Alike, Conflict, Ordered, Shadow, clash
@@ -23,6 +25,8 @@ from .written import compare, in_steps, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
+Clocks = dict[int, Clock]
+"""What threads (global numbers) have acquired that access now."""
 Locked = tuple[Flat, Flat, Lock]
 """Lanes, and threads whose earlier accesses a lock puts before the lanes'."""
 
@@ -44,6 +48,8 @@ class ExactLook:
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
         self.in_step = InStep()
+        self.sectors: dict[int, Sectors] = {}
+        self.now = 0
 
     def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
         """A new batch begins."""
@@ -58,6 +64,7 @@ class ExactLook:
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
         ``written``; ``sure``: who surely comes after all that was read there.
         """
+        self.now = now
         site, since = event.site, self.happens_before.block_time[lanes.column]
         all_of_them = site, place, thread, now, values, since
         if shadow.newest is not None:
@@ -85,8 +92,7 @@ class ExactLook:
         site = event.site
         asked = shadow.asked(place, thread)
         locked: list[Locked] = []
-        clocks: dict[int, Clock] = {}
-        ordered = self.ordered(site, lanes, locked, clocks)
+        clocks: Clocks = {}
         together: Alike | None = None
 
         clusters = event.space != "global" and self.happens_before.cluster is not None
@@ -98,7 +104,9 @@ class ExactLook:
                 continue
             if own and how in ("scope", "steps"):
                 continue  # a matter of other blocks
-            before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
+            before = self.ordered(site, history.site, lanes, locked, clocks)
+            if history.site.queue == "product":
+                before = self._by_group(lanes, before)
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
             if far and shadow.many(history, place):
                 together = self._alike(site, lanes, place, thread, clocks)
@@ -133,13 +141,13 @@ class ExactLook:
         return self.granules.array if space == "global" else self.granules.shared
 
     def _alike(
-        self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: dict[int, Clock]
+        self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: Clocks
     ) -> Alike | None:
         """Lanes of a block, at one location, that have heard the same of other blocks."""
         if self.happens_before.cluster is not None:
             return None
         number = np.zeros(len(thread), np.int64)
-        groups = self._by_clock(site, lanes, np.arange(len(thread)), clocks)
+        groups = self._by_clock(site, lanes, np.arange(len(thread)), clocks, needed(site))
         for i, (_, which) in enumerate(groups, 1):
             number[which] = i
         alone = np.flatnonzero(np.isin(thread, list(self.releases.locks.takers)))
@@ -198,36 +206,84 @@ class ExactLook:
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
                 for race.at_once, some in self.in_step.apart(site, other, conflict, history):
-                    if some.any():
-                        self.book.add(race, conflict.some(some), *(one[some] for one in found))
+                    for one, part in self._by_looks(race, conflict.some(some), history, lanes):
+                        if part.any():
+                            at = np.flatnonzero(some)[part]
+                            self.book.add(one, conflict.some(at), *(column[at] for column in found))
                 if self.book.full(race):
                     break
 
+    def _by_looks(
+        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+    ) -> Iterator[tuple[Race, Mask]]:
+        """The races that a fence behind a relaxed read would order, and the others.
+
+        The first say whether the reader's block may hold the sector in L1 (``looks``).
+        """
+        one, other, every = race.site, race.other, np.ones(len(conflict.lane), bool)
+        read = next((s for s in (one, other) if s.access == "load" and not s.strong), None)
+        blocks = self.releases.blocks() if self.releases.acquiring else ()
+        if race.how != "race" or history is None or read is None or not blocks:
+            yield race, every
+            return
+        times, g = history.table.times[conflict.entry], self.geometry
+        rest = every
+        for reads in (Reads.MET, Reads.ALL) if len(every) else ():
+            before = self.ordered(one, other, lanes, [], {}, reads)
+            found = np.zeros_like(rest)
+            found[rest] = before(times[rest], conflict.earlier[rest], conflict.lane[rest])
+            rest = rest & ~found
+            if not found.any():
+                continue
+            late = read is one
+            thread = conflict.later if late else conflict.earlier
+            when = np.full_like(times, self.now) if late else times
+            held = np.zeros_like(found)
+            sectors = self.sectors.get(race.allocation.number) if race.allocation else None
+            far = found & (conflict.later // g.threads != conflict.earlier // g.threads)
+            if sectors is not None and far.any():
+                block = thread[far] // g.threads
+                held[far] = sectors.held(
+                    conflict.place[far], block, when[far], self.releases.looks
+                )
+            for stale in (False, True):
+                how = dataclasses.replace(race, how=UNACQUIRED, held=stale, met=reads is Reads.MET)
+                yield how, found & (held == stale)
+        yield race, rest
+
     def ordered(
-        self, site: Site, lanes: Accesses, locked: list[Locked], clocks: dict[int, Clock]
-    ) -> Ordered:
-        """What orders lanes after earlier accesses; notes those in ``locked`` that a lock does."""
+        self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
+        reads: Reads | None = None,
+    ) -> Ordered:  # fmt: skip
+        """What orders lanes after earlier accesses of ``other``.
+
+        ``locked`` gets those that a lock does; ``reads``: which strong reads count, if not those
+        that each of the two accesses needs.
+        """
         g, releases = self.geometry, self.releases
+        mine = needed(site) if reads is None else reads
+        met = (needed(other) if reads is None else reads) >= Reads.MET
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
-            column, mine = lanes.column[which], lanes.thread[which]
+            column, lane = lanes.column[which], lanes.thread[which]
             own = g.blocks[column]
-            out = self.happens_before.ordered_across(time, earlier, mine, column)
+            out = self.happens_before.ordered_across(time, earlier, lane, column)
             if not releases.acquiring or out.all():
                 return out
             those = np.flatnonzero(~out)
             asking = which[those]
             starts = np.flatnonzero(np.diff(asking, prepend=-1))
             counts = np.diff(starts, append=len(asking))
-            for clock, lots in self._by_clock(site, lanes, asking[starts], clocks):
+            for clock, lots in self._by_clock(site, lanes, asking[starts], clocks, mine):
                 at = those[np.repeat(lots, counts)]
                 known = clock.covers(time[at], earlier[at], g.threads)
                 out[at] = known
                 if not clock.held or known.all():
                     continue
                 at = at[~known]
-                who = own[at] * g.threads + mine[at]
-                for some, lock in releases.locks.ordered(clock.held, who, time[at], earlier[at]):
+                who = own[at] * g.threads + lane[at]
+                asked = clock.held, who, time[at], earlier[at], met
+                for some, lock in releases.locks.ordered(*asked):
                     out[at[some]] = True
                     if lock is not None:
                         locked.append((which[at[some]], earlier[at[some]], lock))
@@ -236,7 +292,7 @@ class ExactLook:
         return ordered
 
     def _by_clock(
-        self, site: Site, lanes: Accesses, asking: Flat, clocks: dict[int, Clock]
+        self, site: Site, lanes: Accesses, asking: Flat, clocks: Clocks, reads: Reads
     ) -> Iterator[tuple[Clock, Mask]]:
         """What others have handed on to the threads of some lanes; and to which of them that."""
         g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
@@ -251,7 +307,7 @@ class ExactLook:
             clock = clocks.get(asker)
             if clock is None:
                 seen = happens_before.known(me, at) if happens_before.partly else None
-                clock = clocks[asker] = self.releases.known(site, asker, met, warp, seen)
+                clock = clocks[asker] = self.releases.known(site, asker, met, warp, seen, reads)
             found.setdefault(id(clock), (clock, []))[1].append(i)
         for clock, those in found.values():
             if clock is not NOTHING:

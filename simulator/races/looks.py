@@ -1,0 +1,116 @@
+"""Relaxed reads that find a released value, and what a weak read behind them may find in L1.
+
+A relaxed read orders nothing by itself. If no fence follows it, a weak read of the released data
+may still be served from a sector of L1 that the block has loaded before (docs/measured.md).
+"""
+
+from __future__ import annotations
+
+import bisect
+import enum
+from typing import NamedTuple
+
+import numpy as np
+
+from ..geometry import Flat, Mask
+from ..memory.site import Site
+
+SECTOR = 32
+"""Bytes of L1 that become valid together."""
+_LAST = 1 << 62
+_UNCACHED = frozenset({"cg", "cv"})
+"""Operators of a load that leaves nothing in L1."""
+
+
+class Reads(enum.IntEnum):
+    """Which strong reads of a thread order what it does next.
+
+    ``FENCED``: acquires; ``MET``: relaxed ones, too, if a barrier follows; ``ALL``: any.
+    """
+
+    FENCED = 0
+    MET = 1
+    ALL = 2
+
+
+def needed(site: Site) -> Reads:
+    """The reads that order an access: a weak read needs a fence, a strong read needs nothing."""
+    if site.access == "store":
+        return Reads.MET
+    return Reads.ALL if site.strong else Reads.FENCED
+
+
+class Look(NamedTuple):
+    """A relaxed read: its time, when its block had met last, and its thread (a global number)."""
+
+    time: int
+    met: int
+    thread: int
+
+
+class Looks:
+    """The relaxed reads of a launch that found a released value, by block.
+
+    Attributes:
+        blocks: The blocks that have some.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: set[int] = set()
+        self._of: dict[int, list[Look]] = {}
+
+    def add(self, block: int, look: Look) -> None:
+        """A thread of a block reads; reads come in the order of their times."""
+        self.blocks.add(block)
+        self._of.setdefault(block, []).append(look)
+
+    def last(self, block: int, time: int) -> Look | None:
+        """The last one of a block before a time."""
+        looks = self._of.get(block, [])
+        at = bisect.bisect_left(looks, time, key=lambda look: look.time)
+        return looks[at - 1] if at else None
+
+
+class Sectors:
+    """When each block first loaded each sector of an array through L1.
+
+    ``granule``: bytes of a location.
+    """
+
+    def __init__(self, granule: int) -> None:
+        self._locations = SECTOR // granule
+        # Columns by sector and block, ascending: key, time, when the block had met last, thread.
+        self._first = np.full((4, 1), _LAST, np.int64)
+
+    def load(self, site: Site, place: Flat, block: Flat, thread: Flat, now: int, met: Flat) -> None:
+        """Threads (global numbers) of some blocks load a location each."""
+        if site.access != "load" or site.strong or not _UNCACHED.isdisjoint(
+            site.instruction.modifiers
+        ):
+            return
+        keys, first = np.unique(self._key(place, block), return_index=True)
+        at = np.searchsorted(self._first[0], keys)
+        new = np.flatnonzero(self._first[0, at] != keys)
+        if new.size:
+            loads = np.stack([keys, np.full_like(keys, now), met[first], thread[first]])
+            self._first = np.insert(self._first, at[new], loads[:, new], axis=1)
+
+    def held(self, place: Flat, block: Flat, time: Flat, looks: Looks) -> Mask:
+        """Whether blocks may hold the sectors of locations since before their last look.
+
+        ``time``: of each block's read behind the look. A load by another thread of the block may
+        have come first, if no barrier stands between the two.
+        """
+        keys = self._key(place, block)
+        out = np.zeros(len(keys), bool)
+        rows = self._first[:, np.searchsorted(self._first[0], keys)].T.tolist()
+        asked = zip(keys.tolist(), block.tolist(), time.tolist(), rows, strict=True)
+        for i, (key, one, now, (known, first, met, thread)) in enumerate(asked):
+            look = looks.last(one, now)
+            if look is not None and known == key:
+                apart = thread != look.thread or first < look.time
+                out[i] = met < look.met or (met == look.met and apart)
+        return out
+
+    def _key(self, place: Flat, block: Flat) -> Flat:
+        return place // self._locations << 32 | block
