@@ -17,7 +17,7 @@ from .happens_before import HappensBefore
 from .history import History
 from .in_step import InStep
 from .locks import Lock
-from .looks import Reads, Sectors, needed
+from .looks import Reads, Sectors, cached, needed
 from .pairs import DISTANCES, distances
 from .releases import Releases
 from .shadow import Alike, Conflict, Ordered, Shadow, clash
@@ -241,7 +241,7 @@ class ExactLook:
             held = np.zeros_like(found)
             sectors = self.sectors.get(race.allocation.number) if race.allocation else None
             far = found & (conflict.later // g.threads != conflict.earlier // g.threads)
-            if sectors is not None and far.any():
+            if sectors is not None and cached(read) and far.any():
                 block = thread[far] // g.threads
                 held[far] = sectors.held(
                     conflict.place[far], block, when[far], self.releases.looks

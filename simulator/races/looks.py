@@ -40,6 +40,11 @@ def needed(site: Site) -> Reads:
     return Reads.ALL if site.strong else Reads.FENCED
 
 
+def cached(site: Site) -> bool:
+    """Whether a weak load may find its data in L1."""
+    return _UNCACHED.isdisjoint(site.instruction.modifiers)
+
+
 class Look(NamedTuple):
     """A relaxed read: its time, when its block had met last, and its thread (a global number)."""
 
@@ -84,9 +89,7 @@ class Sectors:
 
     def load(self, site: Site, place: Flat, block: Flat, thread: Flat, now: int, met: Flat) -> None:
         """Threads (global numbers) of some blocks load a location each."""
-        if site.access != "load" or site.strong or not _UNCACHED.isdisjoint(
-            site.instruction.modifiers
-        ):
+        if site.access != "load" or site.strong or not cached(site):
             return
         keys, first = np.unique(self._key(place, block), return_index=True)
         at = np.searchsorted(self._first[0], keys)

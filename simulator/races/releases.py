@@ -292,6 +292,10 @@ class Releases:
         rows = zip(*(c.tolist() for c in columns), strict=True)
         for i, (place, thread, turn, met, warp) in enumerate(rows):
             content = self._contents.get(place)
+            if site.acquires and (self._read.any or self.locks.open):
+                # Behind it nothing is read that L1 held before, whatever it reads itself.
+                before = np.array([max(met, warp)])
+                self._effective(np.array([thread]), turn, site.reach, before)
             idle = site.access == "load" or (event.quiet is not None and event.quiet[i])
             vain = event.vain is not None and event.vain[i]
             if reads:
