@@ -1,7 +1,5 @@
 """A relaxed read of a flag and a barrier are no acquire: what a weak read behind them needs."""
 
-import itertools
-
 import numpy as np
 import pytest
 

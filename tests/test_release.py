@@ -183,9 +183,13 @@ def test_the_last_block_may_reset_the_counter(build: str) -> None:
     assert simulator.launch(kernel, 9, 64, args).hazards == []
     assert args[2][0] == 36
     before, after, rest = LAST_BLOCK.split("__threadfence();")
-    unreleased = Kernel.from_cuda(f"{before}{after}__threadfence();{rest}", "last_block", build=build)
+    unreleased = Kernel.from_cuda(
+        f"{before}{after}__threadfence();{rest}", "last_block", build=build
+    )
     assert ("raw-race", "error") in kinds(simulator.launch(unreleased, 9, 64, args))
-    unacquired = Kernel.from_cuda(f"{before}__threadfence();{after}{rest}", "last_block", build=build)
+    unacquired = Kernel.from_cuda(
+        f"{before}__threadfence();{after}{rest}", "last_block", build=build
+    )
     assert kinds(simulator.launch(unacquired, 9, 64, args)) == [("raw-race", "warning")]
 
 

@@ -48,6 +48,7 @@ class Race:
         at_once: Whether both are of one execution of an instruction, or of two to which the lanes
             did not come together.
         met: Whether a barrier stands behind a relaxed read that a fence would make an acquire.
+        behind: Whether the read comes behind an earlier write by the same thread.
         held: Whether the reader's block may hold the sector from before that.
     """
 
@@ -63,6 +64,7 @@ class Race:
     blocks: Flat | None = None
     at_once: bool = False
     met: bool = False
+    behind: bool = False
     held: bool = False
 
 

@@ -152,7 +152,7 @@ class RaceBook:
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
         reads = "load" in (one.access, other.access)
-        turn = how == SENT or self.find_order().first(one, other, race.distance)
+        turn = how == SENT or self.find_order().named(one, other, race.distance, race.behind)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         turn &= how not in (*READING, FREED)

@@ -288,9 +288,7 @@ class RaceCheck(Synchronisation):
         if self.releases is not None and self.releases.relaxed:
             sectors = self.exact.sectors.setdefault(number, Sectors(self.granules.array))
             blocks, met = self.geometry.blocks, self.happens_before.block_time
-            sectors.load(
-                site, place, blocks[lanes.column], thread, self.now, met[lanes.column]
-            )
+            sectors.load(site, place, blocks[lanes.column], thread, self.now, met[lanes.column])
 
     def forget(self, home: Allocation, piece: range) -> None:
         """Bytes begin a new life: who used them before has nothing to do with it."""

@@ -10,9 +10,10 @@ from ..geometry import GROUP, Flat, Geometry, Mask
 from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
-from .accesses import Accesses, Race
+from .accesses import SHARED, Accesses, Race
 from .book import UNACQUIRED, RaceBook
 from .clocks import NOTHING, Clock
+from .firsts import Firsts
 from .happens_before import HappensBefore
 from .history import History
 from .in_step import InStep
@@ -48,6 +49,7 @@ class ExactLook:
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
         self.in_step = InStep()
+        self.first: dict[tuple[int, int], Firsts] = {}
         self.sectors: dict[int, Sectors] = {}
         self.now = 0
 
@@ -65,6 +67,10 @@ class ExactLook:
         ``written``; ``sure``: who surely comes after all that was read there.
         """
         self.now = now
+        if self.releases.acquiring and event.site.access != "load":
+            array = event.home.number if event.space == "global" else SHARED
+            first = self.first.setdefault((array, event.site.whole), Firsts(1))
+            first.add(place * self.geometry.everyone + thread, np.full_like(place, now))
         site, since = event.site, self.happens_before.block_time[lanes.column]
         all_of_them = site, place, thread, now, values, since
         if shadow.newest is not None:
@@ -206,12 +212,36 @@ class ExactLook:
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
                 for race.at_once, some in self.in_step.apart(site, other, conflict, history):
-                    for one, part in self._by_looks(race, conflict.some(some), history, lanes):
-                        if part.any():
-                            at = np.flatnonzero(some)[part]
-                            self.book.add(one, conflict.some(at), *(column[at] for column in found))
+                    behind = self._behind(race, conflict, history, lanes)
+                    for race.behind in (False, True) if behind.any() else (False,):
+                        at = np.flatnonzero(some & (behind == race.behind))
+                        for one, part in self._by_looks(race, conflict.some(at), history, lanes):
+                            if part.any():
+                                left = conflict.some(at[part])
+                                self.book.add(one, left, *(column[at[part]] for column in found))
+                    race.behind = False
                 if self.book.full(race):
                     break
+
+    def _behind(
+        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+    ) -> Mask:
+        """Which reads come behind an earlier write of the same location by the same thread."""
+        site, other, out = race.site, race.other, np.zeros(len(conflict.lane), bool)
+        late = site.access == "load"
+        if history is None or late == (other.access == "load"):
+            return out
+        array = race.allocation.number if race.allocation else SHARED
+        first = self.first.get((array, (other if late else site).whole))
+        if first is None:
+            return out
+        writer = conflict.earlier if late else conflict.later
+        (began,) = first.of(conflict.place * self.geometry.everyone + writer)
+        if not late:
+            return (began >= 0) & (began < history.table.times[conflict.entry])
+        at = np.flatnonzero(began >= 0)
+        out[at] = self.ordered(site, other, lanes, [], {})(began[at], writer[at], conflict.lane[at])
+        return out
 
     def _by_looks(
         self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
@@ -243,9 +273,7 @@ class ExactLook:
             far = found & (conflict.later // g.threads != conflict.earlier // g.threads)
             if sectors is not None and cached(read) and far.any():
                 block = thread[far] // g.threads
-                held[far] = sectors.held(
-                    conflict.place[far], block, when[far], self.releases.looks
-                )
+                held[far] = sectors.held(conflict.place[far], block, when[far], self.releases.looks)
             for stale in (False, True):
                 how = dataclasses.replace(race, how=UNACQUIRED, held=stale, met=reads is Reads.MET)
                 yield how, found & (held == stale)

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..geometry import Flat, Mask
 from ..memory.site import Site
+from .firsts import Firsts
 
 SECTOR = 32
 """Bytes of L1 that become valid together."""
-_LAST = 1 << 62
 _UNCACHED = frozenset({"cg", "cv"})
 """Operators of a load that leaves nothing in L1."""
 
@@ -84,19 +84,13 @@ class Sectors:
 
     def __init__(self, granule: int) -> None:
         self._locations = SECTOR // granule
-        # Columns by sector and block, ascending: key, time, when the block had met last, thread.
-        self._first = np.full((4, 1), _LAST, np.int64)
+        self._first = Firsts(3)  # time, when the block had met last, thread
 
     def load(self, site: Site, place: Flat, block: Flat, thread: Flat, now: int, met: Flat) -> None:
         """Threads (global numbers) of some blocks load a location each."""
         if site.access != "load" or site.strong or not cached(site):
             return
-        keys, first = np.unique(self._key(place, block), return_index=True)
-        at = np.searchsorted(self._first[0], keys)
-        new = np.flatnonzero(self._first[0, at] != keys)
-        if new.size:
-            loads = np.stack([keys, np.full_like(keys, now), met[first], thread[first]])
-            self._first = np.insert(self._first, at[new], loads[:, new], axis=1)
+        self._first.add(self._key(place, block), np.full_like(place, now), met, thread)
 
     def held(self, place: Flat, block: Flat, time: Flat, looks: Looks) -> Mask:
         """Whether blocks may hold the sectors of locations since before their last look.
@@ -104,13 +98,12 @@ class Sectors:
         ``time``: of each block's read behind the look. A load by another thread of the block may
         have come first, if no barrier stands between the two.
         """
-        keys = self._key(place, block)
-        out = np.zeros(len(keys), bool)
-        rows = self._first[:, np.searchsorted(self._first[0], keys)].T.tolist()
-        asked = zip(keys.tolist(), block.tolist(), time.tolist(), rows, strict=True)
-        for i, (key, one, now, (known, first, met, thread)) in enumerate(asked):
+        out = np.zeros(len(place), bool)
+        rows = self._first.of(self._key(place, block)).T.tolist()
+        asked = zip(block.tolist(), time.tolist(), rows, strict=True)
+        for i, (one, now, (first, met, thread)) in enumerate(asked):
             look = looks.last(one, now)
-            if look is not None and known == key:
+            if look is not None and first >= 0:
                 apart = thread != look.thread or first < look.time
                 out[i] = met < look.met or (met == look.met and apart)
         return out
