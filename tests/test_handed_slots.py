@@ -1,4 +1,4 @@
-"""A slot that flags hand back and forth: the race is named by the order that the flags establish."""
+"""A slot that flags hand back and forth: its race is named by the order that they establish."""
 
 import numpy as np
 import pytest

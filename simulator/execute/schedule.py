@@ -106,6 +106,32 @@ class _Random(_ByWarp):
         return super().pick(groups, oldest)
 
 
+class _ByBlock(_ByWarp):
+    """One warp of one block at a time runs as far as it can, the blocks in their order."""
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.warps = geometry.warp_ids + geometry.warps * np.arange(geometry.columns)
+
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        return list(range(geometry.warps * geometry.columns))
+
+
+class _ByBlockReverse(_ByBlock):
+    """The same, the last block and its last warp first."""
+
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        return super().warp_order(geometry)[::-1]
+
+
+class _InTurn(_ByBlock):
+    """Each warp of each block runs one basic block, one after the other."""
+
+    def pick(self, groups: Groups, oldest: int | None) -> Pick:
+        self.next_warp()
+        return super().pick(groups, oldest)
+
+
 def take(groups: Groups, number: int, lanes: Mask) -> Pick:
     """Take some lanes out of a group."""
     group = groups[number]
@@ -115,6 +141,11 @@ def take(groups: Groups, number: int, lanes: Mask) -> Pick:
         return number, group, True
     groups[number] = rest
     return number, mask, False
+
+
+_ORDERS = {"by block": _ByBlock, "by block, reverse": _ByBlockReverse, "in turn": _InTurn}
+ORDERS = tuple(_ORDERS)
+"""In which blocks and warps come one by one: what atomics put in order by chance then differs."""
 
 
 def make(schedule: str | int) -> Schedule:
@@ -131,6 +162,8 @@ def make(schedule: str | int) -> Schedule:
         return _Random(int(schedule))
     if schedule.isdecimal():
         return _Random(int(schedule))
+    if schedule in _ORDERS:
+        return _ORDERS[schedule]()
     named = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}
     if schedule not in named:
         raise LaunchError(f"unknown schedule {schedule!r}; there are {', '.join(NAMES)}, or a seed")

@@ -76,6 +76,11 @@ class RaceGroup:
     examples: dict[bool, _Example] = field(default_factory=dict)
 
     @property
+    def where(self) -> tuple[object, ...]:
+        """What two races have in common that are one to a reader."""
+        return self.distance, self.space, self.name, self.lines, self.reads
+
+    @property
     def in_order(self) -> bool:
         """Whether the first side is named first; where either may be, the write is."""
         return True in self.turns
@@ -222,6 +227,13 @@ class RaceBook:
             known = self._by_sites.setdefault(sites, [])
             news = [self.groups[keys[id(group)]] for group in groups]
             known += [group for group in news if not any(group is one for one in known)]
+
+    def add_unknown(self, other: RaceBook) -> None:
+        """Take over the races of another run at lines where this one has none."""
+        known = {group.where for group in self.groups.values()}
+        for key, group in other.groups.items():
+            if group.where not in known:
+                self.groups[key] = group
 
     def _named(self, race: Race, place: int) -> str:
         if race.space == "shared":

@@ -38,6 +38,7 @@ class ExactLook:
     Attributes:
         doubts: Pairs that a lock put in order, with the time of the second: would it have, had
             that come first?
+        relied: Whether anything was in order by what strong accesses hand on alone.
     """
 
     geometry: Geometry
@@ -48,8 +49,9 @@ class ExactLook:
         self.granules, self.book, self.steering = granules, book, steering
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
+        self.relied = False
         self.in_step = InStep()
-        self.first: dict[tuple[int, int], Firsts] = {}
+        self.first: dict[tuple[int, object], Firsts] = {}  # by array and line
         self.sectors: dict[int, Sectors] = {}
         self.now = 0
 
@@ -69,7 +71,7 @@ class ExactLook:
         self.now = now
         if self.releases.acquiring and event.site.access != "load":
             array = event.home.number if event.space == "global" else SHARED
-            first = self.first.setdefault((array, event.site.whole), Firsts(1))
+            first = self.first.setdefault((array, event.site.line), Firsts(1))
             first.add(place * self.geometry.everyone + thread, np.full_like(place, now))
         site, since = event.site, self.happens_before.block_time[lanes.column]
         all_of_them = site, place, thread, now, values, since
@@ -232,13 +234,14 @@ class ExactLook:
         if history is None or late == (other.access == "load"):
             return out
         array = race.allocation.number if race.allocation else SHARED
-        first = self.first.get((array, (other if late else site).whole))
+        first = self.first.get((array, (other if late else site).line))
         if first is None:
             return out
         writer = conflict.earlier if late else conflict.later
         (began,) = first.of(conflict.place * self.geometry.everyone + writer)
         if not late:
-            return (began >= 0) & (began < history.table.times[conflict.entry])
+            out[:] = (began >= 0) & (began < history.table.times[conflict.entry])
+            return out
         at = np.flatnonzero(began >= 0)
         out[at] = self.ordered(site, other, lanes, [], {})(began[at], writer[at], conflict.lane[at])
         return out
@@ -306,13 +309,14 @@ class ExactLook:
                 at = those[np.repeat(lots, counts)]
                 known = clock.covers(time[at], earlier[at], g.threads)
                 out[at] = known
+                self.relied |= bool(known.any())
                 if not clock.held or known.all():
                     continue
                 at = at[~known]
                 who = own[at] * g.threads + lane[at]
                 asked = clock.held, who, time[at], earlier[at], met
                 for some, lock in releases.locks.ordered(*asked):
-                    out[at[some]] = True
+                    out[at[some]] = self.relied = True
                     if lock is not None:
                         locked.append((which[at[some]], earlier[at[some]], lock))
             return out

@@ -23,6 +23,7 @@ from ..isa.roles import callee, calls, roles
 from ..memory.site import PHASE, Site
 from .kept import Keeper, kept
 
+_NOWHERE = frozenset[int]()
 _Place = tuple[int, int]
 """A block, and where in it."""
 
@@ -289,13 +290,13 @@ class ProgramOrder(Keeper):
     @kept
     def _after(self, number: int, way: str) -> set[int]:
         """The blocks on a way; to arrive at a cluster's barrier and then to wait ends one."""
-        found = self._paths(way, False).after(number)
+        found = self._paths(way, False, _NOWHERE).after(number)
         if way == "all" or not self._clustered:
             return found
-        return found.union(*map(self._paths(way, True).after, {number} | found))
+        return found.union(*map(self._paths(way, True, _NOWHERE).after, {number} | found))
 
     @kept
-    def _paths(self, way: str, arrived: bool, closed: frozenset[int] = frozenset()) -> Paths:
+    def _paths(self, way: str, arrived: bool, closed: frozenset[int]) -> Paths:
         """The ways that pass no barrier of a kind; ``closed``: nor these blocks."""
 
         def passes(block: Block, to: int) -> bool:
