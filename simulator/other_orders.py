@@ -1,9 +1,9 @@
 """Order by chance: races that locks, tickets and counters hide in the order of one run.
 
 Whoever takes a lock second, draws the later ticket or finds a sequence number behind its writer
-comes after the first in this run alone. If such an order was needed, the launch runs again in
-``ORDERS``: blocks and warps one by one, forward, backward and in turn. Each is an order that
-hardware may take, so what races there races. The verdict then depends on no schedule.
+comes after the first in this run alone. If what an atomic finds steers the program, the launch
+runs again in ``ORDERS``: blocks and warps one by one, forward, backward and in turn. Each is an
+order that hardware may take, so what races there races. The verdict then depends on no schedule.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Collection
 
 from kernels.errors import SimulatorError
 
+from .analysis.steering import Steering
 from .execute.batches import BlocksWait, batches, run_batches
 from .execute.prepare import Prepared
 from .execute.schedule import ORDERS
@@ -32,8 +33,7 @@ def find_races_in_other_orders(
     launch: Prepared, observers: Observers, checks: Collection[str], closer: Closer, together: bool
 ) -> None:
     """Add the races to the book that other orders of blocks and warps show."""
-    check = observers.race_check
-    if "races" not in checks or check is None or not check.exact.relied:
+    if "races" not in checks or not launch.program.fact(Steering).handing:
         return
     if observers.work.work > _WORK or len(list(batches(launch, together))) > 1:
         return

@@ -136,7 +136,11 @@ _ANY_RACE = {
         "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
     UNACQUIRED: Case(note=_UNACQUIRED),
-    FRESH: Case("", "warning", f"{_UNACQUIRED}; the reader's block has not loaded it before"),
+    FRESH: Case(
+        "",
+        "warning",
+        f"{_UNACQUIRED}; L1 can hold nothing older here, as its block has not loaded it before",
+    ),
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
     "steps": Case(
         note="of this atomic ptxas makes a load and a store where it is another block's shared "

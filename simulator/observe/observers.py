@@ -81,7 +81,6 @@ class Observers:
 
     Attributes:
         told: What they are to be told.
-        race_check: What looks for races, if they are looked for.
         idle_reads: Whether races were left out for nobody uses what is read.
         unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
     """
@@ -107,7 +106,6 @@ class Observers:
         functions = program.module.functions
         self.findings = findings = Findings(sources, layout, functions, races, own)
         self.trace, self.output = trace, Output()
-        self.race_check: RaceCheck | None = None
         self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
         counters = [self.traffic, self.ran] if launch.counted else []
         first_of_all = [first] if first else []
@@ -124,7 +122,7 @@ class Observers:
             )
             uninitialised = functools.partial(findings.uninitialised, "shared")
             race_check, *others = make(RaceCheck, book, uninitialised)
-            race_check = self.race_check = cast(RaceCheck, race_check)
+            race_check = cast(RaceCheck, race_check)
             if "races" in checks and may_be_alike(steering, closer, launch.clustered):
                 all_of_them.append(OneForAll(make, book, [race_check, *others]))
             else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import GROUP, Flat, Geometry, Mask
+from ..geometry import GROUP, Flat, Geometry, Mask, Rows
 from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
@@ -38,7 +38,6 @@ class ExactLook:
     Attributes:
         doubts: Pairs that a lock put in order, with the time of the second: would it have, had
             that come first?
-        relied: Whether anything was in order by what strong accesses hand on alone.
     """
 
     geometry: Geometry
@@ -49,7 +48,6 @@ class ExactLook:
         self.granules, self.book, self.steering = granules, book, steering
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
-        self.relied = False
         self.in_step = InStep()
         self.first: dict[tuple[int, object], Firsts] = {}  # by array and line
         self.sectors: dict[int, Sectors] = {}
@@ -256,7 +254,8 @@ class ExactLook:
         one, other, every = race.site, race.other, np.ones(len(conflict.lane), bool)
         read = next((s for s in (one, other) if s.access == "load" and not s.strong), None)
         blocks = self.releases.blocks() if self.releases.acquiring else ()
-        if race.how != "race" or history is None or read is None or not blocks:
+        copied = one.asynchronous or other.asynchronous
+        if race.how != "race" or history is None or read is None or copied or not blocks:
             yield race, every
             return
         times, g = history.table.times[conflict.entry], self.geometry
@@ -273,14 +272,37 @@ class ExactLook:
             when = np.full_like(times, self.now) if late else times
             held = np.zeros_like(found)
             sectors = self.sectors.get(race.allocation.number) if race.allocation else None
-            far = found & (conflict.later // g.threads != conflict.earlier // g.threads)
-            if sectors is not None and cached(read) and far.any():
-                block = thread[far] // g.threads
-                held[far] = sectors.held(conflict.place[far], block, when[far], self.releases.looks)
+            at = np.flatnonzero(
+                found & (conflict.later // g.threads != conflict.earlier // g.threads)
+            )
+            if sectors is not None and cached(read) and at.size:
+                looks = self._looks(thread[at], when[at], late)
+                held[at] = sectors.held(conflict.place[at], thread[at] // g.threads, looks)
             for stale in (False, True):
                 how = dataclasses.replace(race, how=UNACQUIRED, held=stale, met=reads is Reads.MET)
                 yield how, found & (held == stale)
         yield race, rest
+
+    def _looks(self, thread: Flat, when: Flat, late: bool) -> Rows:
+        """The last relaxed read that each reader knows of: columns of ``Look``.
+
+        ``late``: they read now; else what their block had read by then is taken.
+        """
+        g, found = self.geometry, dict[tuple[int, int], tuple[int, int, int]]()
+        asked = list(zip(thread.tolist(), when.tolist(), strict=True))
+        for reader, now in dict.fromkeys(asked):
+            block, lane = divmod(reader, g.threads)
+            column = np.searchsorted(g.blocks, [block])
+            found[reader, now] = (-1, -1, -1)
+            for look in self.releases.looks.before(block):
+                horizon = now
+                if late and look.thread != reader:
+                    other = np.array([look.thread % g.threads])
+                    horizon = int(self.happens_before.near(other, np.array([lane]), column)[0])
+                if look.time <= horizon:
+                    found[reader, now] = look
+                    break
+        return np.array([found[one] for one in asked]).T
 
     def ordered(
         self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
@@ -309,14 +331,13 @@ class ExactLook:
                 at = those[np.repeat(lots, counts)]
                 known = clock.covers(time[at], earlier[at], g.threads)
                 out[at] = known
-                self.relied |= bool(known.any())
                 if not clock.held or known.all():
                     continue
                 at = at[~known]
                 who = own[at] * g.threads + lane[at]
                 asked = clock.held, who, time[at], earlier[at], met
                 for some, lock in releases.locks.ordered(*asked):
-                    out[at[some]] = self.relied = True
+                    out[at[some]] = True
                     if lock is not None:
                         locked.append((which[at[some]], earlier[at[some]], lock))
             return out

@@ -6,13 +6,13 @@ may still be served from a sector of L1 that the block has loaded before (docs/m
 
 from __future__ import annotations
 
-import bisect
 import enum
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry import Flat, Mask
+from ..geometry import Flat, Mask, Rows
 from ..memory.site import Site
 from .firsts import Firsts
 
@@ -69,44 +69,43 @@ class Looks:
         self.blocks.add(block)
         self._of.setdefault(block, []).append(look)
 
-    def last(self, block: int, time: int) -> Look | None:
-        """The last one of a block before a time."""
-        looks = self._of.get(block, [])
-        at = bisect.bisect_left(looks, time, key=lambda look: look.time)
-        return looks[at - 1] if at else None
+    def before(self, block: int) -> Iterator[Look]:
+        """Those of a block, the last one first."""
+        return reversed(self._of.get(block, []))
 
 
 class Sectors:
-    """When each block first loaded each sector of an array through L1.
+    """When each block first loaded each sector of an array through L1, and another thread of it.
 
     ``granule``: bytes of a location.
     """
 
     def __init__(self, granule: int) -> None:
         self._locations = SECTOR // granule
-        self._first = Firsts(3)  # time, when the block had met last, thread
+        # Of each load: its time, when the block had met last, its thread.
+        self._first, self._second = Firsts(3), Firsts(3)
 
     def load(self, site: Site, place: Flat, block: Flat, thread: Flat, now: int, met: Flat) -> None:
         """Threads (global numbers) of some blocks load a location each."""
         if site.access != "load" or site.strong or not cached(site):
             return
-        self._first.add(self._key(place, block), np.full_like(place, now), met, thread)
+        keys, columns = self._key(place, block), (np.full_like(place, now), met, thread)
+        self._first.add(keys, *columns)
+        others = np.flatnonzero(self._first.of(keys)[2] != thread)
+        self._second.add(keys[others], *(column[others] for column in columns))
 
-    def held(self, place: Flat, block: Flat, time: Flat, looks: Looks) -> Mask:
-        """Whether blocks may hold the sectors of locations since before their last look.
+    def held(self, place: Flat, block: Flat, look: Rows) -> Mask:
+        """Whether blocks may hold the sectors of locations since before a look of theirs.
 
-        ``time``: of each block's read behind the look. A load by another thread of the block may
-        have come first, if no barrier stands between the two.
+        A load by another thread of the block may have come before it, if no barrier stands between
+        the two. ``look``: of each location a row of ``Look``'s columns; -1: there was none.
         """
-        out = np.zeros(len(place), bool)
-        rows = self._first.of(self._key(place, block)).T.tolist()
-        asked = zip(block.tolist(), time.tolist(), rows, strict=True)
-        for i, (one, now, (first, met, thread)) in enumerate(asked):
-            look = looks.last(one, now)
-            if look is not None and first >= 0:
-                apart = thread != look.thread or first < look.time
-                out[i] = met < look.met or (met == look.met and apart)
-        return out
+        keys, (time, met, thread) = self._key(place, block), look
+        out = np.zeros(len(keys), bool)
+        for first, met_first, loader in (self._first.of(keys), self._second.of(keys)):
+            same = (met_first == met) & ((loader != thread) | (first < time))
+            out |= (first >= 0) & ((met_first < met) | same)
+        return out & (time >= 0)
 
     def _key(self, place: Flat, block: Flat) -> Flat:
         return place // self._locations << 32 | block
