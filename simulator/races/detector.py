@@ -29,7 +29,7 @@ from .book import RaceBook
 from .exact import ExactLook
 from .happens_before import HappensBefore
 from .intervals import Intervals, Memo
-from .looks import Sectors
+from .looks import Sectors, cached
 from .pages import Pages, copied_to
 from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
@@ -285,10 +285,13 @@ class RaceCheck(Synchronisation):
 
     def _load(self, number: int, site: Site, lanes: Accesses, place: Flat, thread: Flat) -> None:
         """A load of global memory may leave its sectors in L1, if anything asks for that."""
-        if self.releases is not None and self.releases.relaxed:
+        if site.access != "load" or site.strong or not cached(site) or self.releases is None:
+            return
+        if self.releases.relaxed:
+            self.exact.now = self.now
+            self.releases.blocks()  # what has been noted down is gone through
             sectors = self.exact.sectors.setdefault(number, Sectors(self.granules.array))
-            blocks, met = self.geometry.blocks, self.happens_before.block_time
-            sectors.load(site, place, blocks[lanes.column], thread, self.now, met[lanes.column])
+            sectors.load(place, self.geometry.blocks[lanes.column], self.exact.looks(thread))
 
     def forget(self, home: Allocation, piece: range) -> None:
         """Bytes begin a new life: who used them before has nothing to do with it."""

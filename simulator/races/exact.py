@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import GROUP, Flat, Geometry, Mask, Rows
+from ..geometry import GROUP, Flat, Geometry, Mask
 from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
@@ -69,7 +69,7 @@ class ExactLook:
         self.now = now
         if self.releases.acquiring and event.site.access != "load":
             array = event.home.number if event.space == "global" else SHARED
-            first = self.first.setdefault((array, event.site.line), Firsts(1))
+            first = self.first.setdefault((array, event.site.line), Firsts())
             first.add(place * self.geometry.everyone + thread, np.full_like(place, now))
         site, since = event.site, self.happens_before.block_time[lanes.column]
         all_of_them = site, place, thread, now, values, since
@@ -236,7 +236,7 @@ class ExactLook:
         if first is None:
             return out
         writer = conflict.earlier if late else conflict.later
-        (began,) = first.of(conflict.place * self.geometry.everyone + writer)
+        began = first.of(conflict.place * self.geometry.everyone + writer)
         if not late:
             out[:] = (began >= 0) & (began < history.table.times[conflict.entry])
             return out
@@ -267,42 +267,29 @@ class ExactLook:
             rest = rest & ~found
             if not found.any():
                 continue
-            late = read is one
-            thread = conflict.later if late else conflict.earlier
-            when = np.full_like(times, self.now) if late else times
+            thread = conflict.later if read is one else conflict.earlier
             held = np.zeros_like(found)
             sectors = self.sectors.get(race.allocation.number) if race.allocation else None
             at = np.flatnonzero(
                 found & (conflict.later // g.threads != conflict.earlier // g.threads)
             )
             if sectors is not None and cached(read) and at.size:
-                looks = self._looks(thread[at], when[at], late)
+                looks = self.looks(thread[at])
                 held[at] = sectors.held(conflict.place[at], thread[at] // g.threads, looks)
             for stale in (False, True):
                 how = dataclasses.replace(race, how=UNACQUIRED, held=stale, met=reads is Reads.MET)
                 yield how, found & (held == stale)
         yield race, rest
 
-    def _looks(self, thread: Flat, when: Flat, late: bool) -> Rows:
-        """The last relaxed read that each reader knows of: columns of ``Look``.
+    def looks(self, thread: Flat) -> Flat:
+        """Of how many relaxed reads of their blocks threads (global numbers) know now."""
+        g = self.geometry
 
-        ``late``: they read now; else what their block had read by then is taken.
-        """
-        g, found = self.geometry, dict[tuple[int, int], tuple[int, int, int]]()
-        asked = list(zip(thread.tolist(), when.tolist(), strict=True))
-        for reader, now in dict.fromkeys(asked):
-            block, lane = divmod(reader, g.threads)
-            column = np.searchsorted(g.blocks, [block])
-            found[reader, now] = (-1, -1, -1)
-            for look in self.releases.looks.before(block):
-                horizon = now
-                if late and look.thread != reader:
-                    other = np.array([look.thread % g.threads])
-                    horizon = int(self.happens_before.near(other, np.array([lane]), column)[0])
-                if look.time <= horizon:
-                    found[reader, now] = look
-                    break
-        return np.array([found[one] for one in asked]).T
+        def horizon(other: Flat, mine: Flat) -> Flat:
+            block, lane = np.divmod(mine, g.threads)
+            return self.happens_before.near(other, lane, np.searchsorted(g.blocks, block))
+
+        return self.releases.looks.known(thread, horizon, self.now)
 
     def ordered(
         self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,

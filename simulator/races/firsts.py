@@ -1,4 +1,4 @@
-"""When something happened first, by key."""
+"""What was said first, or least, of a key."""
 
 import numpy as np
 
@@ -8,24 +8,27 @@ _LAST = 1 << 62
 
 
 class Firsts:
-    """A table of keys in ascending order, with what was said of each the first time.
+    """A table of keys in ascending order, with a number for each."""
 
-    ``count``: of columns that are said.
-    """
+    def __init__(self) -> None:
+        # The last key is found for all above the others.
+        self._keys, self._values = (np.full(1, _LAST, np.int64) for _ in range(2))
 
-    def __init__(self, count: int) -> None:
-        self._rows = np.full((1 + count, 1), _LAST, np.int64)  # the last one is found for all above
-
-    def add(self, keys: Flat, *columns: Flat) -> None:
-        """Something happens; of keys that are known already nothing more is kept."""
+    def add(self, keys: Flat, values: Flat) -> None:
+        """Numbers of keys; those of which one is known keep it."""
         keys, first = np.unique(keys, return_index=True)
-        at = np.searchsorted(self._rows[0], keys)
-        new = np.flatnonzero(self._rows[0, at] != keys)
+        at = np.searchsorted(self._keys, keys)
+        new = np.flatnonzero(self._keys[at] != keys)
         if new.size:
-            rows = np.stack([keys[new], *(column[first[new]] for column in columns)])
-            self._rows = np.insert(self._rows, at[new], rows, axis=1)
+            self._keys = np.insert(self._keys, at[new], keys[new])
+            self._values = np.insert(self._values, at[new], values[first[new]])
+
+    def lower(self, keys: Flat, values: Flat) -> None:
+        """The same, but the least number is kept."""
+        self.add(keys, values)
+        np.minimum.at(self._values, np.searchsorted(self._keys, keys), values)
 
     def of(self, keys: Flat) -> Flat:
-        """The columns of some keys, a row each; -1: nothing is known."""
-        found = self._rows[:, np.searchsorted(self._rows[0], keys)]
-        return np.where(found[0] == keys, found[1:], -1)
+        """The numbers of some keys; -1: none is known."""
+        at = np.searchsorted(self._keys, keys)
+        return np.where(self._keys[at] == keys, self._values[at], -1)

@@ -7,12 +7,11 @@ may still be served from a sector of L1 that the block has loaded before (docs/m
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
-from ..geometry import Flat, Mask, Rows
+from ..geometry import Flat, Mask
 from ..memory.site import Site
 from .firsts import Firsts
 
@@ -20,6 +19,10 @@ SECTOR = 32
 """Bytes of L1 that become valid together."""
 _UNCACHED = frozenset({"cg", "cv"})
 """Operators of a load that leaves nothing in L1."""
+_LOOKERS = 64
+"""Threads of a block that read flags, beyond which nothing is known of what L1 holds."""
+Horizon = Callable[[Flat, Flat], Flat]
+"""(threads of a block, others of it by number) to up to when the others have seen the first."""
 
 
 class Reads(enum.IntEnum):
@@ -45,67 +48,62 @@ def cached(site: Site) -> bool:
     return _UNCACHED.isdisjoint(site.instruction.modifiers)
 
 
-class Look(NamedTuple):
-    """A relaxed read: its time, when its block had met last, and its thread (a global number)."""
-
-    time: int
-    met: int
-    thread: int
-
-
 class Looks:
-    """The relaxed reads of a launch that found a released value, by block.
+    """When threads of each block read relaxed, and found a released value.
+
+    Args:
+        threads: Of a block.
 
     Attributes:
-        blocks: The blocks that have some.
+        blocks: The blocks that have such threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
         self.blocks: set[int] = set()
-        self._of: dict[int, list[Look]] = {}
+        self._times: dict[int, dict[int, list[int]]] = {}
 
-    def add(self, block: int, look: Look) -> None:
-        """A thread of a block reads; reads come in the order of their times."""
+    def add(self, thread: int, time: int) -> None:
+        """A thread (a global number) reads; its reads come in the order of their times."""
+        block, lane = divmod(thread, self.threads)
         self.blocks.add(block)
-        self._of.setdefault(block, []).append(look)
+        self._times.setdefault(block, {}).setdefault(lane, []).append(time)
 
-    def before(self, block: int) -> Iterator[Look]:
-        """Those of a block, the last one first."""
-        return reversed(self._of.get(block, []))
+    def known(self, thread: Flat, horizon: Horizon, now: int) -> Flat:
+        """How many reads of its block each thread (a global number) knows of."""
+        found = np.zeros(len(thread), np.int64)
+        block, lane = np.divmod(thread, self.threads)
+        for one in self.blocks.intersection(np.unique(block).tolist()):
+            here, lookers = np.flatnonzero(block == one), self._times[one]
+            for looker, times in lookers.items() if len(lookers) <= _LOOKERS else ():
+                seen = horizon(np.full(len(here), looker), thread[here])
+                seen = np.where(lane[here] == looker, now, seen)
+                found[here] += np.searchsorted(times, seen, side="right")
+        return found
 
 
 class Sectors:
-    """When each block first loaded each sector of an array through L1, and another thread of it.
+    """What each block has loaded of an array through L1, and what it knew of its looks by then.
 
     ``granule``: bytes of a location.
     """
 
     def __init__(self, granule: int) -> None:
         self._locations = SECTOR // granule
-        # Of each load: its time, when the block had met last, its thread.
-        self._first, self._second = Firsts(3), Firsts(3)
+        self._known = Firsts()  # by sector and block: the fewest looks that a load knew of
 
-    def load(self, site: Site, place: Flat, block: Flat, thread: Flat, now: int, met: Flat) -> None:
-        """Threads (global numbers) of some blocks load a location each."""
-        if site.access != "load" or site.strong or not cached(site):
-            return
-        keys, columns = self._key(place, block), (np.full_like(place, now), met, thread)
-        self._first.add(keys, *columns)
-        others = np.flatnonzero(self._first.of(keys)[2] != thread)
-        self._second.add(keys[others], *(column[others] for column in columns))
+    def load(self, place: Flat, block: Flat, known: Flat) -> None:
+        """Threads of blocks load a location each; they know of so many looks."""
+        self._known.lower(self._key(place, block), known)
 
-    def held(self, place: Flat, block: Flat, look: Rows) -> Mask:
+    def held(self, place: Flat, block: Flat, known: Flat) -> Mask:
         """Whether blocks may hold the sectors of locations since before a look of theirs.
 
-        A load by another thread of the block may have come before it, if no barrier stands between
-        the two. ``look``: of each location a row of ``Look``'s columns; -1: there was none.
+        ``known``: of how many looks the reader knows. A load that knew of fewer may have come
+        before one of them.
         """
-        keys, (time, met, thread) = self._key(place, block), look
-        out = np.zeros(len(keys), bool)
-        for first, met_first, loader in (self._first.of(keys), self._second.of(keys)):
-            same = (met_first == met) & ((loader != thread) | (first < time))
-            out |= (first >= 0) & ((met_first < met) | same)
-        return out & (time >= 0)
+        fewest = self._known.of(self._key(place, block))
+        return (fewest >= 0) & (fewest < known)
 
     def _key(self, place: Flat, block: Flat) -> Flat:
         return place // self._locations << 32 | block

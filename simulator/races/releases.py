@@ -34,7 +34,7 @@ from .acquired import NONE, Acquired, Acquisitions
 from .clocks import NOTHING, Clock
 from .handover import Content, Levels, Release
 from .locks import COUNTS, Lock, Locks
-from .looks import Look, Looks, Reads
+from .looks import Looks, Reads
 from .noted import (
     Arrival,
     Fence,
@@ -76,7 +76,7 @@ class Releases:
         self._over: dict[Place, Come] = {}
         self._acquired = Acquisitions(threads)
         self._met = Acquisitions(threads)  # what relaxed reads found, by a barrier with no fence
-        self.looks = Looks()
+        self.looks = Looks(threads)
         self.locks = Locks(threads)
         self._guards: dict[int, Set[int]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
@@ -306,7 +306,7 @@ class Releases:
                     self.locks.take(site, place, thread, turn, far, content is None)
                 heard = turn if event.known is not None else max(met, warp)
                 if self._finds(site, thread, turn, content, heard, not idle):
-                    self.looks.add(thread // self.threads, Look(turn, met, thread))
+                    self.looks.add(thread, turn)
             if idle or vain:
                 continue
             if content is None or site.access == "store":

@@ -53,8 +53,8 @@ class _Arrived:
 class Clocks:
     """What threads know of each other, and what each may hand on: so far as its fences reach.
 
-    What they have found in flags they know from a fence on, or a barrier of the block: that a
-    barrier is enough between blocks, too, is the simulator's rule (``races/releases.py``).
+    What they have found in flags they know from a fence on. A barrier of the block is none:
+    ``met`` is what they would know by it, which is enough for writes (``races/releases.py``).
     """
 
     def __init__(self, program: Program) -> None:
@@ -66,7 +66,10 @@ class Clocks:
         self.ready, self.found, self.fenced = (
             [self._nothing() for _ in range(3)] for _ in range(3)
         )
+        self.met = self._nothing()
         self.arrived: dict[int, _Arrived] = {}
+        self.looks: dict[int, list[Look]] = {}
+        self.rounds = [0] * program.blocks  # how often each block has met
 
     def _nothing(self) -> NDArray[np.int64]:
         return np.zeros((self.total, self.total), np.int64)
@@ -85,17 +88,16 @@ class Clocks:
         self.known[thread][thread] += 1
 
     def meet(self, givers: Sequence[int], takers: Sequence[int], step: Step) -> None:
-        """What was fenced passes on; and what flags said, which all but a warp know by it.
+        """What was fenced passes on; and what flags said, which takes a fence still.
 
         Who only arrives knows no more by that than before.
         """
-        tables = [self.known, *self.ready]
-        if isinstance(step, WarpBarrier):
-            tables += self.found
-        else:
-            heard = [found[giver] for giver in givers for found in self.found]
-            for thread, found in product(takers, heard):
-                join(self.known[thread], found)
+        tables = [self.known, *self.ready, *self.found, self.met]
+        if not isinstance(step, WarpBarrier):
+            for giver, found in product(givers, self.found):
+                join(self.met[giver], found[giver])
+        if isinstance(step, BlockBarrier):
+            self.rounds[givers[0] // self.size] += 1
         for table in tables:
             told = table[list(givers)].max(axis=0)
             for thread in takers:
@@ -136,13 +138,27 @@ class Clocks:
         told = self.ready[reach][giver].copy()
         if step.itself and step.put != "volatile":
             join(told, self.known[giver])
+            join(told, self.met[giver])
         self.known[giver][giver] += 1
         if step.looks and reach <= min(LEVELS.get(scope, 2) for scope in (step.put, step.get)):
             join(self.found[reach][taker], told)
             if step.itself and step.get != "volatile":
                 join(self.known[taker], told)
+            else:
+                block = step.taker[0]
+                look = Look(self.known[taker][taker], self.rounds[block], taker)
+                self.looks.setdefault(block, []).append(look)
         if step.after:
             self.fence(taker, step.after)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A relaxed look at a flag: its thread's time, and how often the block had met."""
+
+    time: int
+    rounds: int
+    thread: int
 
 
 def join(into: Clock, other: Clock) -> None:
