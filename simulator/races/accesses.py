@@ -11,6 +11,7 @@ from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
+from .looks import Loaded
 
 SHARED = -1
 """The number under which ``LookCloser`` names shared memory."""
@@ -49,7 +50,7 @@ class Race:
             did not come together.
         met: Whether a barrier stands behind a relaxed read that a fence would make an acquire.
         behind: Whether the read comes behind an earlier write by the same thread.
-        held: Whether the reader's block may hold the sector from before that.
+        loaded: What the readers' blocks would have to hold in L1 from before that.
     """
 
     other: Site
@@ -65,7 +66,7 @@ class Race:
     at_once: bool = False
     met: bool = False
     behind: bool = False
-    held: bool = False
+    loaded: Loaded | None = None
 
 
 @dataclass

@@ -16,6 +16,7 @@ from ..geometry import Flat
 from ..memory.site import Site
 from ..memory.words import distinct
 from .accesses import Race
+from .looks import Loaded
 from .pairs import MOST, Pairs, count_all
 from .program_order import ProgramOrder
 from .shadow import FREED, Conflict, Shadow
@@ -51,7 +52,8 @@ class RaceGroup:
     Attributes:
         unequal: Whether some leave different values.
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
-        fresh: Whether no read behind a relaxed one may find stale data in L1.
+        fresh: Whether no read behind a relaxed one may find stale data in L1; ``loaded``: what of
+            it would have to be there.
         places: The elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
@@ -68,6 +70,7 @@ class RaceGroup:
     at_once: bool = False
     clashes: bool = False
     fresh: bool = True
+    loaded: list[Loaded] = field(default_factory=list)
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
@@ -182,7 +185,8 @@ class RaceBook:
         group.unequal |= bool(unequal[at].any())
         group.at_once |= race.at_once
         group.clashes |= race.at_once and bool(unequal[at].any())
-        group.fresh &= race.met and not race.held
+        group.fresh &= race.met
+        group.loaded += [race.loaded] if race.loaded and group.fresh else []
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)

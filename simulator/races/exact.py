@@ -249,7 +249,7 @@ class ExactLook:
     ) -> Iterator[tuple[Race, Mask]]:
         """The races that a fence behind a relaxed read would order, and the others.
 
-        The first say whether the reader's block may hold the sector in L1 (``looks``).
+        The first say which sectors L1 would have to hold (``looks``).
         """
         one, other, every = race.site, race.other, np.ones(len(conflict.lane), bool)
         read = next((s for s in (one, other) if s.access == "load" and not s.strong), None)
@@ -268,17 +268,14 @@ class ExactLook:
             if not found.any():
                 continue
             thread = conflict.later if read is one else conflict.earlier
-            held = np.zeros_like(found)
             sectors = self.sectors.get(race.allocation.number) if race.allocation else None
-            at = np.flatnonzero(
-                found & (conflict.later // g.threads != conflict.earlier // g.threads)
-            )
-            if sectors is not None and cached(read) and at.size:
-                looks = self.looks(thread[at])
-                held[at] = sectors.held(conflict.place[at], thread[at] // g.threads, looks)
-            for stale in (False, True):
-                how = dataclasses.replace(race, how=UNACQUIRED, held=stale, met=reads is Reads.MET)
-                yield how, found & (held == stale)
+            far = found & (conflict.later // g.threads != conflict.earlier // g.threads)
+            loaded = None
+            if sectors is not None and cached(read) and far.any():
+                known, block = self.looks(thread[far]), thread[far] // g.threads
+                loaded = sectors.asked(conflict.place[far], block, known)
+            met = reads is Reads.MET
+            yield dataclasses.replace(race, how=UNACQUIRED, met=met, loaded=loaded), found
         yield race, rest
 
     def looks(self, thread: Flat) -> Flat:
@@ -382,3 +379,6 @@ class ExactLook:
             race = raced[0]
             if self.releases.doubtful(lock, time, race.other, race.site):
                 self.book.add(*raced)
+        for group in self.book.groups.values():
+            group.fresh &= not any(loaded.held() for loaded in group.loaded)
+            group.loaded = []

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry import Flat, Mask
+from ..geometry import Flat
 from ..memory.site import Site
 from .firsts import Firsts
 
@@ -96,14 +97,32 @@ class Sectors:
         """Threads of blocks load a location each; they know of so many looks."""
         self._known.lower(self._key(place, block), known)
 
-    def held(self, place: Flat, block: Flat, known: Flat) -> Mask:
-        """Whether blocks may hold the sectors of locations since before a look of theirs.
+    def asked(self, place: Flat, block: Flat, known: Flat) -> Loaded:
+        """The sectors of locations that blocks read, who know of so many looks."""
+        keys, of = np.unique(self._key(place, block), return_inverse=True)
+        most = np.zeros(len(keys), np.int64)
+        np.maximum.at(most, of, known)
+        return Loaded(self, keys, most)
 
-        ``known``: of how many looks the reader knows. A load that knew of fewer may have come
-        before one of them.
-        """
-        fewest = self._known.of(self._key(place, block))
-        return (fewest >= 0) & (fewest < known)
+    def fewest(self, keys: Flat) -> Flat:
+        """Of how few looks a load of each sector knew; -1: there was none."""
+        return self._known.of(keys)
 
     def _key(self, place: Flat, block: Flat) -> Flat:
         return place // self._locations << 32 | block
+
+
+class Loaded(NamedTuple):
+    """Sectors that blocks read behind looks; ``known``: how many of them."""
+
+    sectors: Sectors
+    keys: Flat
+    known: Flat
+
+    def held(self) -> bool:
+        """Whether one may be in L1 since before a look; asked once all loads are known.
+
+        A load that knew of fewer looks may have come before one of them.
+        """
+        fewest = self.sectors.fewest(self.keys)
+        return bool(((fewest >= 0) & (fewest < self.known)).any())

@@ -23,7 +23,10 @@ from .race_program import (
 
 Clock = NDArray[np.int64]
 Key = tuple[str, str, str, int, int]
-"""Space, ``raw``/``war``/``waw``, ``warning``/``error``, and the two steps."""
+"""Space, ``raw``/``war``/``waw``, ``warning``/``error``, and the two steps.
+
+Inside ``detect`` ``stale``, ``fresh`` besides: behind a relaxed look, where a sector may be held.
+"""
 Verdict = dict[Key, set[tuple[int, int]]]
 """Pairs of threads, by what they do to each other."""
 
@@ -37,6 +40,7 @@ class _Seen:
     element: int
 
 
+SECTOR = 32
 LEVELS = {"cta": 0, "cluster": 1}
 """How far a scope reaches: within the block, its cluster, or (2) all of the device."""
 
@@ -68,8 +72,9 @@ class Clocks:
         )
         self.met = self._nothing()
         self.arrived: dict[int, _Arrived] = {}
-        self.looks: dict[int, list[Look]] = {}
-        self.rounds = [0] * program.blocks  # how often each block has met
+        self.looks: dict[int, list[tuple[int, int]]] = {}  # relaxed: by block, thread and its time
+        self.loads: dict[tuple[int, int], int] = {}
+        self.asked: list[tuple[int, int, tuple[int, int], int]] = []
 
     def _nothing(self) -> NDArray[np.int64]:
         return np.zeros((self.total, self.total), np.int64)
@@ -94,16 +99,36 @@ class Clocks:
         """
         tables = [self.known, *self.ready, *self.found, self.met]
         if not isinstance(step, WarpBarrier):
-            for giver, found in product(givers, self.found):
-                join(self.met[giver], found[giver])
-        if isinstance(step, BlockBarrier):
-            self.rounds[givers[0] // self.size] += 1
+            heard = [found[giver] for giver, found in product(givers, self.found)]
+            for thread, found in product(takers, heard):
+                join(self.met[thread], found)
         for table in tables:
             told = table[list(givers)].max(axis=0)
             for thread in takers:
                 join(table[thread], told)
         for thread in {*givers, *takers}:
             self.known[thread][thread] += 1
+
+    def load(self, thread: int, byte: int) -> None:
+        """A weak load leaves its sector in L1; kept: of how few looks a loading thread knew."""
+        at, looks = self.sector(thread, byte)
+        self.loads[at] = min(looks, self.loads.get(at, looks))
+
+    def sector(self, thread: int, byte: int) -> tuple[tuple[int, int], int]:
+        """A sector that a thread reads, and of how many looks it knows."""
+        return (thread // self.size, byte // SECTOR), self._looked(thread)
+
+    def held(self) -> set[tuple[int, int]]:
+        """The instructions that may race for a sector which was loaded before a look."""
+        return {
+            (one, other)
+            for one, other, at, looks in self.asked
+            if self.loads.get(at, looks) < looks
+        }
+
+    def _looked(self, thread: int) -> int:
+        known = self.known[thread]
+        return sum(known[who] >= time for who, time in self.looks.get(thread // self.size, ()))
 
     def arrive(self, threads: Sequence[int], relaxed: bool) -> None:
         """The threads of a cluster arrive at its barrier.
@@ -146,19 +171,10 @@ class Clocks:
                 join(self.known[taker], told)
             else:
                 block = step.taker[0]
-                look = Look(self.known[taker][taker], self.rounds[block], taker)
-                self.looks.setdefault(block, []).append(look)
+                look = int(self.known[taker][taker])
+                self.looks.setdefault(block, []).append((taker, look))
         if step.after:
             self.fence(taker, step.after)
-
-
-@dataclass(frozen=True)
-class Look:
-    """A relaxed look at a flag: its thread's time, and how often the block had met."""
-
-    time: int
-    rounds: int
-    thread: int
 
 
 def join(into: Clock, other: Clock) -> None:
@@ -197,7 +213,7 @@ def detect(program: Program) -> Verdict:
                     ours = [[block * size + t for t in who] for who in (givers, takers)]
                     if ours[0]:
                         clocks.meet(*ours, step)
-    return found
+    return _grouped(found, program, clocks.held())
 
 
 def meetings(step: Step, threads: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
@@ -222,6 +238,11 @@ def _access(
 ) -> None:  # fmt: skip
     block, tid = divmod(thread, program.threads)
     clock = clocks.known[thread].tolist()
+    weak = step.kind == "load" and step.order == "weak"
+    tables = [] if step.kind == "store" and step.order == "weak" else [*clocks.found]
+    lesser = [clocks.met[thread], *(table[thread] for table in tables)]
+    if not weak:
+        clock = np.maximum.reduce([clocks.known[thread], *lesser]).tolist()
     for element in step.elements(block, tid):
         mine = _Seen(thread, clock[thread], number, step, element)
         for byte in range(element, element + step.width):
@@ -230,6 +251,12 @@ def _access(
             for other in earlier:
                 if other.thread != thread and other.time > clock[other.thread]:
                     severity = _severity(program, other, mine)
+                    if severity == "error" and weak and _read_late(other, lesser):
+                        fresh = other.time <= lesser[0][other.thread]
+                        far = other.thread // program.threads != block
+                        severity = "fresh" if fresh else "stale"
+                        if far and step.space == "global":
+                            clocks.asked.append((other.step, number, *clocks.sector(thread, byte)))
                     if severity:
                         kind = "waw" if other.access.writes and step.writes else ""
                         kind = kind or ("war" if step.writes else "raw")
@@ -237,6 +264,36 @@ def _access(
                         pair = (min(thread, other.thread), max(thread, other.thread))
                         found.setdefault(key, set()).add(pair)
             earlier.append(mine)
+            if weak and step.space == "global":
+                clocks.load(thread, byte)
+
+
+def _grouped(found: Verdict, program: Program, held: set[tuple[int, int]]) -> Verdict:
+    """The severities behind relaxed looks: of two instructions, so far apart, one alone."""
+    out: Verdict = {}
+    for (space, kind, severity, *steps), pairs in found.items():
+        for pair in pairs:
+            said = severity
+            if severity in ("stale", "fresh"):
+                stale = found.get((space, kind, "stale", steps[0], steps[1]), set())
+                reach = reach_of(pair, program)
+                said = "error" if any(reach_of(p, program) == reach for p in stale) else "warning"
+                said = "error" if reach == "block" and (steps[0], steps[1]) in held else said
+            out.setdefault((space, kind, said, steps[0], steps[1]), set()).add(pair)
+    return out
+
+
+def reach_of(pair: tuple[int, int], program: Program) -> str:
+    """How far apart two threads are."""
+    (one, mine), (other, yours) = (divmod(thread, program.threads) for thread in pair)
+    if one != other:
+        return "block"
+    return "lane" if mine // WARP == yours // WARP else "warp"
+
+
+def _read_late(other: _Seen, lesser: Sequence[Clock]) -> bool:
+    """Whether a fence behind a relaxed look would have ordered a write before a weak read."""
+    return any(other.time <= clock[other.thread] for clock in lesser)
 
 
 def _severity(program: Program, one: _Seen, two: _Seen) -> str:

@@ -14,7 +14,7 @@ import simulator
 from kernels import Kernel
 
 from . import flights
-from .race_clocks import Verdict, detect
+from .race_clocks import Verdict, detect, reach_of
 from .race_draw import draw, stores_bytes
 from .race_program import (
     AREA,
@@ -102,7 +102,7 @@ def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
     wanted: dict[tuple[str, ...], set[tuple[int, int]]] = {}
     for (space, kind, severity, *_), pairs in expected.items():
         for pair in pairs:
-            wanted.setdefault((space, kind, severity, _reach(pair, program)), set()).add(pair)
+            wanted.setdefault((space, kind, severity, reach_of(pair, program)), set()).add(pair)
     if counts.keys() != wanted.keys():
         more, less = sorted(counts.keys() - wanted.keys()), sorted(wanted.keys() - counts.keys())
         return f"found {more} too many, {less} missed"
@@ -110,14 +110,6 @@ def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
         if len(found) == 1 and found != [len(wanted[key])]:
             return f"{key}: {found[0]} pairs, not {len(wanted[key])}"
     return ""
-
-
-def _reach(pair: tuple[int, int], program: Program) -> str:
-    """How far apart two threads are."""
-    (one, mine), (other, yours) = (divmod(thread, program.threads) for thread in pair)
-    if one != other:
-        return "block"
-    return "lane" if mine // 32 == yours // 32 else "warp"
 
 
 def smaller(program: Program, schedule: str | int) -> Program:
