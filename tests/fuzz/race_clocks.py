@@ -15,6 +15,7 @@ from .race_program import (
     ClusterWait,
     Fence,
     Flag,
+    Lock,
     NamedBarrier,
     Program,
     Step,
@@ -196,6 +197,8 @@ def detect(program: Program) -> Verdict:
             for thread in range(size * program.blocks):
                 if step.guard.holds(*divmod(thread, size)):
                     clocks.fence(thread, step.scope)
+        elif isinstance(step, Lock):
+            _judge_lock(number, step, program, found)
         elif isinstance(step, Flag):
             clocks.flag(step)
             _judge_flag(number, step, program, found)
@@ -322,6 +325,15 @@ def _severity(program: Program, one: _Seen, two: _Seen) -> str:
     if both_write and equal:
         return "warning"
     return "warning" if same_warp and not (both_write and one_step) else "error"
+
+
+def _judge_lock(number: int, step: Lock, program: Program, found: Verdict) -> None:
+    """Who has let the lock go reads what the writer may write, whoever was first."""
+    writer, *readers = (block * program.threads + tid for block, tid in step.takers)
+    for i, reader in enumerate(readers, 1):
+        if step.early in (0, i):
+            key = ("global", "raw", "error", number, number)
+            found.setdefault(key, set()).add((min(reader, writer), max(reader, writer)))
 
 
 def _judge_flag(number: int, step: Flag, program: Program, found: Verdict) -> None:
