@@ -34,6 +34,7 @@ from .memory.undefined import UndefinedMemory
 from .observe.observers import Observers
 from .observe.trace import Trace
 from .observe.uses import UseFinder
+from .other_orders import find_races_in_other_orders
 from .races.accesses import SHARED, Closer, LookCloser
 from .workers.crew import WAITS, Crew, why_alone
 from .workers.overlap import Again, Alone
@@ -98,6 +99,7 @@ def run_until_seen(
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
+            find_races_in_other_orders(launch, first, checks, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
             return Seen(first, allocations, crew.shared, said or crew.alone)

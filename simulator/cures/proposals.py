@@ -13,12 +13,12 @@ from kernels.source_edit import Edit
 
 from ..compile.blocks import reachable
 from ..hazards.hazard import Hazard, Source
-from ..hazards.kinds import LEAVES, UPDATES
+from ..hazards.kinds import FRESH, LEAVES, UNACQUIRED, UPDATES
 from ..isa import parse
 from ..isa.roles import roles
 from .chains import chain_edits
 from .counts import count_edits
-from .fences import handing_edits
+from .fences import acquiring_edits, handing_edits
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
 from .remedies import (
@@ -189,6 +189,8 @@ class Proposals:
             there = handing_edits(self.syntax, write, read)
             back = handing_edits(self.syntax, read, write)  # who read tells that he has
             yield from dict.fromkeys(itertools.chain(there, back))
+        if hazard.case in (UNACQUIRED, FRESH):
+            yield from acquiring_edits(self.syntax, levels[roles_of.index("read")])
 
     def any(self, hazard: Hazard) -> bool:
         """Whether there is anything to try."""

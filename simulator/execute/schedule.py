@@ -86,22 +86,59 @@ class _Reverse(_ByWarp):
 
 
 class _Random(_ByWarp):
-    """A warp picked at random runs one basic block."""
+    """A warp picked at random runs one basic block: in all blocks, or (``apart``) in some."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, apart: bool) -> None:
+        self.seed, self.apart = seed, apart
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
         self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
+        self.apart &= geometry.columns > 1
+        self.columns = geometry.columns
+        self.every = self.warps
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.at = int(self.random.integers(len(self.order)))
+        if self.apart:
+            some = self.random.integers(2, size=self.columns) == 1
+            self.warps = np.where(some, self.every, -1)
         return super().pick(groups)
 
 
-def make(schedule: str | int) -> Schedule:
-    """The schedule of a name or a seed.
+class _ByBlock(_ByWarp):
+    """One warp of one block at a time runs as far as it can, the blocks in their order."""
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.warps = geometry.warp_ids + geometry.warps * np.arange(geometry.columns)
+
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        return list(range(geometry.warps * geometry.columns))
+
+
+class _ByBlockReverse(_ByBlock):
+    """The same, the last block and its last warp first."""
+
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        return super().warp_order(geometry)[::-1]
+
+
+class _InTurn(_ByBlock):
+    """Each warp of each block runs one basic block, one after the other."""
+
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
+        self.next_warp()
+        return super().pick(groups)
+
+
+_ORDERS = {"by block": _ByBlock, "by block, reverse": _ByBlockReverse, "in turn": _InTurn}
+ORDERS = tuple(_ORDERS)
+"""In which blocks and warps come one by one: what atomics put in order by chance then differs."""
+
+
+def make(schedule: str | int, apart: bool = False) -> Schedule:
+    """The schedule of a name or a seed; ``apart``: whether a seed varies the order of blocks.
 
     Raises:
         LaunchError: Neither.
@@ -111,9 +148,11 @@ def make(schedule: str | int) -> Schedule:
     if not isinstance(schedule, str):
         if schedule < 0:
             raise LaunchError(f"a schedule's seed cannot be negative: {schedule}")
-        return _Random(int(schedule))
+        return _Random(int(schedule), apart)
     if schedule.isdecimal():
-        return _Random(int(schedule))
+        return _Random(int(schedule), apart)
+    if schedule in _ORDERS:
+        return _ORDERS[schedule]()
     named = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}
     if schedule not in named:
         raise LaunchError(f"unknown schedule {schedule!r}; there are {', '.join(NAMES)}, or a seed")

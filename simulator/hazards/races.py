@@ -13,7 +13,17 @@ from ..memory.site import Site
 from ..races.book import RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
-from .kinds import EQUAL, GUESS, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
+from .kinds import (
+    EQUAL,
+    FRESH,
+    GUESS,
+    RAW_RACE,
+    REACHES,
+    UNACQUIRED,
+    WAR_RACE,
+    WAW_RACE,
+    HazardKind,
+)
 from .parts import ROLES
 from .sources import Sources, Who
 
@@ -96,6 +106,8 @@ class RaceHazards:
                 return EQUAL
             if near:
                 return "one instruction" if group.clashes else "in step"
+        if group.how == UNACQUIRED:
+            return FRESH if group.fresh else UNACQUIRED
         if group.how in _kind(group).cases:
             return group.how
         if group.distance == "block":
@@ -115,7 +127,7 @@ class RaceHazards:
     def _flagged(self, group: RaceGroup) -> bool:
         """Whether a flag is to hand on what lanes race for."""
         one, other = (self.sites[min(side)] for side in group.sides)
-        return self.book.find_order().handed(one, other, group.distance) is not None
+        return self.book.find_order().handed(one, other, group.distance, False) is not None
 
     def _guessed(self, group: RaceGroup) -> bool:
         """Whether a compare-and-swap at the same place checks what a read found."""

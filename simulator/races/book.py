@@ -16,6 +16,7 @@ from ..geometry import Flat
 from ..memory.site import Site
 from ..memory.words import distinct
 from .accesses import Race
+from .looks import Loaded
 from .pairs import MOST, Pairs, count_all
 from .program_order import ProgramOrder
 from .shadow import FREED, Conflict, Shadow
@@ -38,6 +39,8 @@ READING = ("product", "bulk")
 wherever it stands."""
 WRITING = ("copy", "transaction", "proxy")
 """How a read races with what a copy still writes, or what another proxy wrote: that comes first."""
+UNACQUIRED = "unacquired"
+"""How a read races that a fence behind a relaxed read of a flag would put in order."""
 SENT = "sent"
 """How an access races with what a copy in bulk still writes to global memory: that comes first."""
 
@@ -49,6 +52,8 @@ class RaceGroup:
     Attributes:
         unequal: Whether some leave different values.
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
+        fresh: Whether no read behind a relaxed one may find stale data in L1; ``loaded``: what of
+            it would have to be there.
         places: The elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
@@ -64,12 +69,19 @@ class RaceGroup:
     unequal: bool = False
     at_once: bool = False
     clashes: bool = False
+    fresh: bool = True
+    loaded: list[Loaded] = field(default_factory=list)
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     places: dict[str, set[int]] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
+
+    @property
+    def where(self) -> tuple[object, ...]:
+        """What two races have in common that are one to a reader."""
+        return self.distance, self.space, self.name, self.lines, self.reads
 
     @property
     def in_order(self) -> bool:
@@ -98,6 +110,7 @@ class RaceGroup:
         self.unequal |= other.unequal
         self.at_once |= other.at_once
         self.clashes |= other.clashes
+        self.fresh &= other.fresh
         self.pairs.update(other.pairs)
         several = self.all_pairs, other.all_pairs
         self.all_pairs = None if None in several else sum(n for n in several if n)
@@ -147,7 +160,7 @@ class RaceBook:
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
         reads = "load" in (one.access, other.access)
-        turn = how == SENT or self.find_order().first(one, other, race.distance)
+        turn = how == SENT or self.find_order().named(one, other, race.distance, race.behind)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         turn &= how not in (*READING, FREED)
@@ -172,6 +185,8 @@ class RaceBook:
         group.unequal |= bool(unequal[at].any())
         group.at_once |= race.at_once
         group.clashes |= race.at_once and bool(unequal[at].any())
+        group.fresh &= race.met
+        group.loaded += [race.loaded] if race.loaded and group.fresh else []
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)
@@ -216,6 +231,13 @@ class RaceBook:
             known = self._by_sites.setdefault(sites, [])
             news = [self.groups[keys[id(group)]] for group in groups]
             known += [group for group in news if not any(group is one for one in known)]
+
+    def add_unknown(self, other: RaceBook) -> None:
+        """Take over the races of another run at lines where this one has none."""
+        known = {group.where for group in self.groups.values()}
+        for key, group in other.groups.items():
+            if group.where not in known:
+                self.groups[key] = group
 
     def _named(self, race: Race, place: int) -> str:
         if race.space == "shared":
