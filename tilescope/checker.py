@@ -110,6 +110,7 @@ class Verdict:
                     "seconds": run.seconds,
                     "hazards": len(run.hazards),
                     "holds_for_all_data": run.holds_for_all_data,
+                    "padding_assumed": list(run.padding),
                     "data_dependence": str(run.data_dependence) if run.data_dependence else None,
                 }
                 for run in self.runs

@@ -83,6 +83,7 @@ class Observers:
         told: What they are to be told.
         idle_reads: Whether races were left out for nobody uses what is read.
         unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
+        padding: Arrays in which undefined bytes count as padding although no type says so.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Observers:
         steering = program.fact(Steering)
         self.idle_reads = False
         self.unset: Collection[int] = ()
+        self.padding = set[str]()
         self.sites, self.blocks = program.sites, program.blocks
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))

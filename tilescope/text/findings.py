@@ -133,11 +133,24 @@ def refusals(verdict: Verdict) -> list[str]:
 def reach(verdict: Verdict) -> list[str]:
     """Whether the verdict holds for other contents of the arrays too."""
     steered = [run.data_dependence for run in verdict.runs if run.data_dependence]
-    if not steered:
-        return ["reach: every content of the arrays, at this launch shape"]
-    place = steered[0]
-    text = f"reach: these inputs alone; what arrays hold may steer the kernel at {place}"
-    return [wrapped(text), *code(place.code)]
+    lines = ["reach: every content of the arrays, at this launch shape"]
+    if steered:
+        place = steered[0]
+        text = f"reach: these inputs alone; what arrays hold may steer the kernel at {place}"
+        lines = [wrapped(text), *code(place.code)]
+    return lines + [wrapped(f"reach: {text}") for text in assumed(verdict)]
+
+
+def assumed(verdict: Verdict) -> list[str]:
+    """What of the verdict rests on an assumption, a sentence each."""
+    arrays = sorted({name for run in verdict.runs for name in run.padding})
+    if not arrays:
+        return []
+    listed = ", ".join(arrays)
+    return [
+        f"assumed that bytes which no thread writes in any element of {listed} are padding: "
+        "no type says how the elements are laid out"
+    ]
 
 
 def code(text: str) -> list[str]:
