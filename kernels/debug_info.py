@@ -108,9 +108,8 @@ class DebugInfo:
             return self.pointee(element, at % self._size(element)) if element else None
         for part in self._parts(kind):
             inside, place = self._of(part), _place(part)
-            if inside is not None and place is not None and place <= at:
-                if at < place + self._size(inside):
-                    return self.pointee(inside, at - place)
+            if inside and place is not None and place <= at < place + self._size(inside):
+                return self.pointee(inside, at - place)
         return None
 
     def is_structure(self, kind: Entry) -> bool:
@@ -172,11 +171,11 @@ class DebugInfo:
         return found
 
     def _parts(self, kind: Entry) -> Iterator[Entry]:
-        """Members and bases; not what a class shares, nor what the compiler adds (``_vptr``)."""
+        """Members and bases; not what a class shares, nor what the compiler adds."""
         for child in kind.children:
-            if child.tag in (_MEMBER, _BASE) and not any(
-                child.number(name) for name in (_DECLARATION, _EXTERNAL, _ARTIFICIAL)
-            ):
+            added = child.values.get(_NAME) == "__vptr" or child.number(_ARTIFICIAL)
+            shared = child.number(_DECLARATION) or child.number(_EXTERNAL)
+            if child.tag in (_MEMBER, _BASE) and not (added or shared):
                 yield child
 
     def _of(self, one: Entry) -> Entry | None:

@@ -124,7 +124,9 @@ class UndefinedMemory:
                 self.stores.setdefault(to.array, set()).add(into.number)
             to.put(self.copied, bits)
             if to.array in self.written:
-                self.written[to.array].mask[to.places - self.copied.allocations[to.array].base] = True
+                self.written[to.array].mask[to.places - self.copied.allocations[to.array].base] = (
+                    True
+                )
             filled = _Bytes(into.space, _all_of(piece.filled, piece.size), piece.block)
             for memories, where in ((self.unset, to), (self.unset, filled), (self.copied, filled)):
                 where.put(memories, 0)

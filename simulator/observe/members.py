@@ -7,6 +7,7 @@ type is at hand (PTX alone), bytes count as padding that no thread writes in any
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,6 @@ import numpy as np
 from kernels.debug_info import Bits, DebugInfo, Entry, debug_info
 from kernels.element_types import element_types, is_structure
 from kernels.errors import KernelError
-from kernels.kernel import Kernel
 from kernels.pointers import Address
 from kernels.structures import Layout, layout_of
 from kernels.values import Value
@@ -54,28 +54,32 @@ class Members:
         if dtype.fields is not None:
             return [(0, _of_dtype(dtype))]
         found, unknown = [], False
-        for bits, offset in self._pointers(number):
-            unknown |= bits is None
+        for bits, offset, is_named in self._pointers(number):
+            # Without a type, an array of numbers is one; bytes may be anything.
+            unknown |= bits is None and (is_named or dtype.itemsize == 1)
             if bits is not None and not bits.all():
                 found.append((offset, bits))
         return None if unknown else found or [(0, _WHOLE)]
 
-    def _pointers(self, number: int) -> Iterator[tuple[Bits | None, int]]:
-        """What each pointer to an array says of its elements, and at which byte it points."""
+    def _pointers(self, number: int) -> Iterator[tuple[Bits | None, int, bool]]:
+        """What each pointer to an array says of its elements, and at which byte it points.
+
+        And whether the kernel names a structure there.
+        """
         elements = element_types(self.kernel)
         for i, at, address in self._addresses(number):
             element = elements[i] if at == [0] and not self.kernel.params[i].is_struct else ""
             plain = element and not is_structure(element)
             if plain or self.kernel.adapter:
-                yield _WHOLE, address.offset
+                yield _WHOLE, address.offset, False
                 continue
             bits = self._typed(i, at)
             if bits is None and element:
                 layout = layout_of(element, self.kernel.declarations)
                 bits = None if layout is None else _of_layout(layout)
             if bits is None and self.kernel.origin and not element:
-                bits = _WHOLE  # there is a source, which has no pointer to a structure there
-            yield bits, address.offset
+                bits = _WHOLE  # there is a source, and no pointer to a structure in it
+            yield bits, address.offset, bool(element)
 
     def _addresses(self, number: int) -> Iterator[tuple[int, list[int], Address]]:
         """Where an array's addresses stand: a parameter, and a byte in it or in tables behind it.
@@ -106,10 +110,8 @@ class Members:
         """The entry's name, and what the debug information of the kernel's source build says."""
         kernel = self.kernel
         if ".debug_info" not in kernel.ptx and kernel.origin is not None:
-            try:
+            with contextlib.suppress(KernelError, OSError):  # that build's report says why
                 kernel = kernel.rebuild("source")
-            except (KernelError, OSError):  # the report of that build says why
-                pass
         return kernel.entry, debug_info(kernel.ptx)
 
     def _of_variable(self, number: int) -> list[tuple[int, Bits]] | None:
