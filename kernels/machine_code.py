@@ -69,13 +69,14 @@ def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
     Raises:
         KernelError: The compiler for that architecture refuses the kernel.
     """
-    key = kernel.sha256, kernel.entry, capability
+    options = kernel.origin.options if kernel.origin else ()  # not all of them change the PTX
+    key = kernel.sha256, kernel.entry, capability, options
     if key not in _MADE:
         _MADE[key] = _make(kernel, capability.replace(".", ""))
     return _MADE[key]
 
 
-_MADE: dict[tuple[str, str, str], MachineCode | None] = {}
+_MADE: dict[tuple[str, str, str, tuple[str, ...]], MachineCode | None] = {}
 """What was compiled in this process."""
 
 

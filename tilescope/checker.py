@@ -11,6 +11,7 @@ from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures, trial_steps
+from simulator.gpus.table import Gpu
 
 from .builds import merge
 from .outcome import simulate
@@ -129,6 +130,7 @@ class Checker:
         policy: How severe the disputed hazards are.
         quiet: No progress bar.
         step_limit: Basic blocks until an endless loop is given up.
+        gpu: The GPU that has to have what a block takes; by default an H200.
     """
 
     target: Target
@@ -138,6 +140,7 @@ class Checker:
     quiet: bool = False
     step_limit: int = STEP_LIMIT
     began: float = field(default_factory=time.monotonic)
+    gpu: Gpu | None = None
 
     def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
         """Run some builds, and look for cures of what is found.
@@ -209,6 +212,7 @@ class Checker:
         run = simulate(
             target, kernel, args, self.quiet, self.began,
             schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
+            limits=self.gpu if counters == "all" else "none",
         )  # fmt: skip
         return run, args
 

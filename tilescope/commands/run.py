@@ -121,7 +121,7 @@ def run_command(
     for target in targets:
         wanted = not quiet or json_file is not None
         args, symbols = copies([target.args, target.symbols]) if wanted else ([], {})
-        outcomes.append(execute(target, schedule, checks, quiet, step_limit))
+        outcomes.append(execute(target, schedule, checks, quiet, step_limit, limits=chip))
         clean = wanted and not outcomes[-1].run.hazards
         there = forecast(target, args, symbols, chip or GPU, registers, quiet) if clean else None
         forecasts.append(there)
