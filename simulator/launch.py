@@ -20,7 +20,7 @@ from .caches.traffic import count, observe
 from .execute.batches import Progress
 from .execute.prepare import prepare
 from .gpus.table import Gpu, find
-from .hazards.resources import too_many
+from .hazards.resources import may_lack, too_many
 from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back, left
 from .memory.heap import HEAP_BYTES
@@ -143,9 +143,9 @@ def launch(
         run.notes += (f"one worker: {seen.alone}",)
     if cached:
         count(run.counters, cached)
-    if asked and limits != "none":
-        given = limits or chip or LIMITS
-        held_to = find(given) if isinstance(given, str) else given
+    given = limits or chip or LIMITS
+    held_to = find(given) if isinstance(given, str) and given != "none" else given
+    if asked and isinstance(held_to, Gpu) and may_lack(prepared.block, run.shared_bytes, held_to):
         hazards, notes = too_many(prepared, held_to, seen.observers.sources)
         run.hazards[:0], run.notes = hazards, (*run.notes, *notes)
     if followed:

@@ -60,7 +60,7 @@ def test_layouts_are_the_compilers() -> None:
         found[name] = "" if bits is None else bits.tobytes().hex()
     assert found == {name: members for name, (_, members) in TYPES.items()}
     sizes = np.zeros(len(TYPES), np.int32)
-    simulator.launch(kernel, 1, 1, [sizes, *[np.zeros(16)] * len(TYPES)])
+    simulator.launch(kernel, 1, 1, [sizes, *[np.zeros(16, np.float32)] * len(TYPES)])
     assert sizes.tolist() == [len(members) // 2 for _, members in TYPES.values()]
 
 

@@ -7,6 +7,7 @@ registers may not suffice: for 255 a thread, and for about twice as many as are 
 import math
 from dataclasses import replace
 
+from kernels.arguments import Dim3
 from kernels.errors import KernelError
 from kernels.machine_code import machine_code
 from kernels.ptx.module import Function
@@ -29,6 +30,13 @@ _UNIT = 8
 """Registers of a thread come in groups."""
 
 
+def may_lack(block: Dim3, shared_bytes: int, gpu: Gpu) -> bool:
+    """Whether blocks of that size may be too large for a GPU; for most it takes no further look."""
+    chip = gpu.architecture
+    fit = _fits(gpu, math.prod(block), chip.registers_per_thread)
+    return not fit or shared_bytes > chip.shared_per_block
+
+
 def too_many(launch: Prepared, gpu: Gpu, sources: Sources) -> tuple[list[Hazard], list[str]]:
     """What of a launch does not fit on a GPU; and a sentence if that could not be looked at."""
     if launch.kernel.build == "source" or _surely_fits(launch, gpu):
@@ -38,7 +46,7 @@ def too_many(launch: Prepared, gpu: Gpu, sources: Sources) -> tuple[list[Hazard]
         why = "no machine code can be made of it here"
     except KernelError as error:
         code, why = None, (str(error).splitlines() or ["refused"])[0]
-    found = _hazards(launch, sources, lacking(launch, gpu, code and code.registers))
+    found = _hazards(launch, sources, lacking(launch, gpu, code.registers if code else None))
     if code is None:
         return found, [f"not checked: whether {gpu.name} has the registers for a block ({why})"]
     return found, []

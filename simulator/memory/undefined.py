@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from .memories import Memories
 from .places import MixedIndex
 from .site import Site
 from .spaces import Allocation
+from .written import Written
 
 _SHADOWS = 1 << 30
 """Added to a site's number: that of its shadow."""
@@ -29,29 +29,6 @@ def shadow_site(site: Site) -> Site:
     kind = bits_of(site.type)
     number = site.number + _SHADOWS
     return dataclasses.replace(site, number=number, type=kind, operation=operation, returns=True)
-
-
-@dataclass
-class Written:
-    """Where a launch stores to an array.
-
-    Attributes:
-        mask: Its bytes that are written.
-        stride: The most bytes by which all addresses of one store instruction lie apart; 0 if each
-            has one address.
-    """
-
-    mask: Flat
-    stride: int = 0
-    _sites: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-    def add(self, site: Site, places: Flat) -> None:
-        """A store to these bytes, each the first one of an access."""
-        self.mask[(places[:, None] + np.arange(site.nbytes)).reshape(-1)] = True
-        first, apart = self._sites.get(site.number, (int(places[0]), 0))
-        apart = int(np.gcd.reduce(np.append(places - first, apart)))
-        self._sites[site.number] = first, apart
-        self.stride = max(apart for _, apart in self._sites.values())
 
 
 class UndefinedMemory:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels.debug_info import Bits, DebugInfo, Entry, debug_info
+from kernels.debug_info import Bits, DebugInfo, debug_info
+from kernels.dwarf import Entry
 from kernels.element_types import element_types, is_structure
 from kernels.errors import KernelError
 from kernels.pointers import Address
@@ -24,7 +25,7 @@ from kernels.values import Value
 from ..execute.prepare import Prepared
 from ..geometry import Flat
 from ..memory.layout import array_number
-from ..memory.undefined import Written
+from ..memory.written import Written
 
 _WHOLE: Bits = np.full(1, 0xFF, np.uint8)
 _ELEMENTS = 64
