@@ -87,6 +87,7 @@ def test_ptx_is_looked_at_where_machine_code_can_be_made(monkeypatch: pytest.Mon
     ptx = Kernel.from_ptx(wide().ptx)
     assert [h.kind for h in launched(ptx, 1024).hazards] == ["too-many-resources"]
     monkeypatch.setattr(made, "_MADE", {})
+    monkeypatch.setenv("TILESCOPE_CACHE", "off")
     monkeypatch.setattr(made, "_from_ptx", lambda *_: None)
     run = launched(ptx, 1024)
     assert run.hazards == []
@@ -120,9 +121,25 @@ def test_shared_memory_of_the_gpu_that_is_named() -> None:
                 assert f"{fits:,}" in str(run.hazards[0])
 
 
+def test_registers_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Not for another architecture than the PTX's: its text may then be another one."""
+    monkeypatch.setenv("TILESCOPE_CACHE", str(tmp_path))
+    kernel, again = wide(40), wide(40, options=("-maxrregcount=40",))
+    counts = [made.registers(kernel), made.registers(again)]
+    assert counts == [made.machine_code(kernel).registers, made.machine_code(again).registers]
+    assert counts[0] > counts[1]
+    monkeypatch.setattr(made, "_MADE", {})
+    monkeypatch.setattr(made, "_make", lambda *_: None)
+    assert [made.registers(kernel), made.registers(again)] == counts
+    assert made.registers(kernel, "8.0") is None
+    for file in tmp_path.glob("*.json"):
+        file.write_text('{"registers": "many"}')
+    assert made.registers(kernel) is None
+
+
 def test_machine_code_is_made_only_where_it_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(resources, "machine_code", lambda kernel, _: asked.append(kernel.name))
+    monkeypatch.setattr(resources, "registers", lambda kernel, _: asked.append(kernel.name))
     launched(wide(), 256)
     launched(wide(12), 1024)
     launched(wide(bounds="__launch_bounds__(1024)"), 1024)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kernels.arguments import Dim3
 from kernels.errors import KernelError
-from kernels.machine_code import machine_code
+from kernels.machine_code import registers
 from kernels.ptx.module import Function
 
 from ..compile.program import Program
@@ -42,28 +42,28 @@ def too_many(launch: Prepared, gpu: Gpu, sources: Sources) -> tuple[list[Hazard]
     if launch.kernel.build == "source" or _surely_fits(launch, gpu):
         return _hazards(launch, sources, lacking(launch, gpu)), []
     try:
-        code = machine_code(launch.kernel, gpu.capability)
+        taken = registers(launch.kernel, gpu.capability)
         why = "no machine code can be made of it here"
     except KernelError as error:
-        code, why = None, (str(error).splitlines() or ["refused"])[0]
-    found = _hazards(launch, sources, lacking(launch, gpu, code.registers if code else None))
-    if code is None:
+        taken, why = None, (str(error).splitlines() or ["refused"])[0]
+    found = _hazards(launch, sources, lacking(launch, gpu, taken))
+    if taken is None:
         return found, [f"not checked: whether {gpu.name} has the registers for a block ({why})"]
     return found, []
 
 
-def lacking(launch: Prepared, gpu: Gpu, registers: int | None = None) -> list[Case]:
-    """What a block takes more of than a GPU has for one, in words; ``registers``: of a thread."""
+def lacking(launch: Prepared, gpu: Gpu, taken: int | None = None) -> list[Case]:
+    """What a block takes more of than a GPU has for one; ``taken``: registers of a thread."""
     threads, chip = math.prod(launch.block), gpu.architecture
     words: dict[str, dict[str, object]] = {}
     if launch.shared_bytes > chip.shared_per_block:
         words["shared memory"] = {"bytes": launch.shared_bytes, "most": chip.shared_per_block}
-    if registers is not None and not _fits(gpu, threads, registers):
+    if taken is not None and not _fits(gpu, threads, taken):
         fit = next((n for n in range(-(-threads // WARP) * WARP, 0, -WARP)
-                    if _fits(gpu, n, registers)), 0)  # fmt: skip
+                    if _fits(gpu, n, taken)), 0)  # fmt: skip
         each = next(n for n in range(chip.registers_per_thread, 0, -1) if _fits(gpu, threads, n))
         words["registers"] = {
-            "registers": registers, "fit": fit, "most": chip.registers,
+            "registers": taken, "fit": fit, "most": chip.registers,
             "each": each // _UNIT * _UNIT,
         }  # fmt: skip
     found = []
