@@ -53,7 +53,7 @@ class Verdict:
     @property
     def warnings(self) -> int:
         """How many of the hazards are warnings."""
-        return len(self.hazards) - self.errors
+        return sum(hazard.severity == "warning" for hazard in self.hazards)
 
     @property
     def checked(self) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ class Case:
     """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
 
     Attributes:
-        message: The finding in a sentence; ``severity``: ``error`` or ``warning``. Where empty,
-            the row's.
+        message: The finding in a sentence. Where empty, the row's.
+        severity: ``error``, ``warning`` or ``note``. Where empty, the row's.
         note: What else is to say of it.
         branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
         waits: For whom a barrier waits that names a number of threads.
@@ -192,6 +192,8 @@ WAR_RACE = HazardKind(
     "WAR race on {place} (write over what {who} may not have read yet)",
     _ANY_RACE, reads=True,
 )  # fmt: skip
+SCRATCH = "scratch"
+"""The case in which one instruction stores to the compiler's own memory."""
 WAW_RACE = HazardKind(
     "waw-race", "races", "error", "Two writes race", _RACE,
     "WAW race on {place} (write over what {who} may have written)",
@@ -199,6 +201,12 @@ WAW_RACE = HazardKind(
         EQUAL: Case("", "warning", "every write leaves the same value", policy="equal_writes"),
         "lost": Case(note=_LOST),
         "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
+        SCRATCH: Case(
+            "Triton's reduction stores a total to {place} from several threads, and theirs may "
+            "differ in the last bits", "note",
+            "each added up in an order of its own, and any of them may stay; this is Triton's own "
+            "memory, and no edit of the Python changes it",
+        ),
     },
 )  # fmt: skip
 LEAVES = "leaves"

@@ -19,6 +19,7 @@ from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
+from ..hazards.scratch import scratch
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
 from ..memory.event import BadAccess
@@ -103,7 +104,7 @@ class Observers:
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
         book = RaceBook(sites, order, functools.partial(variable_at, layout))
-        races = RaceHazards(book, sources, steering)
+        races = RaceHazards(book, sources, steering, scratch(launch.kernel))
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
         self.findings = findings = Findings(sources, layout, functions, races, own)

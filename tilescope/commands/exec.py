@@ -86,5 +86,6 @@ def exec_command(
         launched = dict.fromkeys(launch.kernel.name for launch in made.launches)
         listed = ", ".join(launched) or "none"
         raise UserError(f"-k {absent[0]}: no launch was of that name; launched: {listed}")
-    wrong = [h for h in hazards(made) if fail_on == "warning" or h.severity == fail_on]
+    failing = {"never": (), "error": ("error",), "warning": ("error", "warning")}[fail_on]
+    wrong = [h for h in hazards(made) if h.severity in failing]
     ctx.exit(code or int(bool(wrong)))

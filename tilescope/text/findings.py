@@ -75,8 +75,9 @@ def header(verdict: Verdict) -> str:
     run = verdict.runs[0]
     found = [count(verdict.errors, "error")] if verdict.errors else []
     found += [count(verdict.warnings, "warning")] if verdict.warnings else []
-    known = verdict.set_aside
+    known, notes = verdict.set_aside, len(verdict.hazards) - verdict.errors - verdict.warnings
     found = found or [f"no hazards but {known:,} known" if known else "no hazards"]
+    found += [count(notes, "note")] if notes else []
     found += [count(len(verdict.doubts), "doubtful argument")] if verdict.doubts else []
     text = f"{', '.join(found)} in {verdict.target.name}, {launch(verdict)}"
     missing = [check for check in CHECKS if check not in run.checked]
@@ -99,7 +100,7 @@ def footer(verdict: Verdict) -> list[str]:
     """What was looked at, and how far a clean verdict reaches."""
     run = verdict.runs[0]
     lines = []
-    if not verdict.hazards:
+    if not verdict.errors + verdict.warnings:
         lines.append(wrapped(f"checked: {', '.join(run.checked)}"))
     which = " and ".join(verdict.builds)
     built = "the PTX as given" if which == "ptx" else f"{which} build"
