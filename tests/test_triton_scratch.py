@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from command_line import tilescope
 
 import simulator
 from kernels import Kernel
 from tilescope import plugin
+from tilescope.cli import main
 
 triton = pytest.importorskip("triton", reason="the extra triton")
 tl = pytest.importorskip("triton.language")
@@ -108,6 +110,6 @@ assert np.allclose(y, np.sqrt((x**2).sum(axis=1)), rtol=1e-5)
 def test_scripts_do_not_fail_for_it(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)
-    result = tilescope("exec", "--fail-on", "warning", file)
+    result = CliRunner().invoke(main, ["exec", "--fail-on", "warning", str(file)])
     assert result.exit_code == 0, result.output
     assert result.output.startswith("1 launch of 1 kernel; no hazards, 1 note\n")
