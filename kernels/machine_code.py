@@ -127,11 +127,16 @@ def _make(kernel: Kernel, number: str) -> MachineCode | None:
 
 def _retargeted(kernel: Kernel, number: str) -> str:
     """Its PTX for another architecture, line for line; without other kernels: they may ask more."""
+    return _TARGET.sub(f".target sm_{number}", without_other_kernels(kernel.ptx, kernel.entry))
+
+
+def without_other_kernels(ptx: str, entry: str) -> str:
+    """A PTX text in which lines of other kernels are empty."""
 
     def blank(match: re.Match[str]) -> str:
-        return match[0] if match[1] == kernel.entry else "\n" * match[0].count("\n")
+        return match[0] if match[1] == entry else "\n" * match[0].count("\n")
 
-    return _TARGET.sub(f".target sm_{number}", _ENTRY.sub(blank, kernel.ptx))
+    return _ENTRY.sub(blank, ptx)
 
 
 def _from_ptx(ptx: str, arch: str) -> bytes | None:

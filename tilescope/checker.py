@@ -14,6 +14,7 @@ from simulator.cures import cure_source, find_cures, trial_steps
 from simulator.gpus.table import Gpu
 
 from .builds import merge
+from .closeness import compare
 from .outcome import simulate
 from .policy import Policy, apply, judge, set_aside
 from .progress import STEP_LIMIT
@@ -165,7 +166,7 @@ class Checker:
             run.hazards, ignored = apply(self.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
             runs.append(run)
-            results += [(run.build, agreement) for agreement in self._results(args)]
+            results += [(run.build, agreement) for agreement in self._results(run, args)]
         if not runs:
             raise next(iter(refusals.values()))
         own = self.target.kernel
@@ -182,12 +183,12 @@ class Checker:
         refused = {build: str(error) for build, error in refusals.items()}
         return Verdict(self.target, runs, hazards, left_out, refused, results, aside)
 
-    def _results(self, args: list[Any]) -> list[Agreement]:
+    def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""
         target = self.target
         if target.entry is not None or target.launch is None or target.expected is None:
             return []
-        return dataclasses.replace(target.launch, args=args).compare(target.expected)
+        return compare(target, args, run)
 
     def kernel(self, build: str) -> Kernel:
         """The target's kernel in a build; PTX is as it is."""
