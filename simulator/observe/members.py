@@ -140,8 +140,8 @@ def undefined_members(members: list[tuple[int, Bits]], bits: Flat) -> bool:
 def may_be_padding(written: Written, bits: Flat) -> bool:
     """Whether an array's undefined bits may be padding of elements of which no type is known.
 
-    An element is as long as one store instruction's addresses lie apart. Its undefined bits are the
-    same ones in every element, and each element has defined bytes as well.
+    An element is as long as one store instruction's addresses lie apart. Bits are padding that are
+    undefined in some elements, and defined in none, beside others that are.
     """
     if not written.mask.any():
         return False
@@ -156,15 +156,14 @@ def may_be_padding(written: Written, bits: Flat) -> bool:
 
 
 def _alike(undefined: Flat, defined: Flat, length: int) -> bool:
-    """Whether elements of so many bytes have the same undefined bits, and others beside them."""
+    """Whether no element of so many bytes has defined bits where another one has undefined ones."""
     rows = []
     for content in (undefined, defined):
         filled = np.zeros(-(-len(content) // length) * length, np.uint8)
         filled[: len(content)] = content
         rows.append(filled.reshape(-1, length))
     never, ever = (np.bitwise_or.reduce(content, axis=0) for content in rows)
-    beside = rows[1].any(axis=1) | ~rows[0].any(axis=1)
-    return not (never & ever).any() and bool(beside.all())
+    return not (never & ever).any() and bool(ever.any())
 
 
 def _of_dtype(dtype: Any) -> Bits:
