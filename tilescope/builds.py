@@ -142,4 +142,5 @@ def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
 def _with_note(hazard: Hazard) -> Hazard:
     """A hazard of one build alone says so."""
     note = {"source": SOURCE_ONLY, "device": DEVICE_ONLY}.get("".join(hazard.builds))
+    note = None if hazard.row.of_machine_code else note
     return dataclasses.replace(hazard, notes=(*hazard.notes, note)) if note else hazard

@@ -11,8 +11,10 @@ from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures, trial_steps
+from simulator.gpus.table import Gpu
 
 from .builds import merge
+from .closeness import compare
 from .outcome import simulate
 from .policy import Policy, apply, judge, set_aside
 from .progress import STEP_LIMIT
@@ -52,7 +54,7 @@ class Verdict:
     @property
     def warnings(self) -> int:
         """How many of the hazards are warnings."""
-        return len(self.hazards) - self.errors
+        return sum(hazard.severity == "warning" for hazard in self.hazards)
 
     @property
     def checked(self) -> tuple[str, ...]:
@@ -110,6 +112,7 @@ class Verdict:
                     "seconds": run.seconds,
                     "hazards": len(run.hazards),
                     "holds_for_all_data": run.holds_for_all_data,
+                    "padding_assumed": list(run.padding),
                     "data_dependence": str(run.data_dependence) if run.data_dependence else None,
                 }
                 for run in self.runs
@@ -128,6 +131,7 @@ class Checker:
         policy: How severe the disputed hazards are.
         quiet: No progress bar.
         step_limit: Basic blocks until an endless loop is given up.
+        gpu: The GPU that has to have what a block takes; by default an H200.
     """
 
     target: Target
@@ -137,6 +141,7 @@ class Checker:
     quiet: bool = False
     step_limit: int = STEP_LIMIT
     began: float = field(default_factory=time.monotonic)
+    gpu: Gpu | None = None
 
     def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
         """Run some builds, and look for cures of what is found.
@@ -161,7 +166,7 @@ class Checker:
             run.hazards, ignored = apply(self.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
             runs.append(run)
-            results += [(run.build, agreement) for agreement in self._results(args)]
+            results += [(run.build, agreement) for agreement in self._results(run, args)]
         if not runs:
             raise next(iter(refusals.values()))
         own = self.target.kernel
@@ -178,12 +183,12 @@ class Checker:
         refused = {build: str(error) for build, error in refusals.items()}
         return Verdict(self.target, runs, hazards, left_out, refused, results, aside)
 
-    def _results(self, args: list[Any]) -> list[Agreement]:
+    def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""
         target = self.target
         if target.entry is not None or target.launch is None or target.expected is None:
             return []
-        return dataclasses.replace(target.launch, args=args).compare(target.expected)
+        return compare(target, args, run)
 
     def kernel(self, build: str) -> Kernel:
         """The target's kernel in a build; PTX is as it is."""
@@ -208,6 +213,7 @@ class Checker:
         run = simulate(
             target, kernel, args, self.quiet, self.began,
             schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
+            limits=self.gpu if counters == "all" else "none",
         )  # fmt: skip
         return run, args
 

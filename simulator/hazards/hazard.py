@@ -19,7 +19,7 @@ class Hazard:
     Attributes:
         kind: The name of its row in ``KINDS``; ``case``: which of the row's cases it is.
         message: The finding in a sentence.
-        severity: ``error`` or ``warning``.
+        severity: ``error``, ``warning`` or ``note``.
         space: State space, or ``""``.
         variable: Array or variable name, if known; ``also``: others with the same finding.
         element: Index of an example element (by the access's element size), if known.

@@ -16,8 +16,8 @@ class Case:
     """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
 
     Attributes:
-        message: The finding in a sentence; ``severity``: ``error`` or ``warning``. Where empty,
-            the row's.
+        message: The finding in a sentence. Where empty, the row's.
+        severity: ``error``, ``warning`` or ``note``. Where empty, the row's.
         note: What else is to say of it.
         branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
         waits: For whom a barrier waits that names a number of threads.
@@ -58,6 +58,8 @@ class HazardKind:
         by_address: Whether it may be told by an address alone, of no variable.
         once: Whether all that read a variable are told together.
         by_instruction: Whether its space is that of the instruction, not of the address.
+        of_machine_code: Whether it is about the machine code that a GPU runs, which is made of the
+            device build alone.
     """
 
     name: str
@@ -72,6 +74,7 @@ class HazardKind:
     by_address: bool = False
     once: bool = False
     by_instruction: bool = False
+    of_machine_code: bool = False
 
     def __post_init__(self) -> None:
         KINDS[self.name] = self
@@ -202,6 +205,8 @@ WAR_RACE = HazardKind(
     "WAR race on {place} (write over what {who} may not have read yet)",
     _ANY_RACE, reads=True,
 )  # fmt: skip
+SCRATCH = "scratch"
+"""The case in which one instruction stores to the compiler's own memory."""
 WAW_RACE = HazardKind(
     "waw-race", "races", "error", "Two writes race", _RACE,
     "WAW race on {place} (write over what {who} may have written)",
@@ -209,6 +214,12 @@ WAW_RACE = HazardKind(
         EQUAL: Case("", "warning", "every write leaves the same value", policy="equal_writes"),
         "lost": Case(note=_LOST),
         "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
+        SCRATCH: Case(
+            "Triton's reduction stores a total to {place} from several threads, and theirs may "
+            "differ in the last bits", "note",
+            "each added up in an order of its own, and any of them may stay; this is Triton's own "
+            "memory, and no edit of the Python changes it",
+        ),
     },
 )  # fmt: skip
 LEAVES = "leaves"
@@ -391,6 +402,26 @@ TRAP = HazardKind(
      "astray": Case("a call through a pointer that holds no function of this program"),
      "stack": Case("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
      "free": Case("free() of what malloc() has not given, or of what is free already")},
+)  # fmt: skip
+TOO_MANY_RESOURCES = HazardKind(
+    "too-many-resources", "", "error", "A launch that the GPU has too few resources for",
+    "The driver refuses the launch: a block takes more registers or shared memory than it may. Use "
+    "smaller blocks, or __launch_bounds__(), which holds the compiler to fewer registers.",
+    cases={
+        "registers": Case(
+            "{threads:,} threads of {registers} registers do not fit on {gpu}, where a block has "
+            "{most:,} registers: the launch fails",
+            note="at most {fit:,} threads of so many registers fit: use smaller blocks, or declare "
+            "the kernel __global__ void __launch_bounds__({threads}), for which the compiler takes "
+            "no more than {each} registers a thread",
+        ),
+        "shared memory": Case(
+            "{bytes:,} bytes of shared memory in a block do not fit on {gpu}, which has {most:,} "
+            "for one: the launch fails",
+            note="static and dynamic shared memory count together; use smaller tiles, fewer stages",
+        ),
+    },
+    of_machine_code=True,
 )  # fmt: skip
 UNSET_CONSTANT = HazardKind(
     "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",

@@ -19,6 +19,7 @@ from .kinds import (
     GUESS,
     RAW_RACE,
     REACHES,
+    SCRATCH,
     UNACQUIRED,
     WAR_RACE,
     WAW_RACE,
@@ -29,10 +30,16 @@ from .sources import Sources, Who
 
 
 class RaceHazards:
-    """Makes hazards of the races in a book."""
+    """Makes hazards of the races in a book.
 
-    def __init__(self, book: RaceBook, sources: Sources, steering: Steering) -> None:
+    ``scratch``: the shared array that is the compiler's own, if there is one.
+    """
+
+    def __init__(
+        self, book: RaceBook, sources: Sources, steering: Steering, scratch: str = ""
+    ) -> None:
         self.book, self.sources, self.steering = book, sources, steering
+        self.scratch = scratch
         self.sites = book.sites
         self.of_registers = RegisterRaces(sources)
 
@@ -100,6 +107,8 @@ class RaceHazards:
             if volatile and in_global:
                 steps = near and not group.clashes
                 return EQUAL if not group.unequal else "volatile lanes" if steps else "polled"
+            if group.unequal and self._of_scratch(group):
+                return SCRATCH
             if (group.at_once or not near) and self._loses_update(group):
                 return "lost"
             if not group.unequal:
@@ -113,6 +122,11 @@ class RaceHazards:
         if group.distance == "block":
             return "blocks" if in_global else "far"
         return ""
+
+    def _of_scratch(self, group: RaceGroup) -> bool:
+        """Whether it is one instruction's stores to the compiler's own memory."""
+        mine = group.space == "shared" and group.name == self.scratch
+        return mine and all(one == other for one, other in group.meets)
 
     def _updates(self, group: RaceGroup) -> bool:
         """Whether threads read for updates that are lost, all in the same lines."""

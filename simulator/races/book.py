@@ -54,7 +54,7 @@ class RaceGroup:
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
         fresh: Whether no read behind a relaxed one may find stale data in L1; ``loaded``: what of
             it would have to be there.
-        places: The elements, by the name of their variable.
+        meets: Which two instructions race; ``places``: the elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
     """
@@ -74,6 +74,7 @@ class RaceGroup:
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    meets: set[tuple[int, int]] = field(default_factory=set)
     places: dict[str, set[int]] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
@@ -116,6 +117,7 @@ class RaceGroup:
         self.all_pairs = None if None in several else sum(n for n in several if n)
         for mine, theirs in zip(self.sides, other.sides, strict=True):
             mine |= theirs
+        self.meets |= other.meets
         self.take_places(other.places)
         self.turns |= other.turns
         for turn, example in other.examples.items():
@@ -190,6 +192,7 @@ class RaceBook:
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)
+        group.meets.add((one.number, other.number))
         size = one.size
         elements = conflict.place[at]
         elements = elements // race.columns if race.space == "shared" else elements

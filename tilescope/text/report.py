@@ -178,7 +178,7 @@ def clean(run: Run, set_aside: int = 0) -> str:
 def wrong(outcome: Outcome) -> list[str]:
     """Only what makes the run fail, or may."""
     bad = [result(agreement) for agreement in outcome.agreements if not agreement.within]
-    return bad + [told(hazard) for hazard in outcome.run.hazards]
+    return bad + [told(h) for h in outcome.run.hazards if h.severity != "note"]
 
 
 def result(agreement: Agreement) -> str:

@@ -185,6 +185,22 @@ BITES = (
         "        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
     ),
     Bite(
+        "undefined bits: what is shorter than eight bytes counts as padding", "unset",
+        "simulator/observe/members.py", "    return bool(left.any())\n",
+        "    edges = np.flatnonzero(np.diff((left == 255).astype(np.int8), prepend=0, append=0))\n"
+        "    return bool((edges[1::2] - edges[::2] >= 8).any())\n",
+    ),
+    Bite(
+        "undefined bits: that something counts as padding is not said", "unset",
+        "simulator/observe/uses.py", "                    self.assumed.add(array.name)\n",
+        "                    pass\n",
+    ),
+    Bite(
+        "undefined bits: bit fields are counted from the wrong end", "unset",
+        "kernels/debug_info.py", "whole - part.number(_BIT_OFFSET) - width",
+        "part.number(_BIT_OFFSET)",
+    ),
+    Bite(
         "undefined bits: a guard is no use", "unset",
         "simulator/compile/undefined.py",
         "            steps += self.uses(probe, None, step.guard)\n", "",
