@@ -44,6 +44,9 @@ class Findings(Observer):
     """Collects hazards; the same finding at the same source line is one hazard with a count.
 
     ``put_in`` says of a trap whether the compiler put it in (``traps.put_in``).
+
+    Attributes:
+        more: What checks find at the launch's end, whole.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Findings(Observer):
         self.sources, self.layout, self.functions, self.races = sources, layout, functions, races
         self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
+        self.more: list[Hazard] = []
         self.control = Control(sources)
         self.unwritten: dict[_Key, set[int]] = {}
         self.geometry: Geometry
@@ -91,7 +95,7 @@ class Findings(Observer):
     def clean(self) -> bool:
         """Whether nothing was found."""
         races = self.races.book.groups or self.races.of_registers.found
-        return not (self.found or self.control.groups or races)
+        return not (self.found or self.more or self.control.groups or races)
 
     def hazards(self) -> list[Hazard]:
         """Errors first, then in order of discovery."""
@@ -111,7 +115,7 @@ class Findings(Observer):
                 called = mine.involved[0].called(*theirs.calls[:1], *theirs.also)
                 more = (part for part in hazard.involved[1:] if part not in mine.involved)
                 mine.involved = (called, *mine.involved[1:], *more)
-        found = list(lines.values())
+        found = [*lines.values(), *self.more]
         found += self.control.hazards()
         if self.races.book.groups or self.races.of_registers.found:
             found += self.races.hazards(self.geometry)

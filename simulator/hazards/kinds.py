@@ -385,6 +385,35 @@ UNSET_CONSTANT = HazardKind(
     "it is not part of the launch: it reads as zeros here.",
     "read of constant {place}, which nothing has filled: zeros here", once=True,
 )  # fmt: skip
+ALIASED = "aliased"
+"""The case in which two ``__restrict__`` pointers reach the same bytes."""
+CACHE, PICTURE = "cache", "picture"
+"""The cases of a load, and of a texture fetch."""
+READ_ONLY_PATH = HazardKind(
+    "read-only-path", "races", "error",
+    "A read-only load of what the launch writes",
+    "__ldg(), textures, and what the compiler makes of const __restrict__, promise that nothing "
+    "writes the bytes while the kernel runs: the load may go through a cache that is not coherent "
+    "within a launch, or to another place in the code. Use plain loads without __restrict__, or "
+    "let the kernel write to an array of its own.",
+    "read-only load of {place}, which this launch writes",
+    {
+        CACHE: Case(
+            note="the read-only path (__ldg(), const __restrict__) is not coherent within a "
+            "launch: no barrier or fence helps. Drop __ldg() or __restrict__, or write to a copy"
+        ),
+        PICTURE: Case(
+            "texture fetch of {place}, which this launch writes",
+            note="textures are not coherent within a launch: no barrier or fence helps. Load it by "
+            "a plain pointer, or write to a copy",
+        ),
+        ALIASED: Case(
+            "{place} is accessed through {who}, both __restrict__, and written",
+            note="__restrict__ promises that bytes which are written are reached in one way: the "
+            "compiler may reorder or drop accesses. Drop __restrict__, or pass a copy",
+        ),
+    },
+)  # fmt: skip
 HOST_ORDER = HazardKind(
     "host-order", "", "error", "A launch does not wait for what it depends on",
     "Work in two streams touches the same bytes, at least one writes, and nothing orders the two. "

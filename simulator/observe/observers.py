@@ -40,6 +40,7 @@ from ..races.unwritten import Report
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
+from .read_only_path import ReadOnlyPathCheck
 from .totals import InstructionCounter, RaceWorkCounter, WorkCounter
 from .touched import TouchRecorder
 from .trace import Trace
@@ -132,6 +133,9 @@ class Observers:
                 all_of_them += others
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
+        self.read_only = ReadOnlyPathCheck(launch, findings, closer)
+        if "races" in checks and not self.read_only.idle:
+            all_of_them.append(self.read_only)
         self.shuffles = ShuffleCheck(findings)
         if "uninitialised" in checks:
             all_of_them.append(self.shuffles)
@@ -165,7 +169,7 @@ class Observers:
     def judged(self) -> Judged:
         """What values decide: equal writes, atomics that add nothing, unset ones, texts' ends."""
         atomics = {site.number for site in self.sites if site.access == "atomic"}
-        numbers = set[int]()
+        numbers = set(self.read_only.quiet)
         for group in self.findings.races.book.groups.values():
             racing = group.sides[0] | group.sides[1]
             numbers |= racing & atomics if group.reads else racing
