@@ -83,6 +83,7 @@ TABLE = (
     Row("past_shared", "out-of-bounds", "error", "shared"),
     Row("misaligned", "misaligned", "error", "global"),
     Row("read_only", "read-only", "error", "global"),
+    Row("read_only_load", "read-only-path", "error", "global"),
     Row("wrong_space", "address-space", "error", "global"),
     Row("uninitialised_shared", "uninitialised", "error", "shared"),
     Row("uninitialised_local", "uninitialised", "error", "local"),

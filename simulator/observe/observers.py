@@ -6,11 +6,13 @@ Two checks have nothing to work out, and stand here: what they are told of is a 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Collection
 from typing import cast
 
 from kernels.errors import LaunchError
 
+from ..analysis.bases import Bases
 from ..analysis.steering import Steering
 from ..analysis.taint import Judged
 from ..events import Apart, Observer, Told
@@ -133,7 +135,11 @@ class Observers:
                 all_of_them += others
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
-        self.read_only = ReadOnlyPathCheck(launch, findings, closer)
+        pointers = {base for names in launch.restricted.values() for base in names}
+        self.read_only = ReadOnlyPathCheck(
+            findings, program.sites, granules.array, math.prod((*launch.grid, *launch.block)),
+            launch.restricted, Bases(program, pointers) if pointers else None, closer,
+        )  # fmt: skip
         if "races" in checks and not self.read_only.idle:
             all_of_them.append(self.read_only)
         self.shuffles = ShuffleCheck(findings)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from kernels.restricted import Base
 
 from ..analysis.bases import Bases
 from ..events import Observer
-from ..execute.prepare import Prepared
 from ..geometry import Flat, Geometry, as_mask
 from ..hazards.findings import Findings
 from ..hazards.read_only_path import Side, aliased, read_only
@@ -77,23 +75,26 @@ class _Table:
 class ReadOnlyPathCheck(Observer):
     """Records read-only loads and writes.
 
+    Args:
+        granule: Bytes of a location; ``threads``: of the launch.
+        watched: ``Prepared.restricted``; ``bases``: of the accesses, if any array is watched.
+
     Attributes:
         loaded, written: Numbers of arrays that are read through the read-only path, or written.
-        watched: Of each array that two restricted pointers reach: the names of these.
         tables: By array and group.
         quiet: Numbers of atomics that changed nothing, by their operands.
     """
 
-    def __init__(self, launch: Prepared, findings: Findings, closer: Closer) -> None:
-        self.findings, self.sites = findings, launch.program.sites
-        self.granule = launch.granules.array
-        few = math.prod(launch.grid) * math.prod(launch.block) < _MOST
+    def __init__(
+        self, findings: Findings, sites: Sequence[Site], granule: int, threads: int,
+        watched: Mapping[int, Mapping[Base, str]], bases: Bases | None, closer: Closer,
+    ) -> None:  # fmt: skip
+        self.findings, self.sites, self.granule = findings, sites, granule
+        self.watched, self.bases = watched, bases
+        few = threads < _MOST
         self.dtype = np.dtype(np.int32 if few else np.int64)
         self.nobody = int(_MOST if few else np.iinfo(np.int64).max)
         self.read_only = [is_read_only(site) for site in self.sites]
-        self.watched = launch.restricted
-        wanted = {base for names in self.watched.values() for base in names}
-        self.bases = Bases(launch.program, wanted) if wanted else None
         self.close = {number for number in closer if number < -1}
         self.loaded, self.written, self.quiet = set[int](), set[int](), set[int]()
         self.homes: dict[int, Allocation] = {}
