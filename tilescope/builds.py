@@ -1,7 +1,7 @@
 """One list of hazards from the runs of a kernel's builds."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from simulator import Hazard, Run
 
@@ -43,6 +43,7 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
         merged += left
     if len(runs) > 1:
         merged = [_with_note(_everywhere(hazard, runs)) for hazard in merged]
+        merged = [_beneath(hazard, merged) for hazard in merged]
     return sorted(merged, key=lambda h: h.severity != "error")
 
 
@@ -131,12 +132,25 @@ def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
     An optimiser that makes one load of those of two branches names the line of one of them. Of
     two severities it is the worse; else of two lists of places the longer one.
     """
+    follows = (*a.follows, *(h for h in b.follows if not _one_of(h, a.follows)))
+    a, b = (dataclasses.replace(one, follows=follows) for one in (a, b))
     longer = not a.row.is_race and a.severity == b.severity and a.places < b.places
     if longer or (a.severity, b.severity) == ("warning", "error"):
         return dataclasses.replace(b, builds=(*a.builds, build))
     if build == "source" and a.row.is_race and a.variables == b.variables and a.places != b.places:
         return dataclasses.replace(b, builds=(build, *a.builds))
     return dataclasses.replace(a, builds=(*a.builds, build))
+
+
+def _one_of(hazard: Hazard, others: Iterable[Hazard]) -> bool:
+    """Whether one of some findings says the same."""
+    return any(same_finding(hazard, h) or _race_alike(hazard, h) for h in others)
+
+
+def _beneath(hazard: Hazard, others: Sequence[Hazard]) -> Hazard:
+    """A finding, but for what follows from it in one build and stands by itself in the other."""
+    follows = tuple(h for h in hazard.follows if not _one_of(h, others))
+    return dataclasses.replace(hazard, follows=follows)
 
 
 def _with_note(hazard: Hazard) -> Hazard:

@@ -62,7 +62,7 @@ class MemoryCheck(Observer):
 
     def bad_access(self, bad: BadAccess) -> None:
         """See ``Observer``."""
-        self.findings.memory(*bad)
+        self.findings.memory(*bad[:-1])
 
 
 class BarrierCheck(Observer):
