@@ -12,8 +12,8 @@ from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures, trial_steps
 
-from .builds import merge
-from .outcome import simulate
+from .differing import Builds
+from .outcome import copied, simulate
 from .policy import Policy, apply, judge, set_aside
 from .progress import STEP_LIMIT
 from .target import Target
@@ -147,16 +147,19 @@ class Checker:
         """
         runs, left_out, aside = [], 0, 0
         results: list[tuple[str, Agreement]] = []
-        built: dict[str, Kernel] = {}
+        built = Builds(self)
         refusals: dict[str, KernelError | SimulatorError] = {}
         for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
             try:
                 kernel = self.kernel(build)
-                run, args = self.observe(kernel, self.checks, self.schedule, counters="all")
+                symbols = self.symbols()
+                run, args = self.observe(
+                    kernel, self.checks, self.schedule, counters="all", symbols=symbols
+                )
             except (KernelError, SimulatorError) as error:
                 refusals[build] = error
                 continue
-            built[build] = kernel
+            built.add(kernel, args, symbols)
             found, known = set_aside(self.policy, run.hazards, run.kernel)
             run.hazards, ignored = apply(self.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
@@ -168,12 +171,12 @@ class Checker:
         brief = dataclasses.replace(self, step_limit=trial_steps(runs, self.step_limit))
         if cures and own.origin is None:
             find_cures(own, runs[0], brief.rerun, races=brief.races)
-        hazards = merge(runs)
+        hazards = built.merged(runs, results)
         if cures and own.origin is not None:
             weight = max(run.counters.thread_instructions for run in runs)
             cure_source(
-                built, hazards, brief.rerun,
-                lambda known: trials(brief, built, known, weight), runs,
+                built.kernels, hazards, brief.rerun,
+                lambda known: trials(brief, built.kernels, known, weight), runs,
             )  # fmt: skip
         refused = {build: str(error) for build, error in refusals.items()}
         return Verdict(self.target, runs, hazards, left_out, refused, results, aside)
@@ -190,6 +193,10 @@ class Checker:
         own = self.target.kernel
         return own if build == own.build or own.origin is None else own.rebuild(build)
 
+    def symbols(self) -> dict[str, Any]:
+        """The target's symbols, for one launch."""
+        return copied(self.target)
+
     def launch(self, kernel: Kernel, checks: str | Collection[str]) -> Run:
         """One run on fresh copies of the arguments."""
         return self.observe(kernel, checks, self.schedule)[0]
@@ -201,13 +208,18 @@ class Checker:
         schedule: str | int,
         target: Target | None = None,
         counters: str = "none",
+        symbols: dict[str, Any] | None = None,
     ) -> tuple[Run, list[Any]]:
-        """One run (of another target, if given), and what it made of the arguments."""
+        """One run (of another target, if given), and what it made of the arguments.
+
+        ``symbols``: what fills module variables, to be changed; by default copies of the target's.
+        """
         target = target or self.target
         args = copies(target.args)
         run = simulate(
             target, kernel, args, self.quiet, self.began,
             schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
+            symbols=copied(target) if symbols is None else symbols,
         )  # fmt: skip
         return run, args
 

@@ -313,6 +313,15 @@ READ_ONLY_PATH = HazardKind(
         ),
     },
 )  # fmt: skip
+BUILDS_DIFFER = HazardKind(
+    "builds-differ", "", "error",
+    "The two builds of a kernel leave different results",
+    "The optimised and the unoptimised build of one source leave different values, which neither "
+    "the order of threads nor fused multiply-adds explain: the source has a race, a wrong "
+    "__restrict__, or other undefined behaviour that the optimiser relies on. volatile, an atomic "
+    "or a barrier makes both builds access memory alike.",
+    "the two builds leave different results: {place} is {value}",
+)  # fmt: skip
 HOST_ORDER = HazardKind(
     "host-order", "", "error", "A launch does not wait for what it depends on",
     "Work in two streams touches the same bytes, at least one writes, and nothing orders the two. "
