@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,17 @@ from .isa.stack import STACK_BYTES
 _CLOCKS = ("%clock", "%globaltimer", "%pm")
 """How the names of registers begin whose values depend on how long instructions take."""
 _SHOWN = 3
+
+
+_MATH = re.compile(
+    r"(__)?(a?(sin|cos|tan)h?|(sin|cos)pi|atan2|exp(2|10|m1)?|log(2|10|1p|b)?|pow[if]?|r?cbrt|rsqrt|"
+    r"r?hypot|r?norm(3d|4d)?|erf(c|cx|inv|cinv)?|normcdf(inv)?|[tl]gamma|[jy][01n]|fdivide)f?"
+)
+"""CUDA's functions that a compiler evaluates for constants, by other means than a GPU does."""
+_FUNCTION = re.compile(r"^\.func\b[^\n]*?\s(\w+)\(\n(.*?)^\}", re.S | re.M)
+_RESULT = re.compile(r"st\.param\.f(32|64)\s+\[func_retval0(?:\+0)?\],\s*(%\w+);")
+_FACTORS = {"32": "0f3F802000", "64": "0d3FF0040000000000"}
+"""One and 2 to the power of -10."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,22 @@ def has_atomics(kernel: Kernel) -> bool:
     """Whether a kernel's module has any, whose order is anyone's."""
     body = (ins for function in parse(kernel.ptx).functions.values() for ins in function.body)
     return any(ins.opcode in ("atom", "red") for ins in body)
+
+
+def perturbed(kernel: Kernel) -> Kernel | None:
+    """An unoptimised kernel whose mathematical functions give other values; ``None``: it has none.
+
+    What it leaves otherwise depends on them, and so on whether the compiler evaluated one.
+    """
+
+    def edited(found: re.Match[str]) -> str:
+        if not _MATH.fullmatch(found[1]):
+            return found[0]
+        return _RESULT.sub(lambda m: f"mul.rn.f{m[1]} {m[2]}, {m[2]}, {_FACTORS[m[1]]};{m[0]}",
+                           found[0])  # fmt: skip
+
+    ptx = _FUNCTION.sub(edited, kernel.ptx)
+    return None if ptx == kernel.ptx else dataclasses.replace(kernel, ptx=ptx)
 
 
 def ordered_by_atomics(kernel: Kernel) -> bool:

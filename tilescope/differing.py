@@ -22,6 +22,7 @@ from simulator.results import (
     builds_differ,
     has_atomics,
     ordered_by_atomics,
+    perturbed,
     reads_clocks,
     unequal,
 )
@@ -107,6 +108,9 @@ class Builds:
             self.note = CLOCKS
             return []
         self._without(found, self._contracted(), other)
+        odd = perturbed(self.kernels[_SOURCE]) if found else None
+        if odd and (again := self._again(odd, self.checker.schedule)):
+            _leave_out(found, _apart(other, again))
         if not found or any(map(ordered_by_atomics, self.kernels.values())):
             return []
         atomics = any(map(has_atomics, self.kernels.values()))
@@ -115,10 +119,7 @@ class Builds:
                 again = self._again(self.kernels[build], schedule)
                 if again is None:
                     return []
-                for place, elements in _apart(self.left[build], again).items():
-                    if place in found:
-                        found[place] &= ~elements
-            found = {place: elements for place, elements in found.items() if elements.any()}
+                _leave_out(found, _apart(self.left[build], again))
             if not found:
                 return []
         return [
@@ -128,12 +129,9 @@ class Builds:
 
     def _without(self, found: dict[int, Any], again: list[Left] | None, other: list[Left]) -> None:
         """Leave out the elements that are equal in another run."""
-        still = {} if again is None else _apart(again, other)
-        for place in list(found):
-            if again is not None:
-                found[place] &= still.get(place, False)
-            if not found[place].any():
-                del found[place]
+        if again is not None:
+            still = _apart(again, other)
+            _leave_out(found, {place: ~still.get(place, np.False_) for place in found})
 
     def _contracted(self) -> list[Left] | None:
         """What the device build leaves without fused multiply-adds; ``None``: there is none."""
@@ -194,6 +192,14 @@ def _apart(one: Sequence[Left], other: Sequence[Left]) -> dict[int, Any]:
     """The elements that differ, by the array's place."""
     pairs = enumerate(zip(one, other, strict=True))
     return {i: where for i, (a, b) in pairs if (where := unequal(a, b)) is not None}
+
+
+def _leave_out(found: dict[int, Any], elements: Mapping[int, Any]) -> None:
+    """Elements of arrays that are explained."""
+    for place in found.keys() & elements.keys():
+        found[place] = found[place] & ~elements[place]
+        if not found[place].any():
+            del found[place]
 
 
 def _by_reference(results: Sequence[tuple[str, Agreement]]) -> list[str]:
