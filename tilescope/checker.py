@@ -34,6 +34,7 @@ class Verdict:
         refused: Why a build could not be checked, by its name; the others were.
         set_aside: How many hazards comments in the source, or the baseline, say are known.
         results: By build how each output compares with the reference that the user gave.
+        not_compared: Why the results of the builds are not, where they could have been.
     """
 
     target: Target
@@ -43,6 +44,7 @@ class Verdict:
     refused: dict[str, str] = field(default_factory=dict)
     results: list[tuple[str, Agreement]] = field(default_factory=list)
     set_aside: int = 0
+    not_compared: str = ""
 
     @property
     def errors(self) -> int:
@@ -66,13 +68,20 @@ class Verdict:
 
     @property
     def notes(self) -> list[str]:
-        """What the kernel did and no run shows."""
-        return list(dict.fromkeys(note for run in self.runs for note in run.notes))
+        """What the kernel did and no run shows; and what was not compared."""
+        notes = [note for run in self.runs for note in run.notes]
+        return list(dict.fromkeys([*notes, *filter(None, [self.not_compared])]))
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """What is likely a mistake in the arguments: as bad as a warning, and no hazard."""
         return self.runs[0].warnings
+
+    @property
+    def of_results(self) -> list[Hazard]:
+        """The hazards that no run has: what the builds left, held beside each other."""
+        kinds = {hazard.kind for run in self.runs for hazard in run.hazards}
+        return [hazard for hazard in self.hazards if hazard.kind not in kinds]
 
     def fails(self, on: str, fixed: bool = False) -> bool:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
@@ -171,7 +180,8 @@ class Checker:
         brief = dataclasses.replace(self, step_limit=trial_steps(runs, self.step_limit))
         if cures and own.origin is None:
             find_cures(own, runs[0], brief.rerun, races=brief.races)
-        hazards = built.merged(runs, results)
+        hazards, known = built.merged(runs, results, bool(left_out or aside))
+        aside += known
         if cures and own.origin is not None:
             weight = max(run.counters.thread_instructions for run in runs)
             cure_source(
@@ -179,7 +189,7 @@ class Checker:
                 lambda known: trials(brief, built.kernels, known, weight), runs,
             )  # fmt: skip
         refused = {build: str(error) for build, error in refusals.items()}
-        return Verdict(self.target, runs, hazards, left_out, refused, results, aside)
+        return Verdict(self.target, runs, hazards, left_out, refused, results, aside, built.note)
 
     def _results(self, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""

@@ -28,6 +28,7 @@ from simulator.results import (
 )
 
 from .builds import merge, only_in_source
+from .policy import set_aside
 from .trials import LIGHT, SCHEDULES
 
 if TYPE_CHECKING:
@@ -69,19 +70,27 @@ class Builds:
         else:
             self.left[kernel.build] = left
 
-    def merged(self, runs: Sequence[Run], results: Sequence[tuple[str, Agreement]]) -> list[Hazard]:
-        """The hazards of all builds, each once, and whether their results differ."""
+    def merged(
+        self, runs: Sequence[Run], results: Sequence[tuple[str, Agreement]], explained: bool
+    ) -> tuple[list[Hazard], int]:
+        """The hazards of all builds, each once, and whether their results differ.
+
+        ``explained``: hazards are known, or left out by the policy: they may be why results do.
+        The second is how many hazards the policy's baseline has, of what is found here.
+        """
         hazards = merge(runs)
         light = all(run.counters.thread_instructions <= LIGHT for run in runs)
         if only_in_source(hazards) and _DEVICE in self.kernels and light:
             hazards = merge(runs, self._tried(runs))
         ended = any(hazard.row.ends for run in runs for hazard in run.hazards)
-        if ended or not {_DEVICE, _SOURCE} <= self.left.keys():
-            return hazards
+        if explained or ended or not {_DEVICE, _SOURCE} <= self.left.keys():
+            return hazards, 0
         apart = self._unexplained()
         if not apart:
-            return hazards
-        return _folded(hazards, builds_differ(apart, _by_reference(results)))
+            return hazards, 0
+        differ = builds_differ(apart, _by_reference(results))
+        new, known = set_aside(self.checker.policy, [differ], runs[0].kernel)
+        return (_folded(hazards, differ) if new else hazards), known
 
     def _tried(self, runs: Sequence[Run]) -> list[Run]:
         """The device build under the other schedules, until all is seen there as well."""
