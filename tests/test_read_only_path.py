@@ -68,6 +68,9 @@ K(sums)(int* __restrict__ x, int* __restrict__ y) { atomicAdd(y + T, x[T]); }
 K(walks)(const int* __restrict__ x, int* __restrict__ y) {
     for (int i = 0; i < 2; ++i, x += 32, y += 32) if (T < 32) y[T] = x[T] * 2;
 }
+K(ends_with_null)(const int* __restrict__ x, int* __restrict__ y) {
+    for (const int* p = x + T; p; p = nullptr) y[T] = *p + 1;
+}
 K(hands_on)(const int* __restrict__ x, int* __restrict__ y) { put(y + T, through(x, T)); }
 K(reads)(const int* __restrict__ x, const int* __restrict__ y, int* out) { out[T] = x[T] + y[T]; }
 K(one)(const int* __restrict__ x, int* y) { y[T] = x[T] + 1; }
@@ -80,7 +83,16 @@ ROWS = (
     ("called", 64, 64), ("added", 64, 64), ("wide", 64, 64), ("two_lines", 64, 64),
 )  # fmt: skip
 CLEAN = ("plain", "other_array", "other_half", "swap_in_vain", "adds_zero", "strong")
-ALIASES = ("alias", "by_macro", "by_typedef", "both_write", "sums", "walks", "hands_on")
+ALIASES = (
+    "alias",
+    "by_macro",
+    "by_typedef",
+    "both_write",
+    "sums",
+    "walks",
+    "hands_on",
+    "ends_with_null",
+)
 
 
 def kernel(name: str, build: str = "device") -> Kernel:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from kernels.ptx.module import Function, Instruction, Reg
+from kernels.ptx.module import Function, Imm, Instruction, Reg
 from kernels.restricted import Base
 
 from ..compile.program import Program
@@ -24,6 +24,8 @@ from .taint import call_edges
 
 _POINTERS = ("u64", "s64", "b64")
 """Types of accesses that may be of pointers."""
+_NUMBER = "#"
+"""What an immediate operand is: with an address it is an offset, alone the null pointer."""
 
 
 class Bases:
@@ -50,7 +52,7 @@ class Bases:
         base = site.operand.base if site.operand else None
         if not isinstance(base, Reg):
             return None
-        names = self._known[site.function, base.name]
+        names = self._known[site.function, base.name] - {_NUMBER}
         if len(names) != 1:
             return None
         number, _, offset = next(iter(names)).partition(":")
@@ -89,11 +91,16 @@ class Bases:
             return self._join([(name, role.parameter)], given)
         if role.row.memory:
             return self._memory(function, ins, results)
+        how = role.row.of_address
         sources = [
-            self._known[name, o.name] if isinstance(o, Reg) else frozenset([OTHER])
+            self._known[name, o.name]
+            if isinstance(o, Reg)
+            else frozenset([_NUMBER if isinstance(o, Imm) else OTHER])
             for o in role.sources
         ]
-        return bool(results) and self._join(results, combined(sources, role.row.of_address))
+        if how not in ("same", "either"):
+            sources = [known and (known - {_NUMBER} or frozenset([OTHER])) for known in sources]
+        return bool(results) and self._join(results, combined(sources, how))
 
     def _parameter(self, function: str, ins: Instruction) -> bool:
         """A load of one of the kernel's parameters, or of several side by side."""
