@@ -152,10 +152,17 @@ CLEAN = {
     """,
     "the order of sums": "atomicAdd(&out[0], x * 1.37f);",
     "numbers that are drawn": "int at = atomicAdd(count, 1); out[at] = t; out[256 + t] = at;",
-    "numbers that a warp draws in another order": """
+    "numbers that a warp draws": """
         if (t % 3 == 0) out[atomicAdd(count, 1)] = x + t;
         else out[atomicAdd(count, 1)] = t * 2 - 1;
     """,
+    "what a warp draws in one of two branches": "out[t] = atomicAdd(count, t & 1 ? 2 : 3);",
+    "a branch that what a warp draws decides on": """
+        int at = t & 1 ? atomicAdd(count, 2) : atomicAdd(count, 3);
+        if (at > 30) out[t] = 1;
+    """,
+    "sums of a warp in another order": "atomicAdd(out, t & 1 ? x * 1.37f : y); "
+    "if (t & 2) atomicAdd(out + 1, x * .1f); else atomicAdd(out + 1, y * .3f);",
     "a function of a constant": "out[t] = sinf(1.0f) * x + powf(2.f, 0.3f);",
     "a function of what is constant once a loop is unrolled": """
         float sum = x;
@@ -179,7 +186,8 @@ def test_what_order_contraction_and_constants_explain(name: str, options: Sequen
     rng = np.random.default_rng(3)
     out = unset((512,), np.float32) if "unset" in name else np.zeros(512, np.float32)
     args = [rng.normal(size=256).astype(np.float32) + 3, out, np.zeros(1, np.int32)]
-    assert kinds(verdict(source, args, 4, 64, options=options)) == []
+    shape = (1, 32) if "warp" in name else (4, 64)
+    assert kinds(verdict(source, args, *shape, options=options)) == []
 
 
 def test_a_difference_among_contracted_elements() -> None:
