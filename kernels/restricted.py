@@ -72,21 +72,34 @@ def restricted(kernel: Kernel) -> tuple[Restricted, ...]:
     return tuple(made)
 
 
-def reached_twice(kernel: Kernel, arguments: Arguments) -> dict[int, dict[Base, str]]:
-    """The arrays that several restricted pointers of a launch reach, and their names by base."""
-    reached = [
-        [(a.at, a.array) for a in value.addresses if not a.of] if isinstance(value, Value) else []
-        for value in arguments.values
-    ]
-    arrays = [array for addresses in reached for _, array in addresses]
-    if len(arrays) == len(set(arrays)):
-        return {}
+class Pointers(NamedTuple):
+    """The pointers of a launch, if restricted ones reach one array.
+
+    Attributes:
+        arrays: The number of the array that each pointer points into.
+        names: By array the restricted pointers that reach it, where there are several.
+    """
+
+    arrays: Mapping[Base, int] = {}
+    names: Mapping[int, Mapping[Base, str]] = {}
+
+
+def pointers(kernel: Kernel, arguments: Arguments) -> Pointers:
+    """The pointers of a launch; none where no array is reached twice."""
+    arrays = {
+        (number, a.at): a.array
+        for number, value in enumerate(arguments.values)
+        for a in (value.addresses if isinstance(value, Value) else ())
+        if not a.of
+    }
+    if len(arrays) == len(set(arrays.values())):
+        return Pointers()
     found: dict[int, dict[Base, str]] = {}
     for number, offset, name in restricted(kernel):
-        for at, array in reached[number]:
-            if at == offset:
-                found.setdefault(array, {})[number, offset] = name
-    return {array: names for array, names in found.items() if len(names) > 1}
+        if (number, offset) in arrays:
+            found.setdefault(arrays[number, offset], {})[number, offset] = name
+    names = {array: names for array, names in found.items() if len(names) > 1}
+    return Pointers(arrays, names) if names else Pointers()
 
 
 def _is_restricted(declaration: str, words: frozenset[str]) -> bool:

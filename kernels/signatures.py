@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _GLOBAL = frozenset(["__global__"])
+_POINTERS = re.compile(r"(\*\s*)([A-Z_][A-Z0-9_]*)(?=\s+\w+\s*[,)=])")
+"""``float* RESTRICT x``, whose macro may be a header's."""
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|restrict|__\w+__|__restrict)\b|\s")
 
 
@@ -62,6 +64,7 @@ def signatures(source: str) -> tuple[Signature, ...]:
         for start, body, end in outside:  # macros in it may be no statements to the grammar
             if body < end and not macros.marks.isdisjoint(re.findall(r"\w+", bare[start:body])):
                 plain = blank(plain, body + 1, end - 1)
+        plain = _POINTERS.sub(lambda m: m[1] + " " * len(m[2]), plain)
         root = parse(plain.encode("ascii", "replace")).root_node
         for read_one in _walk(root, plain, bare, macros.marks, False):
             signature = _spelled_out(read_one, source)

@@ -72,6 +72,13 @@ K(ends_with_null)(const int* __restrict__ x, int* __restrict__ y) {
     for (const int* p = x + T; p; p = nullptr) y[T] = *p + 1;
 }
 K(hands_on)(const int* __restrict__ x, int* __restrict__ y) { put(y + T, through(x, T)); }
+K(distance)(const int* __restrict__ x, int* __restrict__ y) {
+    for (const int* p = x + T, *end = x + 64; p < end; p += 64) y[p - x] = *p + 1;
+}
+K(either)(const int* __restrict__ x, int* __restrict__ y, const int* z) {
+    const int* p = T & 1 ? x : z;
+    y[T] = p[T];
+}
 K(reads)(const int* __restrict__ x, const int* __restrict__ y, int* out) { out[T] = x[T] + y[T]; }
 K(one)(const int* __restrict__ x, int* y) { y[T] = x[T] + 1; }
 K(of_pointers)(const int* const* x, int* __restrict__ y) { y[T] = 1; }
@@ -192,6 +199,29 @@ def test_overlap_alone_is_legal(build: str) -> None:
     some = found(kernel("alias", build), [whole[:64], Pointer(whole, 63)])
     (hazard,) = [hazard for hazard in some if hazard.kind == KIND]
     assert (hazard.case, hazard.element, hazard.locations) == ("aliased", 63, 1)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_a_pointer_that_may_be_either_of_two(build: str) -> None:
+    """Which one it is, the array tells."""
+    x, z = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    (hazard,) = found(kernel("either", build), [x, x, z])
+    assert (hazard.case, hazard.element, hazard.locations) == ("aliased", 1, 32)
+    assert "x and y, both" in hazard.message
+    assert not found(kernel("either", "source"), [x, z, z])
+
+
+def test_a_header_defines_the_word(tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text("#define NO_ALIAS __restrict__\n")
+    file = tmp_path / "own.cu"
+    file.write_text("""#include "own.h"
+        __global__ void k(const float* NO_ALIAS from, float *NO_ALIAS to, int PLAIN, int n)
+        { to[threadIdx.x] = from[threadIdx.x] * PLAIN + n; }""")
+    made = compiled(file, build="source")
+    assert made.labels() == ["from", "to", "PLAIN", "n"]
+    x = np.zeros(64, np.float32)
+    (hazard,) = found(made, [x, x, 1, 2])
+    assert "from and to, both" in hazard.message
 
 
 def test_one_restricted_pointer_promises_nothing() -> None:

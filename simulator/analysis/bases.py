@@ -1,8 +1,8 @@
 """The kernel parameter that an address is based on, in C's sense of ``restrict``.
 
 A flow-insensitive points-to analysis over registers, ``.param`` variables of calls, and places in
-local and shared memory (``kept_places``). An address that may be based on several parameters, or
-on a pointer that was loaded from global memory, has no base here.
+local and shared memory (``kept_places``). An address that may be based on a pointer which was
+loaded from global memory has no bases here. The difference of two pointers is a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..compile.program import Program
 from ..isa import DTYPES, Flow
 from ..isa.roles import callee, roles
 from ..isa.table import scalar_type
-from ..memory.origins import OTHER, combined
+from ..memory.origins import MADE, OTHER, combined
 from ..memory.site import Site
 from .kept_places import ANYWHERE, KEPT, KeptPlaces, Key, left_at, may_find
 from .taint import call_edges
@@ -29,7 +29,7 @@ _NUMBER = "#"
 
 
 class Bases:
-    """The base of each access of a program, among those that are ``wanted``."""
+    """The bases of each access of a program, among those that are ``wanted``."""
 
     def __init__(self, program: Program, wanted: Collection[Base]) -> None:
         self._wanted = wanted
@@ -42,21 +42,21 @@ class Bases:
             self._sites[id(site.instruction)].append(site)
         self._known: defaultdict[Key, frozenset[str]] = defaultdict(frozenset)
         self._settle()
-        self._bases = [self._base(site) for site in program.sites]
+        self._bases = [self._of(site) for site in program.sites]
 
-    def of(self, site: Site) -> Base | None:
-        """The one pointer parameter that an access's address is based on, if it is one."""
-        return self._bases[site.number] if 0 <= site.number < len(self._bases) else None
+    def of(self, site: Site) -> frozenset[Base]:
+        """The pointers of parameters that an access's address may be based on; none: any."""
+        return self._bases[site.number] if 0 <= site.number < len(self._bases) else frozenset()
 
-    def _base(self, site: Site) -> Base | None:
+    def _of(self, site: Site) -> frozenset[Base]:
         base = site.operand.base if site.operand else None
         if not isinstance(base, Reg):
-            return None
-        names = self._known[site.function, base.name] - {_NUMBER}
-        if len(names) != 1:
-            return None
-        number, _, offset = next(iter(names)).partition(":")
-        return (int(number), int(offset)) if offset else None
+            return frozenset()
+        names = self._known[site.function, base.name] - {_NUMBER, MADE}
+        pairs = [name.partition(":") for name in names]
+        if OTHER in names:
+            return frozenset()
+        return frozenset((int(number), int(offset)) for number, _, offset in pairs)
 
     def _settle(self) -> None:
         changed = True

@@ -16,13 +16,13 @@ from .site import Site
 
 OTHER = ""
 """What came from memory, from a caller, or from numbers: another address, or a number."""
-_MADE = "+"
+MADE = "+"
 """A number that was made of an address: a distance, a comparison. With another address it may be
 any; no variable of PTX has such a name."""
 _OWN = Special(OWN)
 """Adds to an address which block's it is."""
 Origins = dict[str, frozenset[str]]
-"""By register the variables of whose addresses it may be one; ``OTHER``, ``_MADE``, if it may."""
+"""By register the variables of whose addresses it may be one; ``OTHER``, ``MADE``, if it may."""
 _Known = frozenset[str]
 
 
@@ -69,7 +69,7 @@ def combined(sources: Sequence[_Known], how: OfAddress) -> _Known:
     elif how == "addend" and not any(map(_names, sources[:2])):
         sources = sources[2:]
     elif how != "sum":
-        return frozenset([_MADE if any(map(_names, sources)) else OTHER])
+        return frozenset([MADE if any(map(_names, sources)) else OTHER])
     named = [part for part in sources if _names(part)]
     return nothing.union(*(named or sources))
 

@@ -135,10 +135,10 @@ class Observers:
                 all_of_them += others
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
-        pointers = {base for names in launch.restricted.values() for base in names}
         self.read_only = ReadOnlyPathCheck(
             findings, program.sites, granules.array, math.prod((*launch.grid, *launch.block)),
-            launch.restricted, Bases(program, pointers) if pointers else None, closer,
+            launch.pointers,
+            Bases(program, launch.pointers.arrays) if launch.pointers.arrays else None, closer,
         )  # fmt: skip
         if "races" in checks and not self.read_only.idle:
             all_of_them.append(self.read_only)

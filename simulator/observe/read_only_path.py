@@ -11,13 +11,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kernels.ptx.module import Line
-from kernels.restricted import Base
+from kernels.restricted import Base, Pointers
 
 from ..analysis.bases import Bases
 from ..events import Observer
@@ -77,7 +77,7 @@ class ReadOnlyPathCheck(Observer):
 
     Args:
         granule: Bytes of a location; ``threads``: of the launch.
-        watched: ``Prepared.restricted``; ``bases``: of the accesses, if any array is watched.
+        pointers: Of the launch; ``bases``: of the accesses, if there are pointers.
 
     Attributes:
         loaded, written: Numbers of arrays that are read through the read-only path, or written.
@@ -87,10 +87,10 @@ class ReadOnlyPathCheck(Observer):
 
     def __init__(
         self, findings: Findings, sites: Sequence[Site], granule: int, threads: int,
-        watched: Mapping[int, Mapping[Base, str]], bases: Bases | None, closer: Closer,
+        pointers: Pointers, bases: Bases | None, closer: Closer,
     ) -> None:  # fmt: skip
         self.findings, self.sites, self.granule = findings, sites, granule
-        self.watched, self.bases = watched, bases
+        self.pointers, self.bases, self.watched = pointers, bases, pointers.names
         few = threads < _MOST
         self.dtype = np.dtype(np.int32 if few else np.int64)
         self.nobody = int(_MOST if few else np.iinfo(np.int64).max)
@@ -147,10 +147,8 @@ class ReadOnlyPathCheck(Observer):
         address, threads = by_block(g, site, event.address, mask)
         if not len(address):
             return
-        base = self.bases.of(site) if self.bases else None
-        watched = self.watched.get(home.number, {})
         group = _Group(
-            self.read_only[site.number], site.access != "load", base if base in watched else None,
+            self.read_only[site.number], site.access != "load", self._base(site, home.number),
             site.line,
         )  # fmt: skip
         self.homes[home.number] = home
@@ -163,6 +161,13 @@ class ReadOnlyPathCheck(Observer):
         first = (address - home.base) // self.granule
         for part in range(max(1, (site.size if spread else site.nbytes) // self.granule)):
             np.minimum.at(table.threads, first + part, threads.astype(self.dtype))
+
+    def _base(self, site: Site, number: int) -> Base | None:
+        """The restricted pointer that an access of an array is made through."""
+        if self.bases is None or number not in self.watched:
+            return None
+        here = [base for base in self.bases.of(site) if self.pointers.arrays[base] == number]
+        return here[0] if len(here) == 1 and here[0] in self.watched[number] else None
 
     def merge(self, other: ReadOnlyPathCheck) -> None:
         """See ``Observer``."""
