@@ -21,6 +21,7 @@ from .analysis.in_place import in_place
 from .analysis.perturbation import used
 from .compile.compiler import compile_shadowed
 from .compile.program import CompiledBlock, Program
+from .consequences import look_for_causes
 from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batch_size, batches, run_batches
 from .execute.prepare import Prepared
@@ -102,6 +103,7 @@ def run_until_seen(
             find_races_in_other_orders(launch, first, checks, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
+            look_for_causes(launch, first, checks, closer, together)
             return Seen(first, allocations, crew.shared, said or crew.alone)
 
 

@@ -13,9 +13,9 @@ from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures, trial_steps
 from simulator.gpus.table import Gpu
 
-from .builds import merge
 from .closeness import compare
-from .outcome import simulate
+from .differing import Builds
+from .outcome import copied, simulate
 from .policy import Policy, apply, judge, set_aside
 from .progress import STEP_LIMIT
 from .target import Target
@@ -36,6 +36,7 @@ class Verdict:
         refused: Why a build could not be checked, by its name; the others were.
         set_aside: How many hazards comments in the source, or the baseline, say are known.
         results: By build how each output compares with the reference that the user gave.
+        not_compared: Why the results of the builds are not, where they could have been.
     """
 
     target: Target
@@ -45,6 +46,7 @@ class Verdict:
     refused: dict[str, str] = field(default_factory=dict)
     results: list[tuple[str, Agreement]] = field(default_factory=list)
     set_aside: int = 0
+    not_compared: str = ""
 
     @property
     def errors(self) -> int:
@@ -68,13 +70,20 @@ class Verdict:
 
     @property
     def notes(self) -> list[str]:
-        """What the kernel did and no run shows."""
-        return list(dict.fromkeys(note for run in self.runs for note in run.notes))
+        """What the kernel did and no run shows; and what was not compared."""
+        notes = [note for run in self.runs for note in run.notes]
+        return list(dict.fromkeys([*notes, *filter(None, [self.not_compared])]))
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """What is likely a mistake in the arguments: as bad as a warning, and no hazard."""
         return self.runs[0].warnings
+
+    @property
+    def of_results(self) -> list[Hazard]:
+        """The hazards that no run has: what the builds left, held beside each other."""
+        kinds = {hazard.kind for run in self.runs for hazard in run.hazards}
+        return [hazard for hazard in self.hazards if hazard.kind not in kinds]
 
     def fails(self, on: str, fixed: bool = False) -> bool:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
@@ -152,16 +161,19 @@ class Checker:
         """
         runs, left_out, aside = [], 0, 0
         results: list[tuple[str, Agreement]] = []
-        built: dict[str, Kernel] = {}
+        built = Builds(self)
         refusals: dict[str, KernelError | SimulatorError] = {}
         for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
             try:
                 kernel = self.kernel(build)
-                run, args = self.observe(kernel, self.checks, self.schedule, counters="all")
+                symbols = self.symbols()
+                run, args = self.observe(
+                    kernel, self.checks, self.schedule, counters="all", symbols=symbols
+                )
             except (KernelError, SimulatorError) as error:
                 refusals[build] = error
                 continue
-            built[build] = kernel
+            built.add(kernel, args, symbols)
             found, known = set_aside(self.policy, run.hazards, run.kernel)
             run.hazards, ignored = apply(self.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
@@ -173,15 +185,16 @@ class Checker:
         brief = dataclasses.replace(self, step_limit=trial_steps(runs, self.step_limit))
         if cures and own.origin is None:
             find_cures(own, runs[0], brief.rerun, races=brief.races)
-        hazards = merge(runs)
+        hazards, known = built.merged(runs, results, bool(left_out or aside))
+        aside += known
         if cures and own.origin is not None:
             weight = max(run.counters.thread_instructions for run in runs)
             cure_source(
-                built, hazards, brief.rerun,
-                lambda known: trials(brief, built, known, weight), runs,
+                built.kernels, hazards, brief.rerun,
+                lambda known: trials(brief, built.kernels, known, weight), runs,
             )  # fmt: skip
         refused = {build: str(error) for build, error in refusals.items()}
-        return Verdict(self.target, runs, hazards, left_out, refused, results, aside)
+        return Verdict(self.target, runs, hazards, left_out, refused, results, aside, built.note)
 
     def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""
@@ -195,6 +208,10 @@ class Checker:
         own = self.target.kernel
         return own if build == own.build or own.origin is None else own.rebuild(build)
 
+    def symbols(self) -> dict[str, Any]:
+        """The target's symbols, for one launch."""
+        return copied(self.target)
+
     def launch(self, kernel: Kernel, checks: str | Collection[str]) -> Run:
         """One run on fresh copies of the arguments."""
         return self.observe(kernel, checks, self.schedule)[0]
@@ -206,14 +223,19 @@ class Checker:
         schedule: str | int,
         target: Target | None = None,
         counters: str = "none",
+        symbols: dict[str, Any] | None = None,
     ) -> tuple[Run, list[Any]]:
-        """One run (of another target, if given), and what it made of the arguments."""
+        """One run (of another target, if given), and what it made of the arguments.
+
+        ``symbols``: what fills module variables, to be changed; by default copies of the target's.
+        """
         target = target or self.target
         args = copies(target.args)
         run = simulate(
             target, kernel, args, self.quiet, self.began,
             schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
             limits=self.gpu if counters == "all" else "none",
+            symbols=copied(target) if symbols is None else symbols,
         )  # fmt: skip
         return run, args
 

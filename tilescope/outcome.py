@@ -65,7 +65,7 @@ def simulate(
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
-            **{"workers": "all", "symbols": _copied(target)} | target.how | how,
+            **{"workers": "all", "symbols": copied(target)} | target.how | how,
         )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def execute(
 
     ``how``: what else ``simulator.launch`` is told.
     """
-    symbols = _copied(target)
+    symbols = copied(target)
     run = simulate(
         target, target.kernel, target.args, quiet,
         schedule=schedule, checks=checks, step_limit=step_limit, symbols=symbols, **how,
@@ -92,6 +92,6 @@ def execute(
     return Outcome(target, run, compare(target, target.args, run), known, symbols)
 
 
-def _copied(target: Target) -> dict[str, Any]:
+def copied(target: Target) -> dict[str, Any]:
     """A target's symbols, for one launch of several."""
     return dict(zip(target.symbols, copies([*target.symbols.values()]), strict=True))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..hazards.hazard import Hazard
-from ..hazards.kinds import EQUAL, FRESH, GUESS, LEAVES
+from ..hazards.kinds import EQUAL, FRESH, GUESS, LEAVES, OVERRUN
 from .places import Levels
 from .statements import Syntax, descendants, field_text
 
@@ -212,7 +212,7 @@ def curable(hazard: Hazard) -> bool:
     """Whether a statement might order its accesses, or let its threads go on."""
     if hazard.row.ends and hazard.involved:
         return True
-    if hazard.case in ("steps", GUESS):  # no order is missing
+    if hazard.case in ("steps", GUESS, OVERRUN):  # no order is missing
         return False
     if hazard.case in ("far", LEAVES):
         return hazard.severity == "error"

@@ -62,6 +62,7 @@ def cure_source(
     pass, those that found the hazards first, from what all builds show; ``runs`` are the launch
     as it was found, in each build: some times their work may be spent. Sets ``hazard.cure``.
     """
+    hazards = [hazard for hazard in hazards if hazard.involved]  # no run shows what others do
     if not any(curable(hazard) or between_blocks(hazard) for hazard in hazards):
         return 0
     first = next(iter(kernels.values()))

@@ -295,4 +295,5 @@ def _number(wait: Waiting) -> int:
 
 
 def _union(masks: list[Mask], shape: Shape) -> Mask:
-    return np.logical_or.reduce([np.zeros(shape, bool), *masks])
+    union: Mask = np.logical_or.reduce([np.zeros(shape, bool), *masks])
+    return union

@@ -1,15 +1,19 @@
 """Hazards: what is wrong with a kernel, where, and an example of it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 from .kinds import KINDS, HazardKind
 from .parts import Cure, Involved, Source, Triple
-from .text import COLUMNS, report
+from .text import COLUMNS, in_short, report
 
 __all__ = ["SEVERITIES", "Cure", "Hazard", "Involved", "Source", "Triple"]
 
 SEVERITIES = {row.name: row.severity for row in KINDS.values()}
 """Every kind of hazard and its usual severity."""
+
+_FOLLOW = "follows from the above:"
 
 
 @dataclass
@@ -32,6 +36,7 @@ class Hazard:
         builds: In which builds it was seen, where several were checked.
         reach: Of a race: between whom it is, a key of ``REACHES``.
         pairs: Of races told as one: the two lines of each.
+        follows: Findings that exist only because of this one: no reports of their own.
     """
 
     kind: str
@@ -50,6 +55,7 @@ class Hazard:
     case: str = field(default="", repr=False)
     reach: str = field(default="", repr=False)
     pairs: tuple[tuple[Source, ...], ...] = field(default=(), repr=False)
+    follows: tuple[Hazard, ...] = field(default=(), repr=False)
 
     @property
     def row(self) -> HazardKind:
@@ -98,7 +104,12 @@ class Hazard:
     def text(self, columns: int = COLUMNS) -> str:
         """The report, in lines of so many columns."""
         headline = f"{self.severity}: {self.message}"
-        return report(headline, self.involved, self.notes, self.cure, columns)
+        beneath = _FOLLOW, [hazard.in_short() for hazard in self.follows]
+        return report(headline, self.involved, self.notes, self.cure, columns, beneath)
+
+    def in_short(self) -> str:
+        """The finding in a sentence."""
+        return in_short(self.severity, self.message, self.involved)
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready."""
@@ -116,4 +127,5 @@ class Hazard:
             "notes": list(self.notes),
             "cure": self.cure.to_dict() if self.cure else None,
             "builds": list(self.builds),
+            "follows": [hazard.to_dict() for hazard in self.follows],
         }

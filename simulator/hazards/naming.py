@@ -19,6 +19,7 @@ class Spot(NamedTuple):
         variable: The array's name; ``""`` for an address outside of everything.
         element: Index by the access's element size, if it is a whole one.
         text: ``a[-1]``; ``extent``: how much there is of it, such as ``a has 64 elements``.
+        offset: Bytes from the array's start; ``nbytes``: the array's size; zeros if unknown.
     """
 
     space: str
@@ -26,6 +27,8 @@ class Spot(NamedTuple):
     element: int | None
     text: str
     extent: str = ""
+    offset: int = 0
+    nbytes: int = 0
 
 
 def spot(
@@ -59,7 +62,9 @@ def spot(
         return Spot("local", name, None, where, f"it has {nbytes} bytes")
     found = _element(home.space, name, relative, nbytes, site.size)
     extent = found.extent + instead * beside
-    found = found._replace(text=f"{home.space} {found.text}", extent=extent)
+    found = found._replace(
+        text=f"{home.space} {found.text}", extent=extent, offset=relative, nbytes=nbytes
+    )
     if not variable.external:
         return found
     given = f"the launch gave {nbytes} bytes: --shared, shared_bytes"

@@ -10,7 +10,7 @@ from kernels.ptx.module import Instruction
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
 from ..memory.site import Site
-from ..races.book import RaceBook, RaceGroup
+from ..races.book import OVERRUN, RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
 from .kinds import (
@@ -90,7 +90,7 @@ class RaceHazards:
         """Why it is as severe as it is: a case of its kind."""
         near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
-        if group.how in ("quiet", "proxy", "steps", *UNDER_WAY):
+        if group.how in (OVERRUN, "quiet", "proxy", "steps", *UNDER_WAY):
             return group.how
         if group.reads:
             if self._guessed(group):

@@ -19,9 +19,12 @@ _CUT = "..."
 
 def report(
     headline: str, involved: Sequence[Involved], notes: Sequence[str], cure: Cure | None,
-    columns: int = COLUMNS,
+    columns: int = COLUMNS, beneath: tuple[str, Sequence[str]] = ("", ()),
 ) -> str:  # fmt: skip
-    """The finding, the lines that take part in it, what else is to say, and the cure."""
+    """The finding, the lines that take part in it, what else is to say, and the cure.
+
+    ``beneath``: further findings that it explains, and a line that says so.
+    """
     text = wrap(headline, columns, others="  ")
     roles = max((len(i.role) for i in involved), default=0)
     places = max((len(str(i.source)) for i in involved), default=0)
@@ -52,7 +55,18 @@ def report(
         text += _shown(cure.diff, columns)
         if cure.proof:
             text += _paragraph(f"      {cure.proof}", columns)
+    what, others = beneath
+    text += wrap(what, columns, "  ", "  ") if others else []
+    for other in others:
+        text += wrap(other, columns, "    ", "      ")
     return "\n".join(text)
+
+
+def in_short(severity: str, message: str, involved: Sequence[Involved]) -> str:
+    """A finding in a sentence: what it is, and where."""
+    places = list(dict.fromkeys(str(item.source) for item in involved))
+    listed = filter(None, (", ".join(places[:-1]), *places[-1:]))
+    return f"{severity}: {message}" + f", {' and '.join(listed)}" * bool(places)
 
 
 def _calls(item: Involved) -> list[tuple[str, Source]]:

@@ -9,6 +9,7 @@ import numpy as np
 from ..geometry import NO_LANE, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ..isa import Op
 from ..isa.undefined import bits_of, spread
+from ..isa.windows import WINDOWS
 from . import atomics
 from .access import Access
 from .bulk import Moved
@@ -47,9 +48,11 @@ class UndefinedMemory:
         written: Where those of ``followed`` are written.
         readers: The lanes of a batch whose reads count, by ``wanted`` site, whatever they read;
             ``None``: all lanes, where they read what nothing wrote.
+        strays: Whether what is read out of bounds is undefined too, and what is written there.
     """
 
     readers: dict[int, Mask] | None = None
+    strays = False
 
     def __init__(
         self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
@@ -184,6 +187,8 @@ class _UndefinedAccess:
         """The undefined bits of what is loaded."""
         found = self._read(self.copied, base, mask, *length)
         self.memory.returned |= any(bits.any() for bits in found)
+        if self.memory.strays and (astray := self._astray(base, mask)) is not None:
+            found = tuple(np.where(astray, ~bits.dtype.type(0), bits) for bits in found)
         if self.wanted:
             unset = self._wanted(found, base, mask, *length)
             found = tuple(a | b for a, b in zip(found, unset, strict=True))
@@ -200,9 +205,26 @@ class _UndefinedAccess:
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
         """Undefined bits are stored, and defined ones."""
+        if self.memory.strays and (astray := self._astray(base, mask)) is not None:
+            values = tuple(np.where(astray, ~v.dtype.type(0), v) for v in values)
         self.copied.store(base, mask, *values)
         self._note(mask, values)
         self.unset.store(base, mask, *(value.dtype.type(0) for value in values))
+
+    def _astray(self, base: Addresses, mask: Mask | None) -> Mask | None:
+        """The lanes out of bounds: of all memory, or of the shared variables they are meant for."""
+        index, _ = self.memory.copied.resolve(self.copied.site, base, mask)
+        placed: Mask = as_mask(None)
+        if isinstance(index, MixedIndex):
+            placed = functools.reduce(np.logical_or, (part for part, _ in index.parts), NO_LANE)
+        elif self.site.room is None:
+            return None
+        if self.site.room is not None:
+            start = WINDOWS["shared"] if self.site.space == "generic" else 0
+            at = base + np.int64(self.site.offset - start)
+            placed = placed & (at >= self.site.room[0]) & (at < self.site.room[1])
+        astray = as_mask(mask) & ~placed
+        return astray if astray.any() else None
 
     def atomic(
         self, base: Addresses, mask: Mask | None, *values: Lanes

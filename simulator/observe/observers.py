@@ -6,11 +6,13 @@ Two checks have nothing to work out, and stand here: what they are told of is a 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Collection
 from typing import cast
 
 from kernels.errors import LaunchError
 
+from ..analysis.bases import Bases
 from ..analysis.steering import Steering
 from ..analysis.taint import Judged
 from ..events import Apart, Observer, Told
@@ -41,6 +43,7 @@ from ..races.unwritten import Report
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
+from .read_only_path import ReadOnlyPathCheck
 from .totals import InstructionCounter, RaceWorkCounter, WorkCounter
 from .touched import TouchRecorder
 from .trace import Trace
@@ -60,7 +63,7 @@ class MemoryCheck(Observer):
 
     def bad_access(self, bad: BadAccess) -> None:
         """See ``Observer``."""
-        self.findings.memory(*bad)
+        self.findings.memory(*bad[:-1])
 
 
 class BarrierCheck(Observer):
@@ -135,6 +138,13 @@ class Observers:
                 all_of_them += others
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
+        self.read_only = ReadOnlyPathCheck(
+            findings, program.sites, granules.array, math.prod((*launch.grid, *launch.block)),
+            launch.pointers,
+            Bases(program, launch.pointers.arrays) if launch.pointers.arrays else None, closer,
+        )  # fmt: skip
+        if "races" in checks and not self.read_only.idle:
+            all_of_them.append(self.read_only)
         self.shuffles = ShuffleCheck(findings)
         if "uninitialised" in checks:
             all_of_them.append(self.shuffles)
@@ -168,7 +178,7 @@ class Observers:
     def judged(self) -> Judged:
         """What values decide: equal writes, atomics that add nothing, unset ones, texts' ends."""
         atomics = {site.number for site in self.sites if site.access == "atomic"}
-        numbers = set[int]()
+        numbers = set(self.read_only.quiet)
         for group in self.findings.races.book.groups.values():
             racing = group.sides[0] | group.sides[1]
             numbers |= racing & atomics if group.reads else racing

@@ -68,6 +68,15 @@ class Race:
     behind: bool = False
     loaded: Loaded | None = None
 
+    def overruns(self, places: Flat) -> Flat:
+        """At which locations one of the two is out of bounds of the variables it is meant for."""
+        found = np.zeros(len(places), bool)
+        for room in (self.other.room, self.site.room):
+            if room is not None and self.space == "shared":
+                at = places // self.columns * self.granule
+                found |= (at < room[0]) | (at >= room[1])
+        return found
+
 
 @dataclass
 class Accesses:

@@ -6,6 +6,7 @@ warps of a block, blocks) and for the same reason are one group.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -41,6 +42,7 @@ WRITING = ("copy", "transaction", "proxy")
 """How a read races with what a copy still writes, or what another proxy wrote: that comes first."""
 UNACQUIRED = "unacquired"
 """How a read races that a fence behind a relaxed read of a flag would put in order."""
+OVERRUN = "overrun"  # of its own array
 SENT = "sent"
 """How an access races with what a copy in bulk still writes to global memory: that comes first."""
 
@@ -143,8 +145,8 @@ class RaceBook:
 
     def full(self, race: Race) -> bool:
         """Whether so many pairs of such a race are known that more need not be found."""
-        groups = self._by_sites.get(_sites(race))
-        return bool(groups) and all(group.pairs.full for group in groups or ())
+        groups = [g for g in self._by_sites.get(_sites(race), ()) if g.how != OVERRUN]
+        return bool(groups) and all(group.pairs.full for group in groups)
 
     def knows(self, race: Race) -> bool:
         """Whether such a race has been found."""
@@ -152,10 +154,12 @@ class RaceBook:
 
     def add(self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat) -> None:
         """Pairs of accesses that race; ``unequal``, ``quiet``: see ``written.compare``."""
-        for still in (False, True):
-            at = np.flatnonzero(quiet == still)
+        overrun = race.overruns(conflict.place)
+        for still, over in itertools.product((False, True), repeat=2):
+            at = np.flatnonzero((quiet == still) & (overrun == over))
             if at.size:
-                self._add(race, conflict, at, unequal, "quiet" if still else race.how)
+                how = "quiet" if still else race.how
+                self._add(race, conflict, at, unequal, OVERRUN if over else how)
 
     def _add(self, race: Race, conflict: Conflict, at: Flat, unequal: Flat, how: str) -> None:
         one, other = race.other, race.site
@@ -193,8 +197,7 @@ class RaceBook:
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)
         group.meets.add((one.number, other.number))
-        size = one.size
-        elements = conflict.place[at]
+        size, elements = one.size, conflict.place[at]
         elements = elements // race.columns if race.space == "shared" else elements
         for turn, first, second in ((True, earlier, later), (False, later, earlier)):
             pick = int(np.lexsort((elements, first, second))[0]) if len(at) > 1 else 0
@@ -265,7 +268,7 @@ class RaceBook:
                 continue
             if (
                 not (far if group.distance == "block" else near)
-                or group.how == "quiet"
+                or group.how in ("quiet", OVERRUN)
                 or (group.distance not in ("lane", "warp", "block"))
             ):
                 group.all_pairs = None if group.pairs.full else group.all_pairs
@@ -282,7 +285,8 @@ class RaceBook:
         """Whether writes that race with a source line's reads are what these found missing."""
         raced: set[int] = set()
         for group in self.groups.values():
-            reading = {self.sites[n].line for n in group.sides[1]} if group.reads else set()
+            told = group.sides[1] if group.reads and group.how != OVERRUN else ()
+            reading = {self.sites[n].line for n in told}
             if group.in_order and group.name == name and line in reading:
                 if group.locations >= _LOCATIONS:
                     return True

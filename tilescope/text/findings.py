@@ -63,10 +63,7 @@ def _together(group: list[Hazard]) -> str:
         cause += "" if first.cure else " (an atomic operation does it in one)"
     lines = [told(first), *wrap(f"{cause}: the above and", columns(), "  ", "  ")]
     for hazard in others:
-        *places, last = dict.fromkeys(str(source) for source in hazard.sources)
-        where = f"{', '.join(places)} and {last}" if places else last
-        text = f"{hazard.severity}: {hazard.message}, {where}"
-        lines += wrap(text, columns(), "    ", "      ")
+        lines += wrap(hazard.in_short(), columns(), "    ", "      ")
     return "\n".join(lines)
 
 

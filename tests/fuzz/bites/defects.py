@@ -270,4 +270,47 @@ BITES = (
         "data that were kept in shared memory are forgotten", "claims",
         "simulator/analysis/taint.py", "news |= set(self._leaves(site, function))", "pass",
     ),
+    Bite(
+        "a read-only load is taken for a plain one", "promises",
+        "simulator/observe/read_only_path.py",
+        'return site.access == "load" and (texture or site.instruction.has("nc"))',
+        'return site.access == "load" and texture',
+    ),
+    Bite(
+        "no array is looked for that two restricted pointers reach", "promises",
+        "kernels/restricted.py",
+        "return {array: names for array, names in found.items() if len(names) > 1}", "return {}",
+    ),
+    Bite(
+        "what pointers are based on is lost in local memory", "promises",
+        "simulator/analysis/bases.py", "if site.space not in KEPT:", "if site.space:",
+    ),
+    Bite(
+        "a null pointer is taken for another base", "promises",
+        "simulator/analysis/bases.py", "_NUMBER if isinstance(o, Imm) else OTHER", "OTHER",
+    ),
+    Bite(
+        "an atomic is no write to a read-only load", "promises",
+        "simulator/observe/read_only_path.py", 'site.access != "load", base if base in watched',
+        'site.access == "store", base if base in watched',
+    ),
+    Bite(
+        "contraction makes a difference between builds", "tests/test_differing.py",
+        "tilescope/differing.py", "self._without(found, self._contracted(), other)", "pass",
+    ),
+    Bite(
+        "the order of atomics makes a difference between builds", "tests/test_differing.py",
+        "tilescope/differing.py", "any(map(ordered_by_atomics, self.kernels.values()))", "False",
+    ),
+    Bite(
+        "a function that the compiler evaluates makes a difference between builds",
+        "tests/test_differing.py",
+        "tilescope/differing.py", "odd = perturbed(self.kernels[_SOURCE]) if found else None",
+        "odd = None",
+    ),
+    Bite(
+        "one run is enough to say that the optimiser removed a hazard", "tests/test_differing.py",
+        "tilescope/differing.py", "hazards = merge(runs, self._tried(runs))",
+        "hazards = merge(runs, [])",
+    ),
 )  # fmt: skip
