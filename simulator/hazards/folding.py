@@ -19,7 +19,7 @@ from ..memory.layout import Placed
 from ..memory.site import Site
 from .hazard import Hazard
 from .naming import Spot
-from .race_cases import OVERRUN
+from .race_cases import LOOK, OVERRUN, REACHES
 
 
 @dataclasses.dataclass
@@ -120,8 +120,9 @@ def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
         (causes if free and hazard.row.causes else rest).append(hazard)
     beneath: dict[int, list[Hazard]] = {}
     stay: list[Hazard] = []
+    looks = sorted((hazard for hazard in rest if hazard.case == LOOK), key=_telling)
     for hazard in [*causes, *rest]:
-        cause = _cause(hazard, causes, known)
+        cause = _cause(hazard, causes, known) or _same_steps(hazard, looks)
         if cause is None or cause is hazard:
             stay.append(hazard)
         else:
@@ -144,6 +145,20 @@ def _cause(hazard: Hazard, causes: Sequence[Hazard], known: Known) -> Hazard | N
     if known.independent is None or _stays(hazard, known.independent):
         return None
     return next(iter(causes), None)
+
+
+def _same_steps(hazard: Hazard, looks: Sequence[Hazard]) -> Hazard | None:
+    """Of the hazards of one look and write the one that says most."""
+    if hazard.case != LOOK:
+        return None
+    where = hazard.space, hazard.variable
+    return next(h for h in looks if (h.space, h.variable) == where and h.places >= hazard.places)
+
+
+def _telling(hazard: Hazard) -> tuple[bool, bool, int]:
+    """Errors first, then what reads, then what is between threads furthest apart."""
+    reach = list(REACHES).index(hazard.reach)
+    return hazard.severity != "error", not hazard.row.reads, -reach
 
 
 def _stays(hazard: Hazard, independent: Sequence[Hazard]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .kinds import KINDS, HazardKind
+from .kinds import KINDS, LOOK, HazardKind
 from .parts import Cure, Involved, Source, Triple
 from .text import COLUMNS, in_short, report
 
@@ -14,6 +14,7 @@ SEVERITIES = {row.name: row.severity for row in KINDS.values()}
 """Every kind of hazard and its usual severity."""
 
 _FOLLOW = "follows from the above:"
+_SAME = "the same two steps are behind these:"
 
 
 @dataclass
@@ -104,7 +105,10 @@ class Hazard:
     def text(self, columns: int = COLUMNS) -> str:
         """The report, in lines of so many columns."""
         headline = f"{self.severity}: {self.message}"
-        beneath = _FOLLOW, [hazard.in_short() for hazard in self.follows]
+        beneath = (
+            _SAME if self.case == LOOK else _FOLLOW,
+            [hazard.in_short() for hazard in self.follows],
+        )
         return report(headline, self.involved, self.notes, self.cure, columns, beneath)
 
     def in_short(self) -> str:

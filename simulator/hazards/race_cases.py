@@ -52,7 +52,9 @@ LOST = "an update is lost: both read the old value, and each writes what it made
 _UPDATE = "an update takes several steps: another thread's may come between its read and write"
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
-UPDATES = ("lost", "update", "update in step")
+LOOK = "look"
+"""The case in which a location is looked at and then written, in two steps."""
+UPDATES = ("lost", "update", "update in step", LOOK)
 """The cases in which an update that is no single operation races with itself."""
 OVERRUN = "overrun"
 """The case in which one of the accesses of a race is out of bounds of its own array."""
@@ -116,6 +118,11 @@ ANY_RACE = {
     GUESS: Case("", "warning", _CHECKED),
     "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
     "update": Case(note=_UPDATE),
+    LOOK: Case(
+        note="the location is looked at and written in two steps, and another thread may come "
+        "between them: let one atomic operation do both, as atomicCAS(), atomicExch(), "
+        "atomicAdd() or atomicMax() do"
+    ),
     "update in step": Case("", "warning", _UPDATE, policy="warp_synchronous"),
     "flag": Case("", "warning", _FLAG, policy="warp_synchronous"),
 }

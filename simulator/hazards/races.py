@@ -9,13 +9,13 @@ from kernels.ptx.module import Instruction
 
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
-from ..memory.site import Site
 from ..races.book import OVERRUN, RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
-from .kinds import EQUAL, GUESS, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
+from .kinds import EQUAL, GUESS, LOOK, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
 from .parts import ROLES
 from .sources import Sources, Who
+from .steps import Steps
 
 
 class RaceHazards:
@@ -23,7 +23,7 @@ class RaceHazards:
 
     def __init__(self, book: RaceBook, sources: Sources, steering: Steering) -> None:
         self.book, self.sources, self.steering = book, sources, steering
-        self.sites = book.sites
+        self.sites, self.steps = book.sites, Steps(book, steering)
         self.of_registers = RegisterRaces(sources)
 
     def hazards(self, g: Geometry) -> list[Hazard]:
@@ -34,7 +34,7 @@ class RaceHazards:
         groups = self.book.groups.values()
         joined: list[list[tuple[RaceGroup, Hazard]]] = []
         for group in groups:
-            if _explained(group, groups) or (self._guessed(group) and _wider(group, groups)):
+            if _explained(group, groups) or (self.steps.guesses(group) and _wider(group, groups)):
                 continue
             hazard = self._hazard(group, g)
             same = [known for known in joined if any(_alike(hazard, h) for _, h in known)]
@@ -75,8 +75,10 @@ class RaceHazards:
         volatile = group.how == "volatile"
         if group.how in (OVERRUN, "quiet", "proxy", "steps", *UNDER_WAY):
             return group.how
+        if self.steps.looks(group):
+            return LOOK
         if group.reads:
-            if self._guessed(group):
+            if self.steps.guesses(group):
                 return GUESS
             if volatile:
                 return "volatile lanes" if near else "polled" if in_global else "volatile"
@@ -90,7 +92,7 @@ class RaceHazards:
             if volatile and in_global:
                 steps = near and not group.clashes
                 return EQUAL if not group.unequal else "volatile lanes" if steps else "polled"
-            if (group.at_once or not near) and self._loses_update(group):
+            if (group.at_once or not near) and self.steps.loses(group):
                 return "lost"
             if not group.unequal:
                 return EQUAL
@@ -116,44 +118,6 @@ class RaceHazards:
         """Whether a flag is to hand on what lanes race for."""
         one, other = (self.sites[min(side)] for side in group.sides)
         return self.book.find_order().handed(one, other, group.distance) is not None
-
-    def _guessed(self, group: RaceGroup) -> bool:
-        """Whether a compare-and-swap at the same place checks what a read found."""
-        if not group.reads:
-            return False
-        one, other = ([self.sites[number] for number in sorted(side)] for side in group.sides)
-        reads, writes = (one, other) if one[0].access == "load" else (other, one)
-        swaps = [
-            self.sites[number]
-            for known in self.book.groups.values()
-            if (known.space, known.name) == (group.space, group.name)
-            for number in sorted(set().union(*known.sides))
-            if self.sites[number].operation == "cas"
-        ]
-        return all(site.access == "atomic" for site in writes) and all(
-            any(self.steering.expected(read, swap) for swap in swaps) for read in reads
-        )
-
-    def _loses_update(self, group: RaceGroup) -> bool:
-        """Whether both write what they made of what stood there, by reads that race, too."""
-        reads = {
-            number
-            for other in self.book.groups.values()
-            if other.reads and (other.space, other.name) == (group.space, group.name)
-            for number in other.sides[1]
-            if self.sites[number].access == "load"
-        }
-
-        def updates(write: Site) -> bool:
-            return write.access == "atomic" or any(
-                self.steering.flows(self.sites[read], write)
-                and self.steering.same_place(self.sites[read], write)
-                for read in sorted(reads)
-            )
-
-        sides = [[self.sites[number] for number in side] for side in group.sides]
-        plain = any(site.access == "store" for side in sides for site in side)
-        return plain and all(any(map(updates, side)) for side in sides)
 
 
 def _place(group: RaceGroup) -> tuple[object, ...]:

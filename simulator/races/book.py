@@ -7,7 +7,7 @@ warps of a block, blocks) and for the same reason are one group.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from ..geometry import Flat
 from ..memory.site import Site
 from ..memory.words import distinct
 from .accesses import Race
-from .pairs import MOST, Pairs, count_all
+from .pairs import MOST, Pairs, by_place, count_all
 from .program_order import ProgramOrder
 from .shadow import FREED, Conflict, Shadow
 
@@ -51,7 +51,7 @@ class RaceGroup:
     Attributes:
         unequal: Whether some leave different values.
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
-        places: The elements, by the name of their variable.
+        meets: Which two instructions race. ``places``: the elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
     """
@@ -69,6 +69,7 @@ class RaceGroup:
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    meets: set[tuple[int, int]] = field(default_factory=set)
     places: dict[str, set[int]] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
@@ -105,6 +106,7 @@ class RaceGroup:
         self.all_pairs = None if None in several else sum(n for n in several if n)
         for mine, theirs in zip(self.sides, other.sides, strict=True):
             mine |= theirs
+        self.meets |= other.meets
         self.take_places(other.places)
         self.turns |= other.turns
         for turn, example in other.examples.items():
@@ -179,6 +181,7 @@ class RaceBook:
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)
+        group.meets.add((one.number, other.number))
         size, elements = one.size, conflict.place[at]
         elements = elements // race.columns if race.space == "shared" else elements
         for turn, first, second in ((True, earlier, later), (False, later, earlier)):
@@ -289,12 +292,5 @@ def _accesses(shadow: Shadow, sites: set[int]) -> Flat:
 def _everywhere(one: Flat, other: Flat, threads: int, group: RaceGroup) -> int | None:
     """Pairs of all that accessed the same location."""
     places = np.intersect1d(one // threads, other // threads)
-    sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]
+    sides = [list(by_place(keys, places, threads)) for keys in (one, other)]
     return count_all(sides[0], sides[1], group.threads)[group.distance]
-
-
-def _by_place(keys: Flat, places: Flat, threads: int) -> Iterator[Flat]:
-    low = np.searchsorted(keys, places * threads)
-    high = np.searchsorted(keys, (places + 1) * threads)
-    for begin, end in zip(low.tolist(), high.tolist(), strict=True):
-        yield keys[begin:end] % threads
