@@ -16,6 +16,7 @@ from .kinds import EQUAL, GUESS, LOOK, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, Ha
 from .parts import ROLES
 from .sources import Sources, Who
 from .steps import Steps
+from .titles import race_title
 
 
 class RaceHazards:
@@ -186,7 +187,8 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
     text += "s" if blocks != 1 else ""
     if hazard.also:
         text += f"; also on {', '.join(hazard.also)}"
-    hazard.notes = (text, *hazard.notes)
+    hazard.notes = (f"{hazard.kind[:3].upper()} race: {text}", *hazard.notes)
+    hazard.heading = race_title(hazard)
     return hazard
 
 

@@ -134,7 +134,7 @@ def _product(one: Flat, other: Flat, unit: Callable[[Flat], Flat]) -> int:
 
 
 def by_place(keys: Flat, places: Flat, threads: int) -> Iterator[Flat]:
-    """The threads that accessed each of some locations; ``keys``: location and thread, ascending."""
+    """The threads at each of some locations; ``keys``: location and thread, ascending."""
     low = np.searchsorted(keys, places * threads)
     high = np.searchsorted(keys, (places + 1) * threads)
     for begin, end in zip(low.tolist(), high.tolist(), strict=True):
