@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .hazard import Hazard
 
 _BARRIER, _FENCE, _WAIT, _RACE = "Missing barrier", "Missing fence", "Missing wait", "Race"
+_COLLIDE = "Colliding writes"
 _LEADS = {
     "lane": "Missing __syncwarp()", "warp": _BARRIER, "block": "Race between blocks",
 }  # fmt: skip
@@ -73,7 +74,7 @@ def race_title(hazard: Hazard) -> str:
     has = "have" if near else "has"
     if not reads or not writes:
         if len({item.source for item in hazard.involved}) < 2 and lead == _BARRIER:
-            lead = "Colliding writes"
+            lead = _COLLIDE
         order = "in no order" if near else f"while {others} is under way"
         return (
             f"{lead}: {what} {is_} written ({every}) by {several if near else 'threads'}, {order}"
