@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from simulator import Hazard, Run
+from simulator.hazards.folding import fold_updates
 
 SOURCE_ONLY = (
     "seen in the source build alone: the optimiser may have removed it; another compiler may not"
@@ -44,7 +45,7 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
     if len(runs) > 1:
         merged = [_with_note(_everywhere(hazard, runs)) for hazard in merged]
         merged = [_beneath(hazard, merged) for hazard in merged]
-    return sorted(merged, key=lambda h: h.severity != "error")
+    return sorted(fold_updates(merged), key=lambda h: h.severity != "error")
 
 
 def _collapsed(run: Run) -> list[Hazard]:

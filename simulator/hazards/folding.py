@@ -19,7 +19,7 @@ from ..memory.layout import Placed
 from ..memory.site import Site
 from .hazard import Hazard
 from .naming import Spot
-from .race_cases import LOOK, OVERRUN, REACHES
+from .race_cases import OVERRUN, REACHES, UPDATES
 
 
 @dataclasses.dataclass
@@ -120,13 +120,31 @@ def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
         (causes if free and hazard.row.causes else rest).append(hazard)
     beneath: dict[int, list[Hazard]] = {}
     stay: list[Hazard] = []
-    looks = sorted((hazard for hazard in rest if hazard.case == LOOK), key=_telling)
     for hazard in [*causes, *rest]:
-        cause = _cause(hazard, causes, known) or _same_steps(hazard, looks)
+        cause = _cause(hazard, causes, known)
         if cause is None or cause is hazard:
             stay.append(hazard)
         else:
             beneath.setdefault(id(cause), []).append(hazard)
+    return _with(stay, beneath)
+
+
+def fold_updates(hazards: Sequence[Hazard]) -> list[Hazard]:
+    """Hazards, with those of one update in several steps as one: for a report."""
+    updates = sorted((hazard for hazard in hazards if hazard.case in UPDATES), key=_telling)
+    beneath: dict[int, list[Hazard]] = {}
+    stay: list[Hazard] = []
+    for hazard in hazards:
+        first = _same_steps(hazard, updates)
+        if first is None or first is hazard:
+            stay.append(hazard)
+        else:
+            beneath.setdefault(id(first), []).append(hazard)
+    return _with(stay, beneath)
+
+
+def _with(stay: Sequence[Hazard], beneath: Mapping[int, Sequence[Hazard]]) -> list[Hazard]:
+    """Hazards with what goes beneath each of them."""
     return [
         dataclasses.replace(hazard, follows=(*hazard.follows, *beneath.get(id(hazard), ())))
         for hazard in stay
@@ -147,18 +165,18 @@ def _cause(hazard: Hazard, causes: Sequence[Hazard], known: Known) -> Hazard | N
     return next(iter(causes), None)
 
 
-def _same_steps(hazard: Hazard, looks: Sequence[Hazard]) -> Hazard | None:
-    """Of the hazards of one look and write the one that says most."""
-    if hazard.case != LOOK:
+def _same_steps(hazard: Hazard, updates: Sequence[Hazard]) -> Hazard | None:
+    """Of the hazards of one update in several steps the one that says most."""
+    if hazard.case not in UPDATES:
         return None
     where = hazard.space, hazard.variable
-    return next(h for h in looks if (h.space, h.variable) == where and h.places >= hazard.places)
+    return next(h for h in updates if (h.space, h.variable) == where and h.places >= hazard.places)
 
 
-def _telling(hazard: Hazard) -> tuple[bool, bool, int]:
-    """Errors first, then what reads, then what is between threads furthest apart."""
+def _telling(hazard: Hazard) -> tuple[bool, int, bool, int]:
+    """Errors first, then what names most lines, then reads, then threads furthest apart."""
     reach = list(REACHES).index(hazard.reach)
-    return hazard.severity != "error", not hazard.row.reads, -reach
+    return hazard.severity != "error", -len(hazard.places), not hazard.row.reads, -reach
 
 
 def _stays(hazard: Hazard, independent: Sequence[Hazard]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .kinds import KINDS, LOOK, HazardKind
+from .kinds import KINDS, UPDATES, HazardKind
 from .parts import Cure, Involved, Source, Triple
 from .text import COLUMNS, in_short, report
 from .titles import with_cure
@@ -15,7 +15,8 @@ SEVERITIES = {row.name: row.severity for row in KINDS.values()}
 """Every kind of hazard and its usual severity."""
 
 _FOLLOW = "follows from the above:"
-_SAME = "the same two steps are behind these:"
+_STEPS = "one update in several steps explains these {count}{how}: the above and"
+_ATOMIC = " (an atomic operation does it in one)"
 
 
 @dataclass
@@ -113,10 +114,10 @@ class Hazard:
     def text(self, columns: int = COLUMNS) -> str:
         """The report, in lines of so many columns."""
         headline = f"{self.severity}: {self.title}"
-        beneath = (
-            _SAME if self.case == LOOK else _FOLLOW,
-            [hazard.in_short() for hazard in self.follows],
-        )
+        why = _FOLLOW
+        if self.case in UPDATES:
+            why = _STEPS.format(count=1 + len(self.follows), how="" if self.cure else _ATOMIC)
+        beneath = why, [hazard.in_short() for hazard in self.follows]
         return report(headline, self.involved, self.notes, self.cure, columns, beneath)
 
     def in_short(self) -> str:

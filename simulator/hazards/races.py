@@ -184,10 +184,10 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
     least = "" if exact else "at least "
     some = "at least " if group.pairs.full else ""
     text = f"{least}{hazard.count:,} {pairs} of threads in {some}{blocks:,} block"
-    text += "s" if blocks != 1 else ""
+    text += f"{'s' * (blocks != 1)}: a {hazard.kind[:3].upper()} race"
     if hazard.also:
         text += f"; also on {', '.join(hazard.also)}"
-    hazard.notes = (f"{hazard.kind[:3].upper()} race: {text}", *hazard.notes)
+    hazard.notes = (text, *hazard.notes)
     hazard.heading = race_title(hazard)
     return hazard
 

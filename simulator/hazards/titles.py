@@ -55,7 +55,7 @@ def race_title(hazard: Hazard) -> str:
     near = hazard.reach in _OTHERS
     others = _OTHERS.get(hazard.reach, _ENGINES.get(hazard.case, REACHES.get(hazard.reach, "")))
     several = _SEVERAL.get(hazard.reach, others)
-    if hazard.case == LOOK:
+    if hazard.case == LOOK and reads:
         return (
             f"Look and write in two steps: {what} {is_} looked at ({read}) and then written "
             f"({written}), and {others} may come between"
@@ -87,8 +87,10 @@ def race_title(hazard: Hazard) -> str:
 def with_cure(title: str, cure: Cure | None) -> str:
     """A title that names what the verified edit puts in."""
     lead, _, rest = title.partition(": ")
-    if cure is None or lead != _BARRIER or re.search(r"sync|bar", cure.text):
+    if cure is None or lead not in (_BARRIER, _LEADS["lane"]):
         return title
+    if re.search(r"sync|bar", cure.text):
+        return f"{_BARRIER}: {rest}" if "__syncthreads" in cure.text else title
     for word, better in (("fence", _FENCE), ("wait", _WAIT)):
         if word in cure.text:
             return f"{better}: {rest}"

@@ -130,7 +130,7 @@ function together(run, groups) {
 
 function howOften(hazard, more) {
   const number = count(hazard.count);
-  const said = hazard.notes.some((note) => ` ${note}`.includes(` ${number} `));
+  const said = hazard.notes.some((note) => note.startsWith(`${number} `));
   const often = said ? "" : `${number} ${hazard.race ? "pairs of threads" : "times"}.`;
   return `${often}${more ? ` ${count(more)} more like this, on other elements.` : ""}`.trim();
 }
