@@ -136,7 +136,8 @@ def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
     follows = (*a.follows, *(h for h in b.follows if not _one_of(h, a.follows)))
     a, b = (dataclasses.replace(one, follows=follows) for one in (a, b))
     longer = not a.row.is_race and a.severity == b.severity and a.places < b.places
-    if longer or (a.severity, b.severity) == ("warning", "error"):
+    named = a.row.by_address and a.element is None and b.element is not None
+    if longer or named or (a.severity, b.severity) == ("warning", "error"):
         return dataclasses.replace(b, builds=(*a.builds, build))
     if build == "source" and a.row.is_race and a.variables == b.variables and a.places != b.places:
         return dataclasses.replace(b, builds=(build, *a.builds))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from kernels.ptx.module import Line
 from kernels.ptx.names import variable_name
@@ -59,6 +59,21 @@ class Known(NamedTuple):
     independent: Sequence[Hazard] | None = None
 
 
+class _Read(Protocol):
+    """A line that reads a variable."""
+
+    @property
+    def line(self) -> Line:
+        """The source line."""
+
+    @property
+    def variable(self) -> str:
+        """The variable's name."""
+
+
+_AnyRead = TypeVar("_AnyRead", bound=_Read)
+
+
 class Shifts:
     """Collects how far writes overrun shared arrays, and which of their bytes nothing wrote."""
 
@@ -86,7 +101,7 @@ class Shifts:
             self.reaches.setdefault(name, reach).widen(reach.low, reach.high)
 
     def known(
-        self, unwritten: Mapping[Any, set[int]], independent: Sequence[Hazard] | None
+        self, unwritten: Mapping[_AnyRead, set[int]], independent: Sequence[Hazard] | None
     ) -> Known:
         """What ``fold`` asks; ``unwritten``: places by line and variable, as ``RaceBook`` has."""
         found: dict[str, dict[int, set[int]]] = {}
@@ -102,6 +117,12 @@ class Shifts:
             if (unset := _stretch([*blocks.values()])) and self.reaches[name].shifted(unset)
         ]  # fmt: skip
         return Known(shifted, independent)
+
+
+def counted(hazard: Hazard) -> Hazard:
+    """A finding that says how often it is."""
+    often = f"{hazard.count:,} times" if hazard.count > 1 else "once"
+    return dataclasses.replace(hazard, notes=(often, *hazard.notes))
 
 
 def _stretch(blocks: Sequence[set[int]]) -> range | None:
