@@ -13,11 +13,9 @@ from collections.abc import Iterator, Mapping
 
 Shape = tuple[int, ...]
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_CONSTANT = re.compile(
-    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$"
-    r"|\bconst(?:expr|eval)?\b[\w\s:]*?\b(\w+)\s*=\s*([^;,{}]+)[;,]",
-    re.M,
-)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.M)
+_CONSTANTS = re.compile(r"\bconst(?:expr)?\b([^;{}]*);")
+_DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*$", re.M)
 _ASSIGNED = re.compile(r"^(\w+)[ \t]*=[ \t]*([^\n#]+)", re.M)
 _TEMPLATE = r"template\s*<([^<>]*)>[^;{{}}]*?\b{name}\s*\("
 _OPERATORS = {
@@ -65,7 +63,7 @@ def _cuda(text: str, name: str, shared: bool) -> Iterator[list[str]]:
     pattern = rf"\b{re.escape(name)}\s*((?:\[[^\[\];]+\]\s*)+)(?=[;,={{])"
     for found in re.finditer(pattern, text):
         begin = max(text.rfind(end, 0, found.start()) for end in ";{}")
-        words = text[begin + 1 : found.start()]
+        words = _DIRECTIVE.sub("", text[begin + 1 : found.start()])
         is_shared = "__shared__" in words or "_shared" in words
         if re.match(r"\s*(?:[\w:<>]+[\s*&]+)+", words) and is_shared == shared:
             yield re.findall(r"\[([^\[\]]+)\]", found[1])
@@ -78,9 +76,13 @@ def _python(text: str, name: str) -> Iterator[list[str]]:
 
 
 def _constants(text: str, entry: str, python: bool) -> Iterator[tuple[str, str]]:
-    for found in (_ASSIGNED if python else _CONSTANT).finditer(text):
-        name, value = (part for part in found.groups() if part)
-        yield name, value
+    for found in (_ASSIGNED if python else _MACRO).finditer(text):
+        yield found[1], found[2]
+    for found in () if python else _CONSTANTS.finditer(text):
+        for part in found[1].split(","):
+            left, _, value = part.partition("=")
+            if value and (words := re.findall(r"\w+", left)):
+                yield words[-1], value
     name, _, given = entry.partition("<")
     words = re.findall(r"\w+", name)
     template = re.search(_TEMPLATE.format(name=words[-1]), text) if given and words else None
