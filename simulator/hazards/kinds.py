@@ -111,6 +111,9 @@ EXITED_BLOCK = HazardKind(
 )  # fmt: skip
 _KEEPS = "{line} keeps {who} from it"
 MOVE = "move the barrier out of the {word}, {line}"
+TRIPS = "the trip count of the loop, {line}, must be one for all threads: {how}, and guard the body"
+ROUND_UP = "round it up"
+VOTE = "go on until all are done, by __syncthreads_or()"
 INSTEAD = "put the work under an if instead of the continue, {line}"
 LEFT = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(

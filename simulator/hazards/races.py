@@ -14,6 +14,7 @@ from ..races.copies import UNDER_WAY
 from .hazard import Hazard
 from .kinds import EQUAL, GUESS, LOOK, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
 from .parts import ROLES
+from .race_cases import TOO_FEW, WAITS
 from .sources import Sources, Who
 from .steps import Steps
 from .titles import race_title
@@ -66,9 +67,17 @@ class RaceHazards:
         return Hazard(
             kind.name, said.message.format(place=place, who=who), said.severity,
             group.space, group.name, example.element, involved,
-            notes=(said.note,) if said.note else (), case=case, reach=group.distance,
+            notes=tuple(filter(None, [self._note(group, case)])), case=case, reach=group.distance,
             pairs=(tuple(item.source for item in involved),),
         )  # fmt: skip
+
+    def _note(self, group: RaceGroup, case: str) -> str:
+        """What else is to say; of a wait for too few, the number."""
+        short = [self.book.waits[n] for n in sorted(set().union(*group.sides) & {*self.book.waits})]
+        if not short or case not in WAITS:
+            return _kind(group).case(case).note
+        left, needed = min(short, key=lambda pair: pair[1])
+        return (TOO_FEW + WAITS[case]).format(left=left, needed=needed)
 
     def _case(self, group: RaceGroup) -> str:
         """Why it is as severe as it is: a case of its kind."""

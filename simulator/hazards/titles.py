@@ -70,15 +70,14 @@ def race_title(hazard: Hazard) -> str:
         )
     lead = _CASES.get(hazard.case) or _LEADS.get(hazard.reach, _RACE)
     if hazard.case in _ENGINES:
-        lead = _WAIT
+        few = any(note.startswith("it waits") for note in hazard.notes)
+        lead = "Wait for too few groups" if few else _WAIT
     has = "have" if near else "has"
     if not reads or not writes:
         if len({item.source for item in hazard.involved}) < 2 and lead == _BARRIER:
             lead = _COLLIDE
-        order = "in no order" if near else f"while {others} is under way"
-        return (
-            f"{lead}: {what} {is_} written ({every}) by {several if near else 'threads'}, {order}"
-        )
+        how = f"by {several}, in no order" if near else f"while {others} is under way"
+        return f"{lead}: {what} {is_} written ({every}) {how}"
     if hazard.involved[0].role != "read":
         return f"{lead}: {what} {is_} read ({read}) before {others} {has} written {it} ({written})"
     return f"{lead}: {what} {is_} overwritten ({written}) before {others} {has} read {it} ({read})"

@@ -128,6 +128,7 @@ class RaceBook:
     ) -> None:
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
+        self.waits: dict[int, tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
     def full(self, race: Race) -> bool:
@@ -217,6 +218,7 @@ class RaceBook:
             mine = self.groups.setdefault(key, group)
             if mine is not group:
                 mine.merge(group)
+        self.waits |= other.waits
         keys = {id(group): key for key, group in other.groups.items()}
         for sites, groups in other._by_sites.items():
             known = self._by_sites.setdefault(sites, [])

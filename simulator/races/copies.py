@@ -120,6 +120,7 @@ class CopyCheck(Observer):
             if copy.event.site.queue != queue:
                 continue
             late = on & (copy.group < awaited)
+            copy.awaits(on, left, self.groups[queue])
             if not late.any():
                 continue
             done = copy.lanes & late if late.ndim else copy.lanes
@@ -349,6 +350,7 @@ class CopyCheck(Observer):
             copy.event.site, event.site, "shared", None, self.granule, how, how,
             g.threads, g.columns,
         )  # fmt: skip
+        self.book.waits |= copy.short
         mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
         near = mine // WARP == issuer // WARP
         by_one = how == "transaction"  # who begins it for all

@@ -58,6 +58,7 @@ class Copy:
         waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
         ended: When each lane waited for its own, which arrives at an mbarrier, too; 0: it did not.
         done: When its lanes had waited for it, all at a time; ``None``: they have not.
+        short: By its site, with what number its issuers waited last, and with what they had to.
     """
 
     event: Event
@@ -74,6 +75,7 @@ class Copy:
     known: Rows | None = None
     ended: Rows | None = None
     done: int | None = None
+    short: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def finished(self) -> Flat:
@@ -103,6 +105,13 @@ class Copy:
         found = np.zeros_like(self.lanes)
         found[:, column] = self.over[:, column] & among(self.barrier[:, column], barriers)
         return found
+
+    def awaits(self, on: Rows, left: int, groups: Rows) -> None:
+        """Lanes wait until so many groups are left, of those that they have ended: not for it."""
+        number = np.broadcast_to(groups - self.group - 1, self.lanes.shape)
+        those = self.lanes & on & (number < left) & (number >= 0)
+        if those.any():
+            self.short = {self.event.site.number: (left, int(number[those].min()))}
 
     def leave(self, which: Rows | tuple[slice, int | Flat]) -> None:
         """Some lanes' copies, an index, are followed no more."""
