@@ -73,11 +73,14 @@ class RaceHazards:
 
     def _note(self, group: RaceGroup, case: str) -> str:
         """What else is to say; of a wait for too few, the number."""
-        short = [self.book.waits[n] for n in sorted(set().union(*group.sides) & {*self.book.waits})]
-        if not short or case not in WAITS:
+        pairs = {*group.meets, *((other, one) for one, other in group.meets)}
+        short = [self.book.waits[pair] for pair in sorted(pairs & {*self.book.waits})]
+        queues = {self.sites[one].queue for pair in group.meets for one in pair}
+        queue = next((name for name in WAITS if name in (case, *queues)), "")
+        if not short or not (case in WAITS or _kind(group) is RAW_RACE):
             return _kind(group).case(case).note
         left, needed = min(short, key=lambda pair: pair[1])
-        return (TOO_FEW + WAITS[case]).format(left=left, needed=needed)
+        return (TOO_FEW + WAITS[queue]).format(left=left, needed=needed)
 
     def _case(self, group: RaceGroup) -> str:
         """Why it is as severe as it is: a case of its kind."""

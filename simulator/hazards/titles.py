@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .parts import Cure, Involved
-from .race_cases import EQUAL, LOOK, OVERRUN, REACHES, UPDATES
+from .race_cases import EQUAL, LOOK, OVERRUN, REACHES, TOO_FEW, UPDATES
 
 if TYPE_CHECKING:
     from .hazard import Hazard
@@ -70,8 +70,9 @@ def race_title(hazard: Hazard) -> str:
         )
     lead = _CASES.get(hazard.case) or _LEADS.get(hazard.reach, _RACE)
     if hazard.case in _ENGINES:
-        few = any(note.startswith("it waits") for note in hazard.notes)
-        lead = "Wait for too few groups" if few else _WAIT
+        lead = _WAIT
+    if any(note.startswith(TOO_FEW.partition(",")[0]) for note in hazard.notes):
+        lead = "Wait for too few groups"
     has = "have" if near else "has"
     if not reads or not writes:
         if len({item.source for item in hazard.involved}) < 2 and lead == _BARRIER:

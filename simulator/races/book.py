@@ -128,7 +128,7 @@ class RaceBook:
     ) -> None:
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
-        self.waits: dict[int, tuple[int, int]] = {}  # ``Copy.short``
+        self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
     def full(self, race: Race) -> bool:
