@@ -84,7 +84,7 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=3, failed=1)
     text = "\n".join(result.outlines)
     assert "1 hazard in neighbour" in text or "2 hazards in neighbour" in text
-    assert "RAW race on shared s" in text
+    assert "Missing barrier: shared `s` is read" in text
     assert "my.cu:4  out[threadIdx.x] = s[63 - threadIdx.x];" in text
     assert "plugin.py" not in text  # the report, not the plugin's own lines
     content = json.loads((project.path / "runs.json").read_text())

@@ -34,7 +34,7 @@ def _cases(suite: ElementTree.Element, verdict: Verdict, name: str, fail_on: str
         bad = [h for h in of_build if h.severity in ("error", fail_on)]
         for hazard in bad:
             failure = ElementTree.SubElement(
-                case, "failure", type=hazard.kind, message=hazard.message
+                case, "failure", type=hazard.kind, message=hazard.title
             )
             failure.text = _plain(str(hazard))
         for build, agreement in verdict.results:

@@ -17,6 +17,7 @@ from ..hazards.kinds import FRESH, LEAVES, UNACQUIRED, UPDATES
 from ..isa import parse
 from ..isa.roles import roles
 from .chains import chain_edits
+from .claims import claim_edits
 from .counts import count_edits
 from .fences import acquiring_edits, handing_edits
 from .phases import parity_edits
@@ -70,7 +71,9 @@ class Proposals:
         if hazard.case in UPDATES:
             points = (self.points(hazard, i) for i in range(len(hazard.involved)))
             wide = any(_WIDE.search(item.instruction) for item in hazard.involved)
-            yield from update_edits(self.syntax, itertools.chain(*points), wide)
+            every = [*itertools.chain(*points)]
+            yield from update_edits(self.syntax, every, wide)
+            yield from claim_edits(self.syntax, every)
         if between_blocks(hazard):
             return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]

@@ -14,6 +14,7 @@ from .race_cases import ANY_RACE, LOST
 from .race_cases import EQUAL as EQUAL
 from .race_cases import FRESH as FRESH
 from .race_cases import GUESS as GUESS
+from .race_cases import LOOK as LOOK
 from .race_cases import OVERRUN as OVERRUN
 from .race_cases import REACHES as REACHES
 from .race_cases import UNACQUIRED as UNACQUIRED
@@ -123,6 +124,9 @@ EXITED_BLOCK = HazardKind(
 )  # fmt: skip
 _KEEPS = "{line} keeps {who} from it"
 MOVE = "move the barrier out of the {word}, {line}"
+TRIPS = "the trip count of the loop, {line}, must be one for all threads: {how}, and guard the body"
+ROUND_UP = "round it up"
+VOTE = "go on until all are done, by __syncthreads_or()"
 INSTEAD = "put the work under an if instead of the continue, {line}"
 LEFT = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(

@@ -22,6 +22,7 @@ from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
 from ..hazards.scratch import scratch
+from ..hazards.shapes import Shapes
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
 from ..memory.event import BadAccess
@@ -110,7 +111,8 @@ class Observers:
         races = RaceHazards(book, sources, steering, scratch(launch.kernel))
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
-        self.findings = findings = Findings(sources, layout, functions, races, own)
+        shapes = Shapes(launch.kernel, launch.arguments.arrays)
+        self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, Output()
         self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
         counters = [self.traffic, self.ran] if launch.counted else []

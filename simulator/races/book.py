@@ -7,7 +7,7 @@ warps of a block, blocks) and for the same reason are one group.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from ..memory.site import Site
 from ..memory.words import distinct
 from .accesses import Race
 from .looks import Loaded
-from .pairs import MOST, Pairs, count_all
+from .pairs import MOST, Pairs, by_place, count_all
 from .program_order import ProgramOrder
 from .shadow import FREED, Conflict, Shadow
 
@@ -141,6 +141,7 @@ class RaceBook:
     ) -> None:
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
+        self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
     def full(self, race: Race) -> bool:
@@ -232,6 +233,7 @@ class RaceBook:
             mine = self.groups.setdefault(key, group)
             if mine is not group:
                 mine.merge(group)
+        self.waits |= other.waits
         keys = {id(group): key for key, group in other.groups.items()}
         for sites, groups in other._by_sites.items():
             known = self._by_sites.setdefault(sites, [])
@@ -314,12 +316,5 @@ def _accesses(shadow: Shadow, sites: set[int]) -> Flat:
 def _everywhere(one: Flat, other: Flat, threads: int, group: RaceGroup) -> int | None:
     """Pairs of all that accessed the same location."""
     places = np.intersect1d(one // threads, other // threads)
-    sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]
+    sides = [list(by_place(keys, places, threads)) for keys in (one, other)]
     return count_all(sides[0], sides[1], group.threads)[group.distance]
-
-
-def _by_place(keys: Flat, places: Flat, threads: int) -> Iterator[Flat]:
-    low = np.searchsorted(keys, places * threads)
-    high = np.searchsorted(keys, (places + 1) * threads)
-    for begin, end in zip(low.tolist(), high.tolist(), strict=True):
-        yield keys[begin:end] % threads

@@ -2,7 +2,6 @@
 
 import re
 
-from kernels.source_edit import INSTEAD
 from simulator import CHECKS, Hazard
 from simulator.hazards.kinds import REACHES, UPDATES
 from simulator.hazards.text import wrap
@@ -58,7 +57,7 @@ def _together(group: list[Hazard]) -> str:
     state = "wrong" if first.cure is not None and first.cure.where.startswith("for ") else "missing"
     cause = f"{few}{state} {what}{'s explain' if many > 1 else ' explains'}"
     cause += f" these {len(group)}"
-    if first.case in UPDATES and (first.cure is None or first.cure.where == INSTEAD):
+    if first.case in UPDATES and (first.cure is None or "atomic" in first.cure.text):
         cause = f"one update in several steps explains these {len(group)}"
         cause += "" if first.cure else " (an atomic operation does it in one)"
     lines = [told(first), *wrap(f"{cause}: the above and", columns(), "  ", "  ")]

@@ -4,6 +4,7 @@ import textwrap
 
 from kernels.reading import display_path
 from simulator import Hazard
+from simulator.hazards.folding import fold_updates
 from simulator.observe.traffic import Traffic
 
 from ..recording import Launch, Session, distinct
@@ -80,7 +81,7 @@ def _place(name: str, place: str, some: list[Launch], known: int) -> str:
                 f"global {kind} {traffic.sectors_per_request:.1f} sectors a request, "
                 f"{asked:.1f}x the bytes asked for"
             )
-    found = distinct(some)
+    found = fold_updates(distinct(some))
     checked = any(launch.run.checked for launch in some)
     clean = "no hazards" if checked else "not checked"
     said.append(_found(found, clean + _ignored(known)))
