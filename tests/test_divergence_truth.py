@@ -13,7 +13,6 @@ import pytest
 
 import simulator
 from kernels import Kernel
-
 from tests.test_ground_truth import METRICS
 
 FOLDER = Path(__file__).parent / "ground_truth"

@@ -18,6 +18,20 @@ class Bite:
 
 BITES = (
     Bite(
+        "lanes converge at the post-dominators of branches alone", "convergence",
+        "simulator/compile/convergence.py", "if len(others) == 1 and _loops_fit(", "if False and (",
+    ),
+    Bite(
+        "fairness lets lanes of a warp go that wait for others to converge", "convergence",
+        "simulator/execute/machine.py", "lanes = self.splits.leaders(number, groups)\n            if",
+        "lanes = groups[number]\n            if",
+    ),
+    Bite(
+        "lanes that come to a block at different times run it as one", "convergence",
+        "simulator/execute/splits.py", "if what == NEW:\n            self.renew(lanes)",
+        "if what == NEW:\n            return",
+    ),
+    Bite(
         "a pack of two words has another dtype than its register", "ptx",
         "simulator/isa/moves.py", "return (a | (b << word.type(half))).view(dtype)",
         "return a | (b << word.type(half))",
