@@ -27,7 +27,7 @@ BITES = (
         "lanes = groups[number]\n            if",
     ),
     Bite(
-        "lanes that come to a block at different times run it as one", "convergence",
+        "lanes that come to a block at different times run it as one", "tests/test_divergence_truth.py",
         "simulator/execute/splits.py", "if what == NEW:\n            self.renew(lanes)",
         "if what == NEW:\n            return",
     ),
