@@ -26,7 +26,7 @@ MORE = {
     "local_store.sectors": "l1tex__t_sectors_pipe_lsu_mem_local_op_st",
 }
 CALLS = {"two_calls", "call_in_loop", "recursion", "pointers", "calls"}
-"""Kernels with calls, in which machine code keeps registers in local memory; PTX does not say so."""
+"""Kernels with calls: machine code saves registers to local memory, of which PTX says nothing."""
 BY_ORDER = {"queue", "probe"}
 """Whose control flow depends on the order of atomics: read once, they differ from run to run."""
 NOT_FOLLOWED = {"recursion"}

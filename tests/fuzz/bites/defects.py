@@ -23,11 +23,13 @@ BITES = (
     ),
     Bite(
         "fairness lets lanes of a warp go that wait for others to converge", "convergence",
-        "simulator/execute/machine.py", "lanes = self.splits.leaders(number, groups)\n            if",
+        "simulator/execute/machine.py",
+        "lanes = self.splits.leaders(number, groups)\n            if",
         "lanes = groups[number]\n            if",
     ),
     Bite(
-        "lanes that come to a block at different times run it as one", "tests/test_divergence_truth.py",
+        "lanes that come to a block at different times run it as one",
+        "tests/test_divergence_truth.py",
         "simulator/execute/splits.py", "if what == NEW:\n            self.renew(lanes)",
         "if what == NEW:\n            return",
     ),
