@@ -47,12 +47,13 @@ def report(
             text.append(f"{indent}{who}")
     for note in notes:
         text += wrap(note, columns, "  ", "    ")
-    if cure:
-        text += _paragraph(f"cure  {cure}", columns)
-        text += _shown(cure.diff, columns)
-        if cure.proof:
-            text += _paragraph(f"      {cure.proof}", columns)
-    return "\n".join(text)
+    return "\n".join(text + (cured(cure, columns) if cure else []))
+
+
+def cured(cure: Cure, columns: int = COLUMNS) -> list[str]:
+    """A cure: what it is, the lines it changes, and what proved it."""
+    text = _paragraph(f"cure  {cure}", columns) + _shown(cure.diff, columns)
+    return text + (_paragraph(f"      {cure.proof}", columns) if cure.proof else [])
 
 
 def _calls(item: Involved) -> list[tuple[str, Source]]:

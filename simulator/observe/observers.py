@@ -6,6 +6,7 @@ Two checks have nothing to work out, and stand here: what they are told of is a 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Collection
 from typing import cast
 
@@ -14,7 +15,9 @@ from kernels.errors import LaunchError
 from ..analysis.steering import Steering
 from ..analysis.taint import Judged
 from ..events import Apart, Observer, Told
+from ..execute.batches import batch_size
 from ..execute.prepare import Prepared
+from ..geometry import WARP
 from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
@@ -106,7 +109,10 @@ class Observers:
         functions = program.module.functions
         self.findings = findings = Findings(sources, layout, functions, races, own)
         self.trace, self.output = trace, Output()
-        self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
+        warps = -(-math.prod(launch.block) // WARP) * math.prod(launch.cluster)
+        self.work = (RaceWorkCounter if "races" in checks else WorkCounter)(
+            warps * batch_size(launch)
+        )
         counters = [self.traffic, self.ran] if launch.counted else []
         first_of_all = [first] if first else []
         all_of_them: list[Observer] = [*first_of_all, *counters, self.work, self.output, findings]
