@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from simulator import Hazard, Run
+from simulator.races.pairs import MOST
 
 SOURCE_ONLY = (
     "seen in the source build alone: the optimiser may have removed it; another compiler may not"
@@ -55,8 +56,11 @@ def _collapsed(run: Run) -> list[Hazard]:
             found.append(dataclasses.replace(hazard, builds=(run.build,)))
         else:
             first = found[place]
+            count, most = first.count + hazard.count, first.capped or hazard.capped
+            if first.row.is_race and count > MOST:
+                count, most = MOST, True
             found[place] = dataclasses.replace(
-                first, count=first.count + hazard.count, cure=first.cure or hazard.cure
+                first, count=count, capped=most, cure=first.cure or hazard.cure
             )
     return found
 

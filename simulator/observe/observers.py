@@ -36,6 +36,7 @@ from ..races.detector import RaceCheck
 from ..races.first_block import may_be_alike
 from ..races.intervals import Memo
 from ..races.one_for_all import OneForAll
+from ..races.pairs import MOST
 from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
 from ..races.sent import SentCheck, sends
@@ -63,6 +64,10 @@ class MemoryCheck(Observer):
     def bad_access(self, bad: BadAccess) -> None:
         """See ``Observer``."""
         self.findings.memory(*bad)
+
+
+_ALL = 1 << 20
+"""Pairs of threads of one race that are kept where ``idle_reads`` goes through them."""
 
 
 class BarrierCheck(Observer):
@@ -103,7 +108,9 @@ class Observers:
         order = functools.partial(program.fact, ProgramOrder)
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
-        book = RaceBook(sites, order, functools.partial(variable_at, layout))
+        adapter = launch.kernel.adapter
+        most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
+        book = RaceBook(sites, order, functools.partial(variable_at, layout), most)
         races = RaceHazards(book, sources, steering)
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions

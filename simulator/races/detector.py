@@ -114,7 +114,6 @@ class RaceCheck(Synchronisation):
             self.unwritten.tell()
             if self.happens_before.cluster is not None and self.races:
                 self.exits.look(self.happens_before.cluster, self.releases, self.exited)
-            self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
 
     def end(self) -> None:
         """The launch is done.
@@ -128,8 +127,6 @@ class RaceCheck(Synchronisation):
         if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
             return
         self.exact.settle()
-        far = not any(releases.blocks() for releases in (self.releases, *self._others) if releases)
-        self.book.count("global", self.shadows, far and not self.synchronised, far)
 
     def merge(self, other: RaceCheck) -> None:
         """See ``Observer``.

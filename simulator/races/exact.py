@@ -1,5 +1,6 @@
 """The exact look: lanes held against the table of who accessed each location before."""
 
+import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
 from .accesses import Accesses, Race
 from .book import RaceBook
+from .clip import Bound
 from .clocks import NOTHING, Clock
 from .happens_before import HappensBefore
 from .history import History
@@ -19,7 +21,7 @@ from .locks import Lock
 from .pairs import DISTANCES, distances
 from .releases import Releases
 from .shadow import Alike, Conflict, Ordered, Shadow, clash
-from .written import compare, in_steps, out_of_scope
+from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
@@ -104,14 +106,17 @@ class ExactLook:
                 together = self._alike(site, lanes, place, thread, clocks)
 
             def races(
-                distance: str, history: History = history, before: Ordered = before,
-                alike: Alike | None = together,
+                distance: str, bound: Bound | None = None, history: History = history,
+                before: Ordered = before, alike: Alike | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
-                return shadow.races(history, asked, before, distance, alike)
+                free = None
+                if bound and values is not None and site.access == history.site.access == "store":
+                    free = other_values(history, asked.start, shadow.threads, values)
+                return shadow.races(history, asked, before, distance, alike, bound, free)
 
-            if own:  # one look is enough where nothing is wrong
+            if own and not self._known(event, history.site, how):
                 if not any(True for _ in races("near")) and not locked:
-                    continue
+                    continue  # one look is enough where nothing is wrong
                 locked.clear()
             self._write_down(event, history.site, how, races, history, values, lanes)
             for lane, earlier, lock in self._all_locked(locked, thread, together):
@@ -125,7 +130,8 @@ class ExactLook:
             locked.clear()
         if how := clash(site, site, clusters):
             self._write_down(
-                event, site, how, lambda distance: shadow.within(place, thread, distance),
+                event, site, how,
+                lambda distance, bound: shadow.within(place, thread, distance, bound),
                 None, values, lanes,
             )  # fmt: skip
 
@@ -178,8 +184,14 @@ class ExactLook:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
         return any(site.access == "load" and self.steering.polls(site) for site in sites)
 
+    def _known(self, event: Event, other: Site, how: str) -> bool:
+        """Whether such races have been found."""
+        distances = ("lane", "warp")
+        return any(self.book.knows(self._race(event, other, how, far)) for far in distances)
+
     def _write_down(
-        self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
+        self, event: Event, other: Site, how: str,
+        races: Callable[[str, Bound | None], Iterator[Conflict]],
         history: History | None, values: Flat | None, lanes: Accesses,
     ) -> None:  # fmt: skip
         site = event.site
@@ -188,9 +200,8 @@ class ExactLook:
             if (distance == "block" and apart) or (how == "scope" and distance != "block"):
                 continue
             race = self._race(event, other, how, distance)
-            if self.book.full(race):
-                continue
-            for conflict in races(distance):
+            bound = functools.partial(self.book.bound, race)
+            for conflict in races(distance, bound):
                 if how == "scope":
                     conflict = conflict.some(out_of_scope(self.geometry, conflict, site, other))
                 elif how == "steps":
@@ -200,8 +211,6 @@ class ExactLook:
                 for race.at_once, some in self.in_step.apart(site, other, conflict, history):
                     if some.any():
                         self.book.add(race, conflict.some(some), *(one[some] for one in found))
-                if self.book.full(race):
-                    break
 
     def ordered(
         self, site: Site, lanes: Accesses, locked: list[Locked], clocks: dict[int, Clock]

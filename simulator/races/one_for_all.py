@@ -142,7 +142,7 @@ class OneForAll(Observer):
             self._all("start", geometry)
             return
         self.race.start(geometry)
-        book = RaceBook(self.book.sites, self.book.find_order, self.book.place)
+        book = RaceBook(self.book.sites, self.book.find_order, self.book.place, self.book.most)
         self.alike = _Alike(FirstBlock(geometry), book)
         self.alike.begin(self.make)
 
