@@ -3,8 +3,6 @@
 Their blocks hand nothing on to each other, so no access of the one is ordered to the other's.
 """
 
-import functools
-
 import numpy as np
 
 from ..geometry import Flat, Mask
@@ -35,7 +33,7 @@ def _write_down(
     book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
 ) -> None:
     asked = first.asked(*np.divmod(later.table.keys, first.threads))
-    bound, free = functools.partial(book.bound, race), None
+    bound, free = book.bound(race), None
     if later.site.access == earlier.site.access == "store" and later.values is not None:
         free = other_values(earlier, asked.start, first.threads, later.values)
         free |= later.table.varied_far

@@ -6,6 +6,7 @@ warps of a block, blocks) and for the same reason are one group.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 from ..geometry import Flat
 from ..memory.site import Site
 from .accesses import Race
+from .clip import Bound
 from .pairs import MOST, Pairs
 from .program_order import ProgramOrder
 from .raced import LOCATIONS, Places
@@ -46,6 +48,7 @@ class RaceGroup:
     Attributes:
         unequal: Whether some leave different values.
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
+        swaps: Whether some are with an atomic operation.
         places: The elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
@@ -61,6 +64,7 @@ class RaceGroup:
     unequal: bool = False
     at_once: bool = False
     clashes: bool = False
+    swaps: bool = False
     pairs: Pairs = field(default_factory=Pairs)
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     places: dict[str, Places] = field(default_factory=dict)
@@ -89,6 +93,17 @@ class RaceGroup:
         """For how many elements the pairs race that are counted."""
         return sum(places.count(self.pairs.behind) for places in self.places.values())
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether blocks that do the same all race so, whatever values they store."""
+        return self.reads and self.how != "quiet" and not self.swaps
+
+    def spread(self, blocks: Flat) -> None:
+        """Of one block's races make those of others, so many blocks after it, too."""
+        self.pairs.spread(blocks * self.threads)
+        for places in self.places.values():
+            places.spread(blocks, blocks * self.threads)
+
     def take_places(self, other: RaceGroup) -> None:
         """The elements of another group are raced for, too."""
         for name, places in other.places.items():
@@ -99,6 +114,7 @@ class RaceGroup:
         self.unequal |= other.unequal
         self.at_once |= other.at_once
         self.clashes |= other.clashes
+        self.swaps |= other.swaps
         self.pairs.update(other.pairs)
         for mine, theirs in zip(self.sides, other.sides, strict=True):
             mine |= theirs
@@ -127,14 +143,25 @@ class RaceBook:
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
-    def bound(self, race: Race) -> int | None:
-        """See ``RaceGroup.bound``, of the pairs of such a race that are to be found yet."""
+    def like(self) -> RaceBook:
+        """One of the same program in which nothing is written down."""
+        return RaceBook(self.sites, self.find_order, self.place, self.most)
+
+    def bound(self, race: Race) -> Bound:
+        """Which pairs of such a race are to be found yet."""
+        return Bound(functools.partial(self._last, race), functools.partial(self._learnt, race))
+
+    def _last(self, race: Race) -> int | None:
         groups = self._by_sites.get(_sites(race), [])
         bounds = [group.bound for group in groups]
-        if not groups or None in bounds or not all(group.learnt for group in groups):
+        if not groups or None in bounds:
             return None
         mixed = "atomic" in (race.other.access, race.site.access) and len(groups) < 2
         return None if mixed else max(bound for bound in bounds if bound is not None)
+
+    def _learnt(self, race: Race) -> bool:
+        groups = self._by_sites.get(_sites(race), [])
+        return bool(groups) and all(group.learnt for group in groups)
 
     def knows(self, race: Race) -> bool:
         """Whether such a race has been found."""
@@ -175,6 +202,7 @@ class RaceBook:
             by_sites.append(group)
         group.turns.add(turn)
         group.unequal |= bool(unequal[at].any())
+        group.swaps |= "atomic" in (one.access, other.access)
         group.at_once |= race.at_once
         group.clashes |= race.at_once and bool(unequal[at].any())
         group.pairs.add(earlier, later)

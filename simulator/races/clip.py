@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from ..geometry import Flat, Mask
 
-Bound = Callable[[], int | None]
-"""The last thread whose pairs with later ones are wanted, as it is by now; or all are."""
 _FIRST, _PIECE = 1 << 12, 1 << 18
 """Candidates that are looked at together, at first and at most."""
+
+
+class Bound(NamedTuple):
+    """Which pairs are wanted, while some are found.
+
+    Attributes:
+        last: The last thread whose pairs with later ones are, as it is by now; or all are.
+        learnt: Whether that holds of those that store different values as well.
+    """
+
+    last: Callable[[], int | None]
+    learnt: Callable[[], bool]
 
 
 class Clip:
@@ -21,7 +32,7 @@ class Clip:
         bound: It may fall while pairs are found.
         keys: Of the accesses remembered: location and thread, ascending.
         start: Of each lane the key of its location; ``thread``: its thread.
-        free: Lanes of which nothing is left out.
+        free: Lanes of which nothing is left out until all is learnt of values.
     """
 
     def __init__(
@@ -29,12 +40,16 @@ class Clip:
     ) -> None:
         self._bound, self._keys, self._start, self._thread = bound, keys, start, thread
         self._free = free
-        self._last = bound()
+        self._last: int | None = None
+        self.fell()
 
     def fell(self) -> bool:
-        """Whether the bound is another one than last time."""
-        last, self._last = self._last, self._bound()
-        return last != self._last
+        """Whether more may be left out than last time."""
+        last, free = self._last, self._free
+        self._last = self._bound.last()
+        if free is not None and self._bound.learnt():
+            self._free = None
+        return last != self._last or free is not self._free
 
     def left(self, low: Flat) -> Flat | slice:
         """Of which lanes anything is left, whose candidates have these keys, and later ones."""

@@ -33,6 +33,7 @@ from .pages import Pages, copied_to
 from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
 from .releases import Releases
+from .repeats import Repeats
 from .shadow import Shadow
 from .synchronisation import Synchronisation
 from .unwritten import Report, Unwritten
@@ -90,6 +91,7 @@ class RaceCheck(Synchronisation):
             self.releases = Releases(self.steering, *shape)
         self.exact.start(geometry, self.happens_before, self.releases)
         self.shared_shadow: Shadow | None = None
+        self.repeats = Repeats()
         self.pages: Pages | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granules.shared) * geometry.columns
@@ -180,6 +182,7 @@ class RaceCheck(Synchronisation):
                 self._shared(event)
         elif space == "global" and self.races:
             self._global(event)
+            self.repeats.pass_over(site, self.now)
 
     def arrivals(self, event: Event) -> list[Arrival]:
         """See ``phases.arrivals``, of the present event."""
@@ -220,6 +223,7 @@ class RaceCheck(Synchronisation):
         lanes, part, values = self._locations(event, lanes, self.granules.shared)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home
+        again = self.pages is None and self.repeats.again(event, self.now)
         self.exact.in_step.access(site, thread, shadow.threads, self.now)
         if self.initialised and site.access != "store":
             at = np.flatnonzero(~self.written[place])
@@ -232,7 +236,8 @@ class RaceCheck(Synchronisation):
                 before = self.happens_before.before(lanes.thread, lanes.column)
                 self.unwritten.overtake(site, place, thread, before)
             sure = self.pages.fill(event, lanes, self.now, self.written) if self.pages else None
-            self.exact.look_up(shadow, event, self.now, lanes, place, thread, values, sure)
+            how = lanes, place, thread, values, sure, again
+            self.exact.look_up(shadow, event, self.now, *how)
 
     def _locations(
         self, event: Event, lanes: Accesses, granule: int

@@ -1,6 +1,5 @@
 """The exact look: lanes held against the table of who accessed each location before."""
 
-import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -11,6 +10,7 @@ from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
 from .accesses import Accesses, Race
+from .asked import Alike
 from .book import RaceBook
 from .clip import Bound
 from .clocks import NOTHING, Clock
@@ -20,7 +20,7 @@ from .in_step import InStep
 from .locks import Lock
 from .pairs import DISTANCES, distances
 from .releases import Releases
-from .shadow import Alike, Conflict, Ordered, Shadow, clash
+from .shadow import Conflict, Ordered, Shadow, clash
 from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
@@ -53,35 +53,35 @@ class ExactLook:
 
     def look_up(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, sure: Mask | None = None,
+        values: Flat | None, sure: Mask | None = None, again: bool = False,
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
 
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
-        ``written``; ``sure``: who surely comes after all that was read there.
+        ``written``; ``sure``: who surely comes after all that was read there; ``again``: what
+        races with these lanes did so before, but for other stores.
         """
         site, since = event.site, self.happens_before.block_time[lanes.column]
         all_of_them = site, place, thread, now, values, since
+        if again and site.access == "load":
+            shadow.remember(*all_of_them)
+            return
         if shadow.newest is not None:
             known = shadow.newest.access(site, place, lanes, now, self.happens_before.horizon)
             if site.access != "load":
                 known = np.zeros_like(known) if sure is None else known & sure
             if known.any():
                 rest = np.flatnonzero(~known)
-                lanes, place, thread, since = (
-                    lanes.some(rest),
-                    place[rest],
-                    thread[rest],
-                    since[rest],
-                )
+                lanes, since = lanes.some(rest), since[rest]
+                place, thread = place[rest], thread[rest]
                 values = None if values is None else values[rest]
         if len(place):
-            self._hold(shadow, event, now, lanes, place, thread, values, since)
+            self._hold(shadow, event, now, lanes, place, thread, values, since, again)
         shadow.remember(*all_of_them)
 
     def _hold(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, since: Flat,
+        values: Flat | None, since: Flat, again: bool,
     ) -> None:  # fmt: skip
         """Write down the races of lanes with what is remembered, and of each other."""
         site = event.site
@@ -98,8 +98,8 @@ class ExactLook:
         for history, how in shadow.against(site, clusters, met):
             if how == "volatile" and self.polled(site, history.site):
                 continue
-            if own and how in ("scope", "steps"):
-                continue  # a matter of other blocks
+            if own and (how in ("scope", "steps") or (again and history.loads)):
+                continue  # a matter of other blocks; or known
             before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
             if far and shadow.many(history, place):
@@ -110,7 +110,8 @@ class ExactLook:
                 before: Ordered = before, alike: Alike | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
                 free = None
-                if bound and values is not None and site.access == history.site.access == "store":
+                stores = site.access == history.site.access == "store"
+                if stores and values is not None and bound and not bound.learnt():
                     free = other_values(history, asked.start, shadow.threads, values)
                 return shadow.races(history, asked, before, distance, alike, bound, free)
 
@@ -131,7 +132,7 @@ class ExactLook:
         if how := clash(site, site, clusters):
             self._write_down(
                 event, site, how,
-                lambda distance, bound: shadow.within(place, thread, distance, bound),
+                lambda distance, bound: shadow.within(place, thread, distance, bound, values),
                 None, values, lanes,
             )  # fmt: skip
 
@@ -200,8 +201,7 @@ class ExactLook:
             if (distance == "block" and apart) or (how == "scope" and distance != "block"):
                 continue
             race = self._race(event, other, how, distance)
-            bound = functools.partial(self.book.bound, race)
-            for conflict in races(distance, bound):
+            for conflict in races(distance, self.book.bound(race)):
                 if how == "scope":
                     conflict = conflict.some(out_of_scope(self.geometry, conflict, site, other))
                 elif how == "steps":

@@ -72,6 +72,13 @@ class Pairs:
         self._add(other.keys)
         self._gather()
 
+    def spread(self, threads: Flat) -> None:
+        """Of each pair make those of threads so many later, too."""
+        self._gather()
+        one, enough = self.keys, -(-(self.most + 1) // max(len(self.keys), 1))
+        for later in threads[:enough].tolist():  # ascending: the smallest are among these
+            self._add(one + (later << 32 | later))
+
     def _add(self, keys: Flat) -> None:
         if len(self.keys) > self.most:
             keys = keys[keys < self.keys[-1]]

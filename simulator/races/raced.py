@@ -33,6 +33,14 @@ class Places:
         other._gather()
         self.add(other._places, other._pairs)
 
+    def spread(self, blocks: Flat, threads: Flat) -> None:
+        """Of each element of a block make that of blocks so many later, and so their threads."""
+        self._gather()
+        one, pairs = self._places, self._pairs
+        enough = -(-LOCATIONS // max(len(one), 1))
+        for block, thread in zip(blocks[:enough].tolist(), threads[:enough].tolist(), strict=True):
+            self.add(one + (block << 32), pairs + (thread << 32 | thread))
+
     def count(self, last: int | None) -> int:
         """How many there are; of those whose pairs come before ``last`` alone, if that is given."""
         self._gather()

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Mask
 from ..memory.site import FREES, Site
+from .asked import Alike, Asked
 from .clip import Bound, Clip, pieces
 from .history import History
 from .newest import Newest
@@ -199,11 +200,12 @@ class Shadow:
                     yield Conflict(asked.place[lane], earlier, thread[lane], lane, which)
 
     def within(
-        self, place: Flat, thread: Flat, distance: str, bound: Bound | None = None
-    ) -> Iterator[Conflict]:
+        self, place: Flat, thread: Flat, distance: str, bound: Bound | None = None,
+        values: Flat | None = None,
+    ) -> Iterator[Conflict]:  # fmt: skip
         """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too.
 
-        ``bound``: as ``races`` takes it.
+        ``bound``: as ``races`` takes it; ``values``: what they store.
         """
         turn = np.lexsort((thread, place))
         where, who = place[turn], thread[turn]
@@ -216,6 +218,8 @@ class Shadow:
         warp = block * warps + who % self.block // WARP
         starts = [np.searchsorted(key, key) for key in (warp, block, where)]
         here = np.arange(len(turn))
+        first = np.flatnonzero(starts[2] == here)
+        many = np.diff(first, append=len(turn))
         low, high = {
             "lane": (starts[0], here),
             "warp": (starts[1], starts[0]),
@@ -224,75 +228,13 @@ class Shadow:
         }[distance]
         clip = None
         if bound:
-            keys = where * self.threads + who
-            clip = Clip(bound, keys, where * self.threads, who)
+            keys, free = where * self.threads + who, None
+            if values is not None and not bound.learnt():
+                left = values[turn]
+                free = np.repeat(
+                    np.minimum.reduceat(left, first) != np.maximum.reduceat(left, first), many
+                )
+            clip = Clip(bound, keys, where * self.threads, who, free)
         for lane, entry in pieces(low, high, None, clip):
             lane, other = turn[lane], turn[entry]
             yield Conflict(place[lane], thread[other], thread[lane], lane, other)
-
-
-class Asked:
-    """Lanes that are held against a table: of each a location and its thread.
-
-    Attributes:
-        low: No entry of their locations is before this key; ``high``: all are before this.
-    """
-
-    def __init__(self, place: Flat, thread: Flat, threads: np.int64, block: np.int64) -> None:
-        self.place, self.thread, self.threads, self.block = place, thread, threads, block
-        self.start = place * threads
-        self.low = self.start.min() if len(place) else 0
-        self.high = self.start.max() + threads if len(place) else 0
-        self._ranges: dict[str, list[tuple[Flat, Flat]]] = {}
-
-    def ranges(self, distance: str) -> list[tuple[Flat, Flat]]:
-        """The keys of threads at a distance: see ``Shadow.races``."""
-        if distance not in self._ranges:
-            start = self.start
-            block, number = np.divmod(self.thread, self.block)
-            first = start + block * self.block
-            end = first + self.block
-            warp = first + number // WARP * WARP
-            last = np.minimum(warp + WARP, end)
-            self._ranges |= {
-                "lane": [(warp, last)], "near": [(first, end)],
-                "warp": [(first, warp), (last, end)],
-                "block": [(start, first), (end, start + self.threads)],
-            }  # fmt: skip
-        return self._ranges[distance]
-
-
-class Alike:
-    """Lanes that are in order after the same accesses of other blocks, or none is.
-
-    Args:
-        keys: What they have in common, an element each.
-
-    Attributes:
-        first: One lane of each group.
-        group: Of each lane, its group.
-    """
-
-    def __init__(self, *keys: Flat) -> None:
-        self._turn = np.lexsort(keys)
-        new = np.logical_or.reduce([np.diff(key[self._turn], prepend=-1) != 0 for key in keys])
-        self._start = np.flatnonzero(new)
-        self._end = np.append(self._start[1:], len(new))
-        self.first = self._turn[self._start]
-        self.group = np.empty(len(new), np.int64)
-        self.group[self._turn] = np.cumsum(new) - 1
-
-    def least(self, thread: Flat) -> Flat:
-        """Of each group the first of its threads."""
-        found: Flat = np.minimum.reduceat(thread[self._turn], self._start)
-        return found
-
-    def of_any(self, lanes: Mask) -> Mask:
-        """The groups of some lanes."""
-        found: Mask = np.logical_or.reduceat(lanes[self._turn], self._start)
-        return found
-
-    def members(self, groups: Flat) -> Iterator[tuple[Flat, Flat]]:
-        """Every place in ``groups`` with each lane of that group, some at a time."""
-        for place, at in pieces(self._start[groups], self._end[groups]):
-            yield place, self._turn[at]
