@@ -36,6 +36,7 @@ class Asked:
             self._ranges |= {
                 "lane": [(warp, last)], "near": [(first, end)],
                 "warp": [(first, warp), (last, end)],
+                "any": [(start, start + self.threads)],
                 "block": [(start, first), (end, start + self.threads)],
             }  # fmt: skip
         return self._ranges[distance]

@@ -129,11 +129,11 @@ class ExactLook:
                     free = other_values(history, asked.start, shadow.threads, values)
                 return shadow.races(history, asked, before, distance, alike, bound, free)
 
-            if own and not self._known(event, history.site, how):
-                if not any(True for _ in races("near")) and not locked:
-                    continue  # one look is enough where nothing is wrong
+            one_look = "near" if own else "any" if together is None else ""
+            known = not one_look or self._known(event, history.site, how)
+            if known or any(True for _ in races(one_look)):  # else one look is enough
                 locked.clear()
-            self._write_down(event, history.site, how, races, history, values, lanes)
+                self._write_down(event, history.site, how, races, history, values, lanes)
             for lane, earlier, lock in self._all_locked(locked, thread, together):
                 for distance, at in distances(earlier, thread[lane], self.geometry.threads):
                     self._doubted += at.size
@@ -201,8 +201,7 @@ class ExactLook:
 
     def _known(self, event: Event, other: Site, how: str) -> bool:
         """Whether such races have been found."""
-        distances = ("lane", "warp")
-        return any(self.book.knows(self._race(event, other, how, far)) for far in distances)
+        return any(self.book.knows(self._race(event, other, how, far)) for far in DISTANCES)
 
     def _write_down(
         self, event: Event, other: Site, how: str,

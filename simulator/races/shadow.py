@@ -152,9 +152,9 @@ class Shadow:
         """Races of lanes with what is remembered of threads at a distance.
 
         ``ordered`` tells whether a remembered access comes before a lane's; the ``distance`` is
-        ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; or another
-        ``block``: then of lanes that are ``alike`` one is asked for all. Pairs that both come
-        behind ``bound`` may be left out, but for those of ``free`` lanes.
+        ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; ``any``; or
+        another ``block``: then of lanes that are ``alike`` one is asked for all. Pairs that both
+        come behind ``bound`` may be left out, but for those of ``free`` lanes.
         """
         place, thread = asked.place, asked.thread
         if not len(place) or asked.low > history.high or asked.high <= history.low:
