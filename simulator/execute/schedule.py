@@ -112,8 +112,8 @@ class _Random(_ByWarp):
         return super().pick(groups, oldest)
 
 
-class _ByBlock(_ByWarp):
-    """One warp of one block at a time runs as far as it can, the blocks in their order."""
+class _InTurn(_ByWarp):
+    """Each warp of each block runs one basic block, one after the other."""
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
@@ -122,20 +122,42 @@ class _ByBlock(_ByWarp):
     def warp_order(self, geometry: Geometry) -> list[int]:
         return list(range(geometry.warps * geometry.columns))
 
+    def pick(self, groups: Groups, oldest: int | None) -> Pick:
+        self.next_warp()
+        return super().pick(groups, oldest)
+
+
+class _ByBlock(_InTurn):
+    """The first warp of the first block that can run does; who takes too long becomes the last."""
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.running = -1
+
+    def pick(self, groups: Groups, oldest: int | None) -> Pick:
+        self.turns += 1
+        if self.turns > self.patience:  # it may be spinning for what another one has to do
+            self.patience = max(self.patience // 2, PATIENCE[0])
+            self.order.remove(self.running)
+            self.order.append(self.running)
+        for number in self.order:
+            mine = self.warps == number
+            here = [n for n, m in groups.items() if m is None or (m & mine).any()]
+            if here:
+                self.turns = self.turns if number == self.running else 0
+                self.running = number
+                other = len(here) > 1 and self.random.integers(_OTHER) == 0
+                place = here[int(self.random.integers(len(here)))] if other else min(here)
+                return take(groups, place, mine)
+        number = min(groups)
+        return number, groups[number], True
+
 
 class _ByBlockReverse(_ByBlock):
     """The same, the last block and its last warp first."""
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         return super().warp_order(geometry)[::-1]
-
-
-class _InTurn(_ByBlock):
-    """Each warp of each block runs one basic block, one after the other."""
-
-    def pick(self, groups: Groups, oldest: int | None) -> Pick:
-        self.next_warp()
-        return super().pick(groups, oldest)
 
 
 def take(groups: Groups, number: int, lanes: Mask) -> Pick:
