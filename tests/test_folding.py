@@ -98,7 +98,8 @@ INDEPENDENT = {
 def test_a_race_of_its_own_stands_by_itself(name: str) -> None:
     for build in BUILDS:
         cause, *others = found(INDEPENDENT[name], build)
-        assert cause.row.causes and others
+        assert cause.row.causes
+        assert others
         assert {h.kind for h in others} == {"waw-race"}
         own = INDEPENDENT[name].count("\n") + 2
         assert all(h.lines == (own, own) or h.lines == (own,) for h in others), name
@@ -131,10 +132,12 @@ def test_what_a_shift_leaves_out_follows_too(tmp_path: Path) -> None:
     file.write_text(SHIFTED)
     words = launch(file, 1, "32,4", "f32[128]=ones", "f32[128]")
     [hazard] = hazards(*words)
-    assert hazard["kind"] == "out-of-bounds" and hazard["cure"] is None
+    assert hazard["kind"] == "out-of-bounds"
+    assert hazard["cure"] is None
     assert [h["kind"] for h in hazard["follows"]] == ["uninitialised", "waw-race"]
     said = check(*words, "--fix")
-    assert said.stdout.startswith("1 error in k, ") and said.exit_code == 1
+    assert said.stdout.startswith("1 error in k, ")
+    assert said.exit_code == 1
     assert "nothing written" in said.stdout
     assert file.read_text() == SHIFTED
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from simulator import Hazard, Run
+from simulator.hazards.folding import fold_updates
 
 SOURCE_ALONE = "seen in the source build alone"
 SOURCE_ONLY = (
@@ -51,7 +52,7 @@ def merge(runs: Sequence[Run], tried: Sequence[Run] | None = None) -> list[Hazar
         merged = [_in_device(hazard, tried or ()) for hazard in merged]
         merged = [_with_note(hazard, tried is not None) for hazard in merged]
         merged = [_beneath(hazard, merged) for hazard in merged]
-    return sorted(merged, key=lambda h: h.severity != "error")
+    return sorted(fold_updates(merged), key=lambda h: h.severity != "error")
 
 
 def _collapsed(run: Run) -> list[Hazard]:
@@ -142,7 +143,8 @@ def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
     follows = (*a.follows, *(h for h in b.follows if not _one_of(h, a.follows)))
     a, b = (dataclasses.replace(one, follows=follows) for one in (a, b))
     longer = not a.row.is_race and a.severity == b.severity and a.places < b.places
-    if longer or (a.severity, b.severity) == ("warning", "error"):
+    named = a.row.by_address and a.element is None and b.element is not None
+    if longer or named or (a.severity, b.severity) == ("warning", "error"):
         return dataclasses.replace(b, builds=(*a.builds, build))
     if build == "source" and a.row.is_race and a.variables == b.variables and a.places != b.places:
         return dataclasses.replace(b, builds=(build, *a.builds))
@@ -182,4 +184,5 @@ def _with_note(hazard: Hazard, tried: bool) -> Hazard:
     """A hazard of one build alone says so; ``tried``: the device build under every schedule."""
     source = SOURCE_ONLY if tried else SOURCE_ALONE
     note = {"source": source, "device": DEVICE_ONLY}.get("".join(hazard.builds))
+    note = None if hazard.row.of_machine_code else note
     return dataclasses.replace(hazard, notes=(*hazard.notes, note)) if note else hazard

@@ -11,7 +11,9 @@ from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures, trial_steps
+from simulator.gpus.table import Gpu
 
+from .closeness import compare
 from .differing import Builds
 from .outcome import copied, simulate
 from .policy import Policy, apply, judge, set_aside
@@ -54,7 +56,7 @@ class Verdict:
     @property
     def warnings(self) -> int:
         """How many of the hazards are warnings."""
-        return len(self.hazards) - self.errors
+        return sum(hazard.severity == "warning" for hazard in self.hazards)
 
     @property
     def checked(self) -> tuple[str, ...]:
@@ -119,6 +121,7 @@ class Verdict:
                     "seconds": run.seconds,
                     "hazards": len(run.hazards),
                     "holds_for_all_data": run.holds_for_all_data,
+                    "padding_assumed": list(run.padding),
                     "data_dependence": str(run.data_dependence) if run.data_dependence else None,
                 }
                 for run in self.runs
@@ -137,6 +140,7 @@ class Checker:
         policy: How severe the disputed hazards are.
         quiet: No progress bar.
         step_limit: Basic blocks until an endless loop is given up.
+        gpu: The GPU that has to have what a block takes; by default an H200.
     """
 
     target: Target
@@ -146,6 +150,7 @@ class Checker:
     quiet: bool = False
     step_limit: int = STEP_LIMIT
     began: float = field(default_factory=time.monotonic)
+    gpu: Gpu | None = None
 
     def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
         """Run some builds, and look for cures of what is found.
@@ -173,7 +178,7 @@ class Checker:
             run.hazards, ignored = apply(self.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
             runs.append(run)
-            results += [(run.build, agreement) for agreement in self._results(args)]
+            results += [(run.build, agreement) for agreement in self._results(run, args)]
         if not runs:
             raise next(iter(refusals.values()))
         own = self.target.kernel
@@ -191,12 +196,12 @@ class Checker:
         refused = {build: str(error) for build, error in refusals.items()}
         return Verdict(self.target, runs, hazards, left_out, refused, results, aside, built.note)
 
-    def _results(self, args: list[Any]) -> list[Agreement]:
+    def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""
         target = self.target
         if target.entry is not None or target.launch is None or target.expected is None:
             return []
-        return dataclasses.replace(target.launch, args=args).compare(target.expected)
+        return compare(target, args, run)
 
     def kernel(self, build: str) -> Kernel:
         """The target's kernel in a build; PTX is as it is."""
@@ -229,6 +234,7 @@ class Checker:
         run = simulate(
             target, kernel, args, self.quiet, self.began,
             schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
+            limits=self.gpu if counters == "all" else "none",
             symbols=copied(target) if symbols is None else symbols,
         )  # fmt: skip
         return run, args

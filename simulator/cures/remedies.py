@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..hazards.hazard import Hazard
-from ..hazards.kinds import EQUAL, GUESS, LEAVES, OVERRUN
+from ..hazards.kinds import EQUAL, FRESH, GUESS, LEAVES, OVERRUN
 from .places import Levels
 from .statements import Syntax, descendants, field_text
 
@@ -224,7 +224,7 @@ def curable(hazard: Hazard) -> bool:
 def between_blocks(hazard: Hazard) -> bool:
     """Whether it is a race that no barrier of a block alone orders, but one of the grid may."""
     across = hazard.reach == "block" and hazard.space == "global"
-    return hazard.row.is_race and across and hazard.severity == "error"
+    return hazard.row.is_race and across and (hazard.severity == "error" or hazard.case == FRESH)
 
 
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:

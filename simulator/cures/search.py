@@ -70,7 +70,7 @@ def cure_source(
     proposals = Proposals(kernels, Syntax(files))
     if not any(proposals.any(hazard) for hazard in hazards):
         return 0
-    others: list[Hazard] = []
+    others: list[Hazard] = [other for hazard in hazards for other in hazard.follows]
     for build in {"device", "source"} - set(kernels):
         try:
             kernel = first.rebuild(build)

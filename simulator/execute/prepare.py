@@ -95,7 +95,16 @@ class Prepared:
 
     def order(self) -> Schedule:
         """The schedule, from its start."""
-        return schedules.make(self.schedule)
+        return schedules.make(self.schedule, self.program.fact(blocks_vary))
+
+
+def blocks_vary(program: Program) -> bool:
+    """Whether the order of blocks may matter, and may be varied: by atomics, and no copies.
+
+    Asynchronous copies and ``mbarrier`` are followed for blocks that go on side by side.
+    """
+    strong = any(site.strong and not site.order for site in program.sites)
+    return strong and not any(site.asynchronous or site.order for site in program.sites)
 
 
 def _granules(program: Program) -> Granules:

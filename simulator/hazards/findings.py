@@ -19,7 +19,7 @@ from ..memory.site import Site
 from ..memory.spaces import Home
 from ..memory.words import distinct
 from .control import Control
-from .folding import Shifts, fold
+from .folding import Shifts, counted, fold
 from .hazard import Hazard, Triple
 from .kinds import (
     EXITED_BLOCK,
@@ -29,9 +29,10 @@ from .kinds import (
     UNSET_CONSTANT,
     HazardKind,
 )
-from .naming import spot, variable_at
+from .naming import place_at, spot
 from .parts import ROLES, VERBS
 from .races import RaceHazards
+from .shapes import Shapes
 from .sources import Sources, Who
 
 _USERS = 3
@@ -60,9 +61,9 @@ class Findings(Observer):
 
     def __init__(
         self, sources: Sources, layout: Layout, functions: Mapping[str, Function],
-        races: RaceHazards, put_in: Callable[[Instruction], str | None],
+        races: RaceHazards, put_in: Callable[[Instruction], str | None], shapes: Shapes,
     ) -> None:  # fmt: skip
-        self.put_in = put_in
+        self.put_in, self.shapes = put_in, shapes
         self.sources, self.layout, self.functions, self.races = sources, layout, functions, races
         self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
@@ -127,7 +128,7 @@ class Findings(Observer):
                 called = mine.involved[0].called(*theirs.calls[:1], *theirs.also)
                 more = (part for part in hazard.involved[1:] if part not in mine.involved)
                 mine.involved = (called, *mine.involved[1:], *more)
-        found = [*lines.values(), *self.more]
+        found = [*(counted(hazard) for hazard in lines.values()), *self.more]
         found += self.control.hazards()
         if self.races.book.groups or self.races.of_registers.found:
             found += self.races.hazards(self.geometry)
@@ -173,7 +174,8 @@ class Findings(Observer):
     ) -> None:  # fmt: skip
         """A bad access, by its hazard's name: see ``BadAccess``."""
         kind, case = KINDS[name], "picture" if what else "nowhere" * (home is None)
-        at = spot(home, relative, site, self.layout, self.functions)
+        code = self.sources.of(site.instruction).code
+        at = spot(home, relative, site, self.layout, self.functions, self.shapes, code)
         if kind.causes and site.access == "store":
             self.shifts.overran(at, site, relative, span or (relative, relative))
         words = {
@@ -193,21 +195,23 @@ class Findings(Observer):
 
         ``home``: the column of the block whose memory it is.
         """
-        name, element = variable_at(self.layout, space, int(address[0]), site)
+        code, at = self.sources.of(site.instruction).code, int(address[0])
+        name, element, text = place_at(self.layout, self.shapes, space, at, site, code)
         if space == "shared":
             places = (self.geometry.blocks[home] << 32) + address // site.size
             self._unwritten(site, name).update(distinct(places).tolist())
-            self.shifts.read(site, self.layout.variable(space, int(address[0])))
-        place = f"{space} {name}[{element}]"
-        if name == LOCAL_MEMORY:
-            place = f"byte {int(address[0])} of the thread's local memory"
+            self.shifts.read(site, self.layout.variable(space, at))
+        place = text if name == LOCAL_MEMORY else f"{space} {text}"
         self._unset("read", site, place, space, name, element, thread, column)
 
-    def unset(self, site: Site, name: str, elements: Flat, thread: Flat, column: Flat) -> None:
+    def unset(
+        self, site: Site, number: int, name: str, elements: Flat, thread: Flat, column: Flat
+    ) -> None:
         """Reads of global memory that is as ``cudaMalloc`` left it."""
         element = int(elements[0])
         self._unwritten(site, name).update(distinct(elements).tolist())
-        role, place = ROLES[site.access], f"global {name}[{element}]"
+        index = self.shapes.index(self.shapes.argument(number, site.size), element)
+        role, place = ROLES[site.access], f"global {name}{index}"
         self._unset(role, site, place, "global", name, element, thread, column)
 
     def _unset(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from kernels.ptx.module import Line
 from kernels.ptx.names import variable_name
@@ -19,7 +19,7 @@ from ..memory.layout import Placed
 from ..memory.site import Site
 from .hazard import Hazard
 from .naming import Spot
-from .race_cases import OVERRUN
+from .race_cases import OVERRUN, REACHES, UPDATES
 
 
 @dataclasses.dataclass
@@ -59,6 +59,21 @@ class Known(NamedTuple):
     independent: Sequence[Hazard] | None = None
 
 
+class _Read(Protocol):
+    """A line that reads a variable."""
+
+    @property
+    def line(self) -> Line:
+        """The source line."""
+
+    @property
+    def variable(self) -> str:
+        """The variable's name."""
+
+
+_AnyRead = TypeVar("_AnyRead", bound=_Read)
+
+
 class Shifts:
     """Collects how far writes overrun shared arrays, and which of their bytes nothing wrote."""
 
@@ -86,7 +101,7 @@ class Shifts:
             self.reaches.setdefault(name, reach).widen(reach.low, reach.high)
 
     def known(
-        self, unwritten: Mapping[Any, set[int]], independent: Sequence[Hazard] | None
+        self, unwritten: Mapping[_AnyRead, set[int]], independent: Sequence[Hazard] | None
     ) -> Known:
         """What ``fold`` asks; ``unwritten``: places by line and variable, as ``RaceBook`` has."""
         found: dict[str, dict[int, set[int]]] = {}
@@ -102,6 +117,12 @@ class Shifts:
             if (unset := _stretch([*blocks.values()])) and self.reaches[name].shifted(unset)
         ]  # fmt: skip
         return Known(shifted, independent)
+
+
+def counted(hazard: Hazard) -> Hazard:
+    """A finding that says how often it is."""
+    often = f"{hazard.count:,} times" if hazard.count > 1 else "once"
+    return dataclasses.replace(hazard, notes=(often, *hazard.notes))
 
 
 def _stretch(blocks: Sequence[set[int]]) -> range | None:
@@ -126,6 +147,25 @@ def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
             stay.append(hazard)
         else:
             beneath.setdefault(id(cause), []).append(hazard)
+    return _with(stay, beneath)
+
+
+def fold_updates(hazards: Sequence[Hazard]) -> list[Hazard]:
+    """Hazards, with those of one update in several steps as one: for a report."""
+    updates = sorted((hazard for hazard in hazards if hazard.case in UPDATES), key=_telling)
+    beneath: dict[int, list[Hazard]] = {}
+    stay: list[Hazard] = []
+    for hazard in hazards:
+        first = _same_steps(hazard, updates)
+        if first is None or first is hazard:
+            stay.append(hazard)
+        else:
+            beneath.setdefault(id(first), []).append(hazard)
+    return _with(stay, beneath)
+
+
+def _with(stay: Sequence[Hazard], beneath: Mapping[int, Sequence[Hazard]]) -> list[Hazard]:
+    """Hazards with what goes beneath each of them."""
     return [
         dataclasses.replace(hazard, follows=(*hazard.follows, *beneath.get(id(hazard), ())))
         for hazard in stay
@@ -144,6 +184,20 @@ def _cause(hazard: Hazard, causes: Sequence[Hazard], known: Known) -> Hazard | N
     if known.independent is None or _stays(hazard, known.independent):
         return None
     return next(iter(causes), None)
+
+
+def _same_steps(hazard: Hazard, updates: Sequence[Hazard]) -> Hazard | None:
+    """Of the hazards of one update in several steps the one that says most."""
+    if hazard.case not in UPDATES:
+        return None
+    where = hazard.space, hazard.variable
+    return next(h for h in updates if (h.space, h.variable) == where and h.places >= hazard.places)
+
+
+def _telling(hazard: Hazard) -> tuple[bool, int, bool, int]:
+    """Errors first, then what names most lines, then reads, then threads furthest apart."""
+    reach = list(REACHES).index(hazard.reach)
+    return hazard.severity != "error", -len(hazard.places), not hazard.row.reads, -reach
 
 
 def _stays(hazard: Hazard, independent: Sequence[Hazard]) -> bool:

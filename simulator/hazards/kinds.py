@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 
 from .race_cases import ANY_RACE, LOST
 from .race_cases import EQUAL as EQUAL
+from .race_cases import FRESH as FRESH
 from .race_cases import GUESS as GUESS
+from .race_cases import LOOK as LOOK
 from .race_cases import OVERRUN as OVERRUN
 from .race_cases import REACHES as REACHES
+from .race_cases import UNACQUIRED as UNACQUIRED
 from .race_cases import UPDATES as UPDATES
 from .race_cases import Case as Case
 
@@ -39,6 +42,8 @@ class HazardKind:
         by_address: Whether it may be told by an address alone, of no variable.
         once: Whether all that read a variable are told together.
         by_instruction: Whether its space is that of the instruction, not of the address.
+        of_machine_code: Whether it is about the machine code that a GPU runs, which is made of the
+            device build alone.
         causes: Whether other findings may be there only because of it (``folding.py``).
     """
 
@@ -54,6 +59,7 @@ class HazardKind:
     by_address: bool = False
     once: bool = False
     by_instruction: bool = False
+    of_machine_code: bool = False
     causes: bool = False
 
     def __post_init__(self) -> None:
@@ -87,6 +93,8 @@ WAR_RACE = HazardKind(
     "WAR race on {place} (write over what {who} may not have read yet)",
     ANY_RACE, reads=True,
 )  # fmt: skip
+SCRATCH = "scratch"
+"""The case in which one instruction stores to the compiler's own memory."""
 WAW_RACE = HazardKind(
     "waw-race", "races", "error", "Two writes race", _RACE,
     "WAW race on {place} (write over what {who} may have written)",
@@ -94,6 +102,12 @@ WAW_RACE = HazardKind(
         EQUAL: Case("", "warning", "every write leaves the same value", policy="equal_writes"),
         "lost": Case(note=LOST),
         "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
+        SCRATCH: Case(
+            "Triton's reduction stores a total to {place} from several threads, and theirs may "
+            "differ in the last bits", "note",
+            "each added up in an order of its own, and any of them may stay; this is Triton's own "
+            "memory, and no edit of the Python changes it",
+        ),
     },
 )  # fmt: skip
 LEAVES = "leaves"
@@ -110,6 +124,9 @@ EXITED_BLOCK = HazardKind(
 )  # fmt: skip
 _KEEPS = "{line} keeps {who} from it"
 MOVE = "move the barrier out of the {word}, {line}"
+TRIPS = "the trip count of the loop, {line}, must be one for all threads: {how}, and guard the body"
+ROUND_UP = "round it up"
+VOTE = "go on until all are done, by __syncthreads_or()"
 INSTEAD = "put the work under an if instead of the continue, {line}"
 LEFT = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(
@@ -277,6 +294,26 @@ TRAP = HazardKind(
      "astray": Case("a call through a pointer that holds no function of this program"),
      "stack": Case("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
      "free": Case("free() of what malloc() has not given, or of what is free already")},
+)  # fmt: skip
+TOO_MANY_RESOURCES = HazardKind(
+    "too-many-resources", "", "error", "A launch that the GPU has too few resources for",
+    "The driver refuses the launch: a block takes more registers or shared memory than it may. Use "
+    "smaller blocks, or __launch_bounds__(), which holds the compiler to fewer registers.",
+    cases={
+        "registers": Case(
+            "{threads:,} threads of {registers} registers do not fit on {gpu}, where a block has "
+            "{most:,} registers: the launch fails",
+            note="at most {fit:,} threads of so many registers fit: use smaller blocks, or declare "
+            "the kernel __global__ void __launch_bounds__({threads}), for which the compiler takes "
+            "no more than {each} registers a thread",
+        ),
+        "shared memory": Case(
+            "{bytes:,} bytes of shared memory in a block do not fit on {gpu}, which has {most:,} "
+            "for one: the launch fails",
+            note="static and dynamic shared memory count together; use smaller tiles, fewer stages",
+        ),
+    },
+    of_machine_code=True,
 )  # fmt: skip
 UNSET_CONSTANT = HazardKind(
     "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",

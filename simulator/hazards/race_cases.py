@@ -10,8 +10,8 @@ class Case:
     """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
 
     Attributes:
-        message: The finding in a sentence; ``severity``: ``error`` or ``warning``. Where empty,
-            the row's.
+        message: The finding in a sentence. Where empty, the row's.
+        severity: ``error``, ``warning`` or ``note``. Where empty, the row's.
         note: What else is to say of it.
         branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
         waits: For whom a barrier waits that names a number of threads.
@@ -31,6 +31,14 @@ class Case:
     policy: str = ""
 
 
+TOO_FEW = "it waits, but with {left} for {needed}: "
+WAITS = {
+    "copy": "cp.async.wait_group {needed}, __pipeline_wait_prior({needed})",
+    "product": "wgmma.wait_group {needed}",
+    "bulk": "cp.async.bulk.wait_group.read {needed}",
+    "sent": "cp.async.bulk.wait_group {needed}",
+}
+"""What to wait with, by the case, where a wait leaves too many groups under way."""
 REACHES = {
     "copy": "an asynchronous copy that is under way",
     **dict.fromkeys(("product", "registers"), "a wgmma that is under way"),
@@ -50,9 +58,18 @@ _CHECKED = "a compare-and-swap checks what was read; tell the compiler by an ato
 _LANES = "lanes of a warp need __syncwarp() between them"
 LOST = "an update is lost: both read the old value, and each writes what it made of it"
 _UPDATE = "an update takes several steps: another thread's may come between its read and write"
+_UNACQUIRED = (
+    "a relaxed read of a flag or counter orders no weak read behind it, nor does a barrier: put a "
+    "__threadfence() between it and the __syncthreads(), in the thread that looks, or look with "
+    "an acquire (ld.acquire, cuda::atomic)"
+)
+UNACQUIRED, FRESH = "unacquired", "unacquired, not in L1"
+"""The cases in which a fence behind a relaxed read is missing; and nothing stale is in L1."""
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
-UPDATES = ("lost", "update", "update in step")
+LOOK = "look"
+"""The case in which a location is looked at and then written, in two steps."""
+UPDATES = ("lost", "update", "update in step", LOOK)
 """The cases in which an update that is no single operation races with itself."""
 OVERRUN = "overrun"
 """The case in which one of the accesses of a race is out of bounds of its own array."""
@@ -68,6 +85,12 @@ ANY_RACE = {
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
         "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
+    UNACQUIRED: Case(note=_UNACQUIRED),
+    FRESH: Case(
+        "",
+        "warning",
+        f"{_UNACQUIRED}; L1 can hold nothing older here, as its block has not loaded it before",
+    ),
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
     "steps": Case(
         note="of this atomic ptxas makes a load and a store where it is another block's shared "
@@ -80,16 +103,16 @@ ANY_RACE = {
     "polled": Case("", "warning", _VOLATILE),
     "volatile lanes": Case("", "warning", f"{_LANES}: volatile orders nothing"),
     "copy": Case(
-        note="wait for the copy first: cp.async.wait_group, __pipeline_wait_prior(); then a "
+        note="wait for the copy first: cp.async.wait_group 0, __pipeline_wait_prior(0); then a "
         "__syncthreads() where other threads read it"
     ),
-    "product": Case(note="wgmma.wait_group first; then a barrier where other warps write there"),
+    "product": Case(note="wgmma.wait_group 0 first; then a barrier where other warps write there"),
     "bulk": Case(
-        note="wait for the copy first: cp.async.bulk.wait_group.read; then a barrier where other "
+        note="wait for the copy first: cp.async.bulk.wait_group.read 0; then a barrier where other "
         "threads write there"
     ),
     "sent": Case(
-        note="wait until it is written: cp.async.bulk.wait_group, without .read, which waits for "
+        note="wait until it is written: cp.async.bulk.wait_group 0, without .read, which waits for "
         "what the copy reads alone; then a barrier where other threads touch it"
     ),
     "transaction": Case(
@@ -116,6 +139,11 @@ ANY_RACE = {
     GUESS: Case("", "warning", _CHECKED),
     "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
     "update": Case(note=_UPDATE),
+    LOOK: Case(
+        note="the location is looked at and written in two steps, and another thread may come "
+        "between them: let one atomic operation do both, as atomicCAS(), atomicExch(), "
+        "atomicAdd() or atomicMax() do"
+    ),
     "update in step": Case("", "warning", _UPDATE, policy="warp_synchronous"),
     "flag": Case("", "warning", _FLAG, policy="warp_synchronous"),
 }

@@ -43,7 +43,8 @@ def _tell(
     elements: int, case: str, names: Sequence[str] = (),
 ) -> None:  # fmt: skip
     said = READ_ONLY_PATH.case(case)
-    place = spot(home, at, pairs[0][0].site, findings.layout, findings.functions)
+    site = pairs[0][0].site
+    place = spot(home, at, site, findings.layout, findings.functions, findings.shapes)
     parts = [[_part(findings, side) for side in pair] for pair in pairs]
     unique = {(part.role, part.source): part for pair in parts for part in pair}
     involved = sorted(unique.values(), key=lambda part: part.role != ROLES["load"])

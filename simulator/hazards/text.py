@@ -65,8 +65,8 @@ def report(
 def in_short(severity: str, message: str, involved: Sequence[Involved]) -> str:
     """A finding in a sentence: what it is, and where."""
     places = list(dict.fromkeys(str(item.source) for item in involved))
-    listed = filter(None, (", ".join(places[:-1]), *places[-1:]))
-    return f"{severity}: {message}" + f", {' and '.join(listed)}" * bool(places)
+    where = " and ".join(filter(None, (", ".join(places[:-1]), *places[-1:])))
+    return f"{severity}: {message}{', ' * bool(where)}{where}"
 
 
 def _calls(item: Involved) -> list[tuple[str, Source]]:

@@ -6,6 +6,7 @@ simulator does not execute it yet.
 """
 
 from kernels.errors import PtxError
+from kernels.old_names import hint_of
 from kernels.ptx.header import Param
 from kernels.ptx.module import (
     Address,
@@ -76,7 +77,8 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
     if isinstance(matches, str):
         return not_yet(ins, matches)
     if isinstance(matches, Misfit):
-        return invalid(ins, matches.why)
+        hint = hint_of(ins)
+        return invalid(ins, f"{matches.why} ({hint})" if hint else matches.why)
     flow = rows[0].flow
     try:
         if ins.guard and function.registers.get(ins.guard.name) != "pred":

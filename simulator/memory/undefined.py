@@ -18,6 +18,7 @@ from .memories import Memories
 from .places import MixedIndex
 from .site import Site
 from .spaces import Allocation
+from .written import Written
 
 _SHADOWS = 1 << 30
 """Added to a site's number: that of its shadow."""
@@ -37,12 +38,14 @@ class UndefinedMemory:
     Args:
         allocations: Global memory at the start.
         wanted: Numbers of the sites whose reads of what nothing wrote count as undefined.
+        followed: Numbers of the global arrays to which stores are followed.
 
     Attributes:
         copied: Ones where what was written is undefined; ``unset``: where nothing was written.
         stores: The sites that stored undefined bits in a global array, by its number.
         printed: Whether any were printed.
         returned: Whether undefined bits were read back from where they had been stored.
+        written: Where those of ``followed`` are written.
         readers: The lanes of a batch whose reads count, by ``wanted`` site, whatever they read;
             ``None``: all lanes, where they read what nothing wrote.
         strays: Whether what is read out of bounds is undefined too, and what is written there.
@@ -53,7 +56,7 @@ class UndefinedMemory:
 
     def __init__(
         self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
-        wanted: Collection[int],
+        wanted: Collection[int], followed: Collection[int] = (),
     ) -> None:  # fmt: skip
         def shadow(unset: bool) -> Memories:
             made = {number: _shadow(a, unset) for number, a in allocations.items()}
@@ -62,6 +65,7 @@ class UndefinedMemory:
         self.copied, self.unset, self.wanted = shadow(False), shadow(True), wanted
         self.stores: dict[int, set[int]] = {}
         self.returned = self.printed = False
+        self.written = {n: Written(np.zeros(allocations[n].nbytes, bool)) for n in followed}
 
     def accesses(self, sites: Collection[Site], real: Memories) -> dict[str, object]:
         """What generated code calls, by its name there; ``real``: where the values are."""
@@ -99,6 +103,10 @@ class UndefinedMemory:
             if bits.any() and into.space == "global":
                 self.stores.setdefault(to.array, set()).add(into.number)
             to.put(self.copied, bits)
+            if to.array in self.written:
+                self.written[to.array].mask[to.places - self.copied.allocations[to.array].base] = (
+                    True
+                )
             filled = _Bytes(into.space, _all_of(piece.filled, piece.size), piece.block)
             for memories, where in ((self.unset, to), (self.unset, filled), (self.copied, filled)):
                 where.put(memories, 0)
@@ -274,7 +282,19 @@ class _UndefinedAccess:
         return tuple(np.where(on, bits, bits.dtype.type(0))[()] for bits in found)
 
     def _note(self, mask: Mask | None, values: tuple[Lanes, ...]) -> None:
+        if self.memory.written:
+            self._follow()
         if any((as_mask(mask) & (value != 0)).any() for value in values):
             for _, _, _, home, _ in self.copied.events:
                 if isinstance(home, Allocation):
                     self.memory.stores.setdefault(home.number, set()).add(self.number)
+
+    def _follow(self) -> None:
+        """Where the last store or atomic wrote to arrays that are followed."""
+        site, shape = self.site, self.memory.copied.geometry.shape
+        for _, address, lanes, home, _ in self.copied.events:
+            if isinstance(home, Allocation) and home.number in self.memory.written:
+                chosen = np.broadcast_to(address, shape)[np.broadcast_to(as_mask(lanes), shape)]
+                places = np.unique(chosen.astype(np.int64)) + (site.offset - home.base)
+                if places.size:
+                    self.memory.written[home.number].add(site, places)

@@ -21,6 +21,8 @@ from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
+from ..hazards.scratch import scratch
+from ..hazards.shapes import Shapes
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
 from ..memory.event import BadAccess
@@ -86,6 +88,7 @@ class Observers:
         told: What they are to be told.
         idle_reads: Whether races were left out for nobody uses what is read.
         unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
+        padding: Arrays in which undefined bytes count as padding although no type says so.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class Observers:
         steering = program.fact(Steering)
         self.idle_reads = False
         self.unset: Collection[int] = ()
+        self.padding = set[str]()
         self.sites, self.blocks = program.sites, program.blocks
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
@@ -104,10 +108,11 @@ class Observers:
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
         book = RaceBook(sites, order, functools.partial(variable_at, layout))
-        races = RaceHazards(book, sources, steering)
+        races = RaceHazards(book, sources, steering, scratch(launch.kernel))
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
-        self.findings = findings = Findings(sources, layout, functions, races, own)
+        shapes = Shapes(launch.kernel, launch.arguments.arrays)
+        self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, Output()
         self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
         counters = [self.traffic, self.ran] if launch.counted else []

@@ -7,7 +7,7 @@ warps of a block, blocks) and for the same reason are one group.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,7 +17,8 @@ from ..geometry import Flat
 from ..memory.site import Site
 from ..memory.words import distinct
 from .accesses import Race
-from .pairs import MOST, Pairs, count_all
+from .looks import Loaded
+from .pairs import MOST, Pairs, by_place, count_all
 from .program_order import ProgramOrder
 from .shadow import FREED, Conflict, Shadow
 
@@ -39,6 +40,8 @@ READING = ("product", "bulk")
 wherever it stands."""
 WRITING = ("copy", "transaction", "proxy")
 """How a read races with what a copy still writes, or what another proxy wrote: that comes first."""
+UNACQUIRED = "unacquired"
+"""How a read races that a fence behind a relaxed read of a flag would put in order."""
 OVERRUN = "overrun"  # of its own array
 SENT = "sent"
 """How an access races with what a copy in bulk still writes to global memory: that comes first."""
@@ -51,7 +54,9 @@ class RaceGroup:
     Attributes:
         unequal: Whether some leave different values.
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
-        places: The elements, by the name of their variable.
+        fresh: Whether no read behind a relaxed one may find stale data in L1; ``loaded``: what of
+            it would have to be there.
+        meets: Which two instructions race; ``places``: the elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
     """
@@ -66,12 +71,20 @@ class RaceGroup:
     unequal: bool = False
     at_once: bool = False
     clashes: bool = False
+    fresh: bool = True
+    loaded: list[Loaded] = field(default_factory=list)
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    meets: set[tuple[int, int]] = field(default_factory=set)
     places: dict[str, set[int]] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
+
+    @property
+    def where(self) -> tuple[object, ...]:
+        """What two races have in common that are one to a reader."""
+        return self.distance, self.space, self.name, self.lines, self.reads
 
     @property
     def in_order(self) -> bool:
@@ -100,11 +113,13 @@ class RaceGroup:
         self.unequal |= other.unequal
         self.at_once |= other.at_once
         self.clashes |= other.clashes
+        self.fresh &= other.fresh
         self.pairs.update(other.pairs)
         several = self.all_pairs, other.all_pairs
         self.all_pairs = None if None in several else sum(n for n in several if n)
         for mine, theirs in zip(self.sides, other.sides, strict=True):
             mine |= theirs
+        self.meets |= other.meets
         self.take_places(other.places)
         self.turns |= other.turns
         for turn, example in other.examples.items():
@@ -126,6 +141,7 @@ class RaceBook:
     ) -> None:
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
+        self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
     def full(self, race: Race) -> bool:
@@ -151,7 +167,7 @@ class RaceBook:
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
         reads = "load" in (one.access, other.access)
-        turn = how == SENT or self.find_order().first(one, other, race.distance)
+        turn = how == SENT or self.find_order().named(one, other, race.distance, race.behind)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         turn &= how not in (*READING, FREED)
@@ -176,9 +192,12 @@ class RaceBook:
         group.unequal |= bool(unequal[at].any())
         group.at_once |= race.at_once
         group.clashes |= race.at_once and bool(unequal[at].any())
+        group.fresh &= race.met
+        group.loaded += [race.loaded] if race.loaded and group.fresh else []
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)
+        group.meets.add((one.number, other.number))
         size, elements = one.size, conflict.place[at]
         elements = elements // race.columns if race.space == "shared" else elements
         for turn, first, second in ((True, earlier, later), (False, later, earlier)):
@@ -214,11 +233,19 @@ class RaceBook:
             mine = self.groups.setdefault(key, group)
             if mine is not group:
                 mine.merge(group)
+        self.waits |= other.waits
         keys = {id(group): key for key, group in other.groups.items()}
         for sites, groups in other._by_sites.items():
             known = self._by_sites.setdefault(sites, [])
             news = [self.groups[keys[id(group)]] for group in groups]
             known += [group for group in news if not any(group is one for one in known)]
+
+    def add_unknown(self, other: RaceBook) -> None:
+        """Take over the races of another run at lines where this one has none."""
+        known = {group.where for group in self.groups.values()}
+        for key, group in other.groups.items():
+            if group.where not in known:
+                self.groups[key] = group
 
     def _named(self, race: Race, place: int) -> str:
         if race.space == "shared":
@@ -289,12 +316,5 @@ def _accesses(shadow: Shadow, sites: set[int]) -> Flat:
 def _everywhere(one: Flat, other: Flat, threads: int, group: RaceGroup) -> int | None:
     """Pairs of all that accessed the same location."""
     places = np.intersect1d(one // threads, other // threads)
-    sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]
+    sides = [list(by_place(keys, places, threads)) for keys in (one, other)]
     return count_all(sides[0], sides[1], group.threads)[group.distance]
-
-
-def _by_place(keys: Flat, places: Flat, threads: int) -> Iterator[Flat]:
-    low = np.searchsorted(keys, places * threads)
-    high = np.searchsorted(keys, (places + 1) * threads)
-    for begin, end in zip(low.tolist(), high.tolist(), strict=True):
-        yield keys[begin:end] % threads

@@ -131,3 +131,11 @@ def _product(one: Flat, other: Flat, unit: Callable[[Flat], Flat]) -> int:
         for side in (one, other, both)
     )
     return int((n * m - shared - shared * (shared - 1) // 2).sum())
+
+
+def by_place(keys: Flat, places: Flat, threads: int) -> Iterator[Flat]:
+    """The threads at each of some locations; ``keys``: location and thread, ascending."""
+    low = np.searchsorted(keys, places * threads)
+    high = np.searchsorted(keys, (places + 1) * threads)
+    for begin, end in zip(low.tolist(), high.tolist(), strict=True):
+        yield keys[begin:end] % threads

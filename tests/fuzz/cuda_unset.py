@@ -1,5 +1,6 @@
 """Random CUDA C++ that copies structures, set in part, and uses a field of them or does not."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -44,6 +45,7 @@ class Program:
     block: tuple[int, ...]
     inputs: np.ndarray
     attribute: str
+    given: str
     grid: tuple[int, ...] = (1,)
 
     def trees(self) -> list[list[Statement]]:
@@ -60,19 +62,44 @@ class Program:
         )  # fmt: skip
 
     def launch(self, build: str) -> Launch:
+        """The launch; ``given``: how the array of structures is.
+
+        With its fields, or as bytes of a type that the source has, or that nobody knows.
+        """
         kernel = Kernel.from_cuda(self.source(), "k", build=build)
         plain = [(name, FIELDS[kind]) for name, kind, bits in self.fields if not bits]
-        # Of a structure with bit fields numpy knows nothing: 16 bytes, where each one counts.
-        known = len(plain) == len(self.fields)
-        dtype = np.dtype(plain, align=True) if known else np.dtype("u8")
-        threads = self.block[0]
-        part = unset(threads if known else 8 * threads, dtype)
+        # Of a structure with bit fields numpy knows nothing.
+        known = len(plain) == len(self.fields) and self.given == "fields"
+        members, threads = layout(self.fields), self.block[0]
         if known:
+            part = unset(threads, np.dtype(plain, align=True))
             part[plain[0][0]] = 1
+        else:
+            part = unset(threads * len(members), np.uint8)
         out = np.zeros(threads, np.int64)
-        return Launch(
-            kernel.ptx, kernel.entry, self.grid, self.block, [out, self.inputs.copy(), part]
-        )
+        args = [out, self.inputs.copy(), part]
+        if self.given == "alone":
+            ptx, whole = _DEBUG.sub("", kernel.ptx), None
+        else:
+            ptx, whole = kernel.ptx, kernel
+        return Launch(ptx, kernel.entry, self.grid, self.block, args, 0, whole, members)
+
+
+_DEBUG = re.compile(r"\.section\s+\.debug_\w+\s*\{[^}]*\}")
+
+
+def layout(fields: list[tuple[str, str, int]]) -> bytes:
+    """The bits of a structure that belong to members (Itanium C++ ABI, "POD types")."""
+    at, align, members = 0, 1, 0
+    for _, kind, width in fields:
+        size = 32 if width else 8 * int(FIELDS[kind][1:])
+        align = max(align, size)
+        count = width or size
+        if not width or at // 32 != (at + width - 1) // 32:
+            at += -at % size
+        members |= (1 << count) - 1 << at
+        at += count
+    return members.to_bytes((at + -at % align) // 8, "little")
 
 
 class Writer:
@@ -181,4 +208,5 @@ def draw(seed: int) -> Program:
     body += [Statement(writer.use()) for _ in range(rng.randrange(1, 3))]
     inputs = np.array([rng.randrange(8) for _ in range(16)], np.int32)
     attribute = rng.choice(["__noinline__", "__forceinline__"])
-    return Program(seed, fields, fill, body, (threads,), inputs, attribute)
+    given = rng.choice(["fields", "types", "types", "alone"])
+    return Program(seed, fields, fill, body, (threads,), inputs, attribute, given)

@@ -18,6 +18,20 @@ class Bite:
 
 BITES = (
     Bite(
+        "lanes converge at the post-dominators of branches alone", "convergence",
+        "simulator/compile/convergence.py", "if len(others) == 1 and _loops_fit(", "if False and (",
+    ),
+    Bite(
+        "fairness lets lanes of a warp go that wait for others to converge", "convergence",
+        "simulator/execute/machine.py", "lanes = self.splits.leaders(number, groups)\n            if",
+        "lanes = groups[number]\n            if",
+    ),
+    Bite(
+        "lanes that come to a block at different times run it as one", "convergence",
+        "simulator/execute/splits.py", "if what == NEW:\n            self.renew(lanes)",
+        "if what == NEW:\n            return",
+    ),
+    Bite(
         "a pack of two words has another dtype than its register", "ptx",
         "simulator/isa/moves.py", "return (a | (b << word.type(half))).view(dtype)",
         "return a | (b << word.type(half))",
@@ -183,6 +197,22 @@ BITES = (
         "undefined bits: a store over what nothing wrote leaves it unset", "unset",
         "simulator/memory/undefined.py",
         "        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
+    ),
+    Bite(
+        "undefined bits: what is shorter than eight bytes counts as padding", "unset",
+        "simulator/observe/members.py", "    return bool(left.any())\n",
+        "    edges = np.flatnonzero(np.diff((left == 255).astype(np.int8), prepend=0, append=0))\n"
+        "    return bool((edges[1::2] - edges[::2] >= 8).any())\n",
+    ),
+    Bite(
+        "undefined bits: that something counts as padding is not said", "unset",
+        "simulator/observe/uses.py", "                    self.assumed.add(array.name)\n",
+        "                    pass\n",
+    ),
+    Bite(
+        "undefined bits: bit fields are counted from the wrong end", "unset",
+        "kernels/debug_info.py", "whole - part.number(_BIT_OFFSET) - width",
+        "part.number(_BIT_OFFSET)",
     ),
     Bite(
         "undefined bits: a guard is no use", "unset",
