@@ -298,7 +298,7 @@ BITES = (
     Bite(
         "no array is looked for that two restricted pointers reach", "promises",
         "kernels/restricted.py",
-        "return {array: names for array, names in found.items() if len(names) > 1}", "return {}",
+        "return Pointers(arrays, names) if names else Pointers()", "return Pointers()",
     ),
     Bite(
         "what pointers are based on is lost in local memory", "promises",
@@ -310,8 +310,8 @@ BITES = (
     ),
     Bite(
         "an atomic is no write to a read-only load", "promises",
-        "simulator/observe/read_only_path.py", 'site.access != "load", base if base in watched',
-        'site.access == "store", base if base in watched',
+        "simulator/observe/read_only_path.py", 'site.access != "load", self._base(',
+        'site.access == "store", self._base(',
     ),
     Bite(
         "contraction makes a difference between builds", "tests/test_differing.py",
