@@ -19,7 +19,6 @@ from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
-from ..hazards.scratch import scratch
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
 from ..memory.event import BadAccess
@@ -104,7 +103,7 @@ class Observers:
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
         book = RaceBook(sites, order, functools.partial(variable_at, layout))
-        races = RaceHazards(book, sources, steering, scratch(launch.kernel))
+        races = RaceHazards(book, sources, steering, launch.kernel.scratch)
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
         self.findings = findings = Findings(sources, layout, functions, races, own)
