@@ -101,7 +101,8 @@ def run_until_seen(
             _tell_used_shuffles(launch, first, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
-            look_for_causes(launch, first, checks, closer, together)
+            if first.findings.found:
+                look_for_causes(launch, first, checks, closer, together)
             return Seen(first, allocations, crew.shared, said or crew.alone)
 
 

@@ -105,7 +105,7 @@ class Observers:
         races = RaceHazards(book, sources, steering)
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
-        shapes = Shapes(launch.kernel, launch.arguments.arrays)
+        shapes = functools.partial(Shapes, launch)
         self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, Output()
         self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
