@@ -103,7 +103,8 @@ def run_until_seen(
             find_races_in_other_orders(launch, first, checks, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
-            look_for_causes(launch, first, checks, closer, together)
+            if first.findings.found:
+                look_for_causes(launch, first, checks, closer, together)
             return Seen(first, allocations, crew.shared, said or crew.alone)
 
 

@@ -119,7 +119,7 @@ class Observers:
         races = RaceHazards(book, sources, steering, launch.kernel.scratch)
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
-        shapes = Shapes(launch.kernel, launch.arguments.arrays)
+        shapes = functools.partial(Shapes, launch)
         self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, Output()
         warps = -(-math.prod(launch.block) // WARP) * math.prod(launch.cluster)

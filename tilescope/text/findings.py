@@ -103,7 +103,10 @@ def footer(verdict: Verdict) -> list[str]:
     lines.append(f"on: {built}{'s' if len(verdict.builds) > 1 else ''}; schedule {run.schedule}")
     lines += refusals(verdict)
     for build, agreement in verdict.results:
-        lines.append(wrapped(result(agreement) + (f" ({build} build)" if build != "ptx" else "")))
+        text = result(agreement) + (f" ({build} build)" if build != "ptx" else "")
+        if not agreement.within and any(hazard.row.causes for hazard in verdict.hazards):
+            text += "; it may follow from the above: look again once that is mended"
+        lines.append(wrapped(text))
     lines += [wrapped(f"argument: {doubt}") for doubt in verdict.doubts]
     lines += [wrapped(f"note: {note}") for note in verdict.notes]
     if verdict.left_out:
