@@ -148,8 +148,9 @@ def builds_differ(found: Sequence[Apart], notes: Sequence[str]) -> Hazard:
     count = sum(int(apart.where.sum()) for apart in found)
     return Hazard(
         BUILDS_DIFFER.name, said.message.format(place=place, value=value), said.severity, "global",
-        first.name, int(np.argmax(first.where)), (), count, count, (*told, *notes),
-        tuple(apart.name for apart in found[1:]), builds=tuple(first.values),
+        first.name, int(np.argmax(first.where)), (), count, count,
+        notes=(*told, *notes), also=tuple(apart.name for apart in found[1:]),
+        builds=tuple(first.values),
     )  # fmt: skip
 
 

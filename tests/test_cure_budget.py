@@ -1,5 +1,6 @@
 """A search for cures ends: each trial after some times the launch's steps, all after its work."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +94,8 @@ def test_a_budget_that_is_used_up_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     tries: list[budget.Budget] = []
 
     class Small(budget.Budget):
-        def __init__(self, runs: object) -> None:
+        def __init__(self, runs: object, seconds: object) -> None:
+            super().__init__()
             self.left = 2000
             tries.append(self)
 
@@ -109,20 +111,41 @@ def test_a_budget_that_is_used_up_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     assert [h["message"] for h in found] == [h["message"] for h in without]
 
 
-def test_the_budget_is_some_launches_and_more_for_a_small_one(tmp_path: Path) -> None:
+def test_the_budget_is_some_work_and_some_launches_of_a_large_one(tmp_path: Path) -> None:
     file = tmp_path / "my.cu"
     file.write_text(LOST)
     kernel = Kernel.from_cuda(file, "k")
     locks = [np.zeros(8, np.int32), np.zeros(8, np.int32), np.arange(64, dtype=np.int32)]
     runs = [simulator.launch(kernel, 2, 32, copies(locks)) for _ in range(2)]
-    assert runs[0].work == runs[1].work > runs[0].batch_steps == runs[1].batch_steps > 0
-    small, large = budget.Budget(), budget.Budget(runs)
-    assert small.left == 100_000
-    assert large.left == max(100_000, 20 * (200 + runs[0].work))
+    assert runs[0].work == runs[1].work > 0
+    assert runs[0].batch_steps == runs[1].batch_steps > 0
+    none, small = budget.Budget(), budget.Budget(runs)
+    assert none.left == small.left
+    large = budget.Budget([dataclasses.replace(runs[0], work=none.left)])
+    assert large.left > 4 * none.left
     assert budget.trial_steps(runs, 50_000_000) == max(12_192, 16 * runs[0].batch_steps)
     assert budget.trial_steps(runs, 7) == 7
-    large.pay(runs[0])
-    assert not large.used_up
+    small.pay(runs[0])
+    assert not small.used_up
+    small.left = 0
+    assert small.used_up == "budget"
+    assert not none.used_up
+    assert budget.Budget(seconds=0).used_up == "time"
+    assert not budget.Budget(seconds=1000).used_up
+
+
+@pytest.mark.parametrize("block", [64, 100])
+def test_the_work_of_a_launch_is_that_of_its_whole_batches(block: int) -> None:
+    """As many steps, whatever the grid; of two batches twice as many; however many share them."""
+    text = "__global__ void k(int* a) { int i = blockIdx.x * blockDim.x + threadIdx.x; a[i] += i; }"
+    kernel = Kernel.from_cuda(text, "k")
+    whole = (1 << 16) // block
+    steps = []
+    for grid, workers in ((1, 1), (3, 1), (whole, 1), (2 * whole, 1), (2 * whole, 2)):
+        array = np.zeros(grid * block, np.int32)
+        steps.append(simulator.launch(kernel, grid, block, [array], workers=workers).work)
+    assert steps[0] == steps[1] == steps[2] > 0
+    assert steps[3] == steps[4] == 2 * steps[0]
 
 
 def test_what_is_compiled_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,8 +160,9 @@ def test_what_is_compiled_is_paid_for(tmp_path: Path, monkeypatch: pytest.Monkey
         raise KernelError("refused")
 
     class Small(budget.Budget):
-        def __init__(self, runs: object) -> None:
-            self.left = 8 * text // 32
+        def __init__(self, runs: object, seconds: object) -> None:
+            super().__init__()
+            self.left = 8 * (150 + text // 20)
 
     monkeypatch.setattr(search, "Budget", Small)
     monkeypatch.setattr(proofs, "recompiled", refused)

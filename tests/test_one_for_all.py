@@ -14,7 +14,7 @@ from simulator.geometry import Geometry
 from simulator.memory.event import Event, Spread
 from simulator.memory.site import Site
 from simulator.observe import observers
-from simulator.races import one_for_all
+from simulator.races import one_for_all, one_of_them
 from simulator.races.accesses import Accesses
 from simulator.races.astray import Astray
 from simulator.races.first_block import Apart, FirstBlock, cut
@@ -96,12 +96,12 @@ def test_the_same_is_told(name: str, schedule: str | int, apart: Any) -> None:
 def test_whenever_they_come_apart(
     name: str, after: int, apart: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count, tell = itertools.count(), one_for_all._Alike.tell
+    count, tell = itertools.count(), one_of_them.OneOfThem.tell
 
     def suspects(self: Any, *what: Any) -> bool:
         return tell(self, *what) or next(count) == after
 
-    monkeypatch.setattr(one_for_all._Alike, "tell", suspects)
+    monkeypatch.setattr(one_of_them.OneOfThem, "tell", suspects)
     found = run(CASES[name])
     assert next(count) > after or found["hazards"]
     apart()
@@ -109,7 +109,7 @@ def test_whenever_they_come_apart(
 
 
 def test_no_more_is_kept_than_there_is_room(monkeypatch: pytest.MonkeyPatch, apart: Any) -> None:
-    monkeypatch.setattr(one_for_all, "_MOST", 100_000)
+    monkeypatch.setattr(one_of_them, "_MOST", 100_000)
     told: list[str] = []
     all_of_them = one_for_all.OneForAll._tell_all
     monkeypatch.setattr(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from simulator import Hazard, Run
 from simulator.hazards.folding import fold_updates
+from simulator.races.pairs import MOST
 
 SOURCE_ALONE = "seen in the source build alone"
 SOURCE_ONLY = (
@@ -64,8 +65,11 @@ def _collapsed(run: Run) -> list[Hazard]:
             found.append(dataclasses.replace(hazard, builds=(run.build,)))
         else:
             first = found[place]
+            count, most = first.count + hazard.count, first.capped or hazard.capped
+            if first.row.is_race and count > MOST:
+                count, most = MOST, True
             found[place] = dataclasses.replace(
-                first, count=first.count + hazard.count, cure=first.cure or hazard.cure
+                first, count=count, capped=most, cure=first.cure or hazard.cure
             )
     return found
 

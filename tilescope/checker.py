@@ -10,11 +10,12 @@ from kernels import Kernel, KernelError
 from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
-from simulator.cures import cure_source, find_cures, trial_steps
+from simulator.cures import INTERRUPTED, Watch, cure_source, find_cures, trial_steps
 from simulator.gpus.table import Gpu
 
+from .builds import merge
 from .closeness import compare
-from .differing import Builds
+from .differing import NOT_COMPARED, Builds
 from .outcome import copied, simulate
 from .policy import Policy, apply, judge, set_aside
 from .progress import STEP_LIMIT
@@ -37,6 +38,10 @@ class Verdict:
         set_aside: How many hazards comments in the source, or the baseline, say are known.
         results: By build how each output compares with the reference that the user gave.
         not_compared: Why the results of the builds are not, where they could have been.
+        kernels: By build the kernel that ran.
+        interrupted: Whether Ctrl-C kept it from running all builds.
+        search: How the search for cures went; ``None``: there was none.
+        notes_before: How many notes each hazard had before that search.
     """
 
     target: Target
@@ -47,6 +52,15 @@ class Verdict:
     results: list[tuple[str, Agreement]] = field(default_factory=list)
     set_aside: int = 0
     not_compared: str = ""
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    interrupted: bool = False
+    search: Watch | None = None
+    notes_before: list[int] = field(default_factory=list)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search for cures was."""
+        return self.search is not None and self.search.ended == INTERRUPTED
 
     @property
     def errors(self) -> int:
@@ -128,6 +142,9 @@ class Verdict:
             ],
             "results": [{"build": b} | agreement.to_dict() for b, agreement in self.results],
             "hazards": [hazard.to_dict() for hazard in self.hazards],
+            "cure_search": {"tried": self.search.tried, "ended": self.search.ended or None}
+            if self.search
+            else None,
         }
 
 
@@ -159,10 +176,24 @@ class Checker:
             KernelError: No build can be had.
             SimulatorError: None can be launched.
         """
-        runs, left_out, aside = [], 0, 0
+        verdict = self.find(builds)
+        if cures:
+            self.cure(verdict, Watch())
+        return verdict
+
+    def find(self, builds: Collection[str]) -> Verdict:
+        """Run some builds. Ctrl-C leaves what those before it have found.
+
+        Raises:
+            KernelError: No build can be had.
+            SimulatorError: None can be launched.
+            KeyboardInterrupt: Before anything was found.
+        """
+        runs: list[Run] = []
+        left_out, aside, interrupted = 0, 0, False
         results: list[tuple[str, Agreement]] = []
         built = Builds(self)
-        refusals: dict[str, KernelError | SimulatorError] = {}
+        refusals: dict[str, Exception | str] = {}
         for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
             try:
                 kernel = self.kernel(build)
@@ -173,28 +204,44 @@ class Checker:
             except (KernelError, SimulatorError) as error:
                 refusals[build] = error
                 continue
+            except KeyboardInterrupt:
+                if not runs:
+                    raise
+                refusals[build], interrupted = "interrupted", True
+                break
             built.add(kernel, args, symbols)
             found, known = set_aside(self.policy, run.hazards, run.kernel)
             run.hazards, ignored = apply(self.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
             runs.append(run)
             results += [(run.build, agreement) for agreement in self._results(run, args)]
-        if not runs:
-            raise next(iter(refusals.values()))
-        own = self.target.kernel
-        brief = dataclasses.replace(self, step_limit=trial_steps(runs, self.step_limit))
-        if cures and own.origin is None:
-            find_cures(own, runs[0], brief.rerun, races=brief.races)
-        hazards, known = built.merged(runs, results, bool(left_out or aside))
-        aside += known
-        if cures and own.origin is not None:
-            weight = max(run.counters.thread_instructions for run in runs)
-            cure_source(
-                built.kernels, hazards, brief.rerun,
-                lambda known: trials(brief, built.kernels, known, weight), runs,
-            )  # fmt: skip
+        for why in refusals.values():
+            if not runs and isinstance(why, Exception):
+                raise why
+        try:
+            hazards, known = built.merged(runs, results, bool(left_out or aside))
+        except KeyboardInterrupt:
+            hazards, known, interrupted, built.note = merge(runs), 0, True, NOT_COMPARED
         refused = {build: str(error) for build, error in refusals.items()}
-        return Verdict(self.target, runs, hazards, left_out, refused, results, aside, built.note)
+        return Verdict(
+            self.target, runs, hazards, left_out, refused, results, aside + known, built.note,
+            built.kernels, interrupted,
+        )  # fmt: skip
+
+    def cure(self, verdict: Verdict, watch: Watch) -> None:
+        """Look for cures of what was found; ``watch`` follows the search, and may stop it."""
+        runs, hazards, own = verdict.runs, verdict.hazards, self.target.kernel
+        verdict.search, verdict.notes_before = watch, [len(hazard.notes) for hazard in hazards]
+        brief = dataclasses.replace(self, step_limit=trial_steps(runs, self.step_limit), quiet=True)
+        if own.origin is None:
+            find_cures(own, runs[0], brief.rerun, races=brief.races, watch=watch)
+            verdict.hazards = merge(runs)
+            return
+        built, weight = verdict.kernels, max(run.counters.thread_instructions for run in runs)
+        cure_source(
+            built, hazards, brief.rerun,
+            lambda known: trials(brief, built, known, weight), runs, watch,
+        )  # fmt: skip
 
     def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""

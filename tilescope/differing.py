@@ -39,6 +39,7 @@ _SEEDS = range(2, 6)
 _MOST = 4 << 30
 """Bytes of arrays that are kept from one build to the next."""
 TOO_LARGE = "the results of the two builds are not compared: their arrays have more than 4 GiB"
+NOT_COMPARED = "the results of the two builds are not compared: interrupted"
 CLOCKS = "the results of the two builds are not compared: the kernel reads a clock"
 _EXPLAIN = ("races", "memory", "uninitialised")
 """The checks whose errors may be why two builds leave other results."""

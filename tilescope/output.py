@@ -1,6 +1,11 @@
-"""Files that commands write."""
+"""Files that commands write, and what they say to a reader who may be gone."""
 
+import contextlib
+import errno
 import json
+import os
+import select
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,26 @@ def write_json(file: str, content: dict[str, Any]) -> None:
 def write_text(file: str, text: str) -> None:
     """Write a text that ends its lines, likewise; names that are no text as escapes."""
     if file == "-":
-        click.echo(text, nl=False)
+        say(text, nl=False)
     else:
         Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def say(text: str | bytes, err: bool = False, nl: bool = True) -> None:
+    """Print now; of a pipe whose reader is gone what follows goes nowhere, and that is no error."""
+    try:
+        click.echo(text, nl=nl, err=err)
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise
+        stream = sys.stderr if err else sys.stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def reader_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # no poll, or no file
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    return False

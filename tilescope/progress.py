@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from types import TracebackType
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -52,7 +53,7 @@ class ProgressBar:
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
 
-    def __enter__(self) -> ProgressBar:
+    def __enter__(self) -> Self:
         if self._wanted:  # blocks of a batch end together: none may end for a long time
             wait = max(0.0, self._began + PATIENCE - time.monotonic())
             self._timer = threading.Timer(wait, self._start)
@@ -64,22 +65,27 @@ class ProgressBar:
         """Show the bar, unless it is shown."""
         with self._lock:
             if self._bar is None and self._wanted:
-                bar = Progress(
-                    TextColumn("{task.description}", markup=False), BarColumn(),
-                    MofNCompleteColumn(), TextColumn("blocks"), TimeElapsedColumn(), Remaining(),
-                    _Advice(),
-                    console=Console(stderr=True), transient=True,
-                )  # fmt: skip
+                bar = Progress(*self._columns(), console=Console(stderr=True), transient=True)
                 self._task = bar.add_task(self._name, total=None, hint=self._hint)
                 bar.start()
                 self._bar = bar
 
+    def _columns(self) -> list[ProgressColumn]:
+        """What the bar consists of."""
+        return [
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+            TextColumn("blocks"), TimeElapsedColumn(), Remaining(), _Advice(),
+        ]  # fmt: skip
+
     def __call__(self, done: int, total: int) -> None:
         """Blocks done so far, and in all."""
+        self._update(completed=done, total=total)
+
+    def _update(self, **what: Any) -> None:
         if self._wanted and time.monotonic() - self._began >= PATIENCE:
             self._start()
             assert self._bar is not None
-            self._bar.update(self._task, completed=done, total=total)
+            self._bar.update(self._task, **what)
 
     def __exit__(
         self,
@@ -93,3 +99,19 @@ class ProgressBar:
             self._wanted = False
             if self._bar is not None:
                 self._bar.stop()
+
+
+class SearchBar(ProgressBar):
+    """Says which fix a search tries; the findings are told by then."""
+
+    def __init__(self, quiet: bool = False, began: float | None = None) -> None:
+        super().__init__("looking for fixes", quiet, began, "Ctrl-C ends the search alone")
+
+    def _columns(self) -> list[ProgressColumn]:
+        return [
+            TextColumn("{task.description}", markup=False), TimeElapsedColumn(), _Advice()
+        ]  # fmt: skip
+
+    def __call__(self, done: int, total: int) -> None:
+        """The fix that is tried, from 1, and about how many there are for its hazard."""
+        self._update(description=f"trying fix {done} of {total}")

@@ -1,7 +1,10 @@
 """The files that a check of one launch, or of several, writes for other tools."""
 
+import errno
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from . import baseline as baselines
 from .checker import Verdict
@@ -30,11 +33,19 @@ class Files:
         """Whether standard output is one of them."""
         return "-" in (self.json, self.sarif, self.junit, self.baseline)
 
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return any(file is not None for file in (self.json, self.sarif, self.junit, self.baseline))
+
     def check(self, diff: bool) -> None:
-        """Refuse two things on standard output; ``diff``: one more is to go there.
+        """Refuse two things on standard output, and folders that are not there.
+
+        ``diff``: one more thing is to go to standard output.
 
         Raises:
-            UserError: There are.
+            UserError: There are two.
+            FileNotFoundError: No such folder.
         """
         asked = {"--json": self.json, "--sarif": self.sarif, "--junit": self.junit,
                  "--write-baseline": self.baseline}  # fmt: skip
@@ -42,6 +53,9 @@ class Files:
         there += ["--diff"] if diff else []
         if len(there) > 1:
             raise UserError(f"{' and '.join(there)} cannot both have standard output")
+        for file in asked.values():  # before anything is launched, and told
+            if file is not None and not Path(file).parent.is_dir():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
 
     def write(self, verdicts: Sequence[Verdict], fail_on: str, target: str = "") -> None:
         """Write all but ``json``; ``target``: what several verdicts are of."""

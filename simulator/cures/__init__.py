@@ -4,9 +4,15 @@ from .barriers import BarrierVerdict, barriers_of, judge_barriers
 from .budget import trial_steps
 from .ptx_edit import without_barriers
 from .search import cure_source, find_cures
+from .watch import BUDGET, INTERRUPTED, TIME, Stopped, Watch
 
 __all__ = [
+    "BUDGET",
+    "INTERRUPTED",
+    "TIME",
     "BarrierVerdict",
+    "Stopped",
+    "Watch",
     "barriers_of",
     "cure_source",
     "find_cures",

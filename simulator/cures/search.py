@@ -14,13 +14,14 @@ from ..hazards.sources import Sources
 from ..isa import parse
 from ..isa.roles import roles
 from ..run import Run
-from .budget import USED_UP, Budget
+from .budget import Budget
 from .proofs import Trial
 from .proposals import Proposals
 from .ptx_edit import BARRIER, with_barriers
 from .remedies import between_blocks, curable, ptx_remedies
 from .source_cures import SourceSearch
 from .statements import Syntax
+from .watch import ENDED, INTERRUPTED, Watch
 
 Rerun = Callable[[Kernel], Run]
 """Runs an edited kernel on the same inputs, all checks on."""
@@ -30,7 +31,7 @@ _TRIES = 12
 
 def find_cures(
     kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None,
-    races: Rerun | None = None,
+    races: Rerun | None = None, watch: Watch | None = None,
 ) -> int:  # fmt: skip
     """Look for a barrier that removes each race inside blocks; how many hazards got a ``cure``.
 
@@ -39,14 +40,16 @@ def find_cures(
     this hazard gone and none new. Where several barriers are needed, a last run with all of them
     says what is left then. ``rerun`` runs an edited kernel on the same inputs; ``trials`` are what
     a cure has to pass, that alone if left out; ``races`` is ``rerun`` without the check of unset
-    memory, whose runs follow undefined bits: most edits fail before that.
+    memory, whose runs follow undefined bits: most edits fail before that. ``watch`` follows the
+    search, and may stop it: what it has found stays.
     """
+    watch = watch or Watch()
     if kernel.origin is None:
         unset = any(h.kind == "uninitialised" for h in run.hazards)
-        return _cure_ptx(kernel, run, rerun, races if unset else None)
+        return _cure_ptx(kernel, run, rerun, races if unset else None, watch)
     here = Trial("this launch", run.schedule, lambda edited: (rerun(edited), True))
     given = list(trials or [here])
-    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: given, [run])
+    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: given, [run], watch)
 
 
 def cure_source(
@@ -55,45 +58,65 @@ def cure_source(
     rerun: Rerun,
     trials: Callable[[Sequence[Hazard]], Sequence[Trial]],
     runs: Sequence[Run] = (),
+    watch: Watch | None = None,
 ) -> int:
     """Look for edits that cure the hazards of one launch, in all its builds; how many got one.
 
     ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a cure has to
     pass, those that found the hazards first, from what all builds show; ``runs`` are the launch
-    as it was found, in each build: some times their work may be spent. Sets ``hazard.cure``.
+    as it was found, in each build: some times their work may be spent; ``watch``: see
+    ``find_cures``. Sets ``hazard.cure``.
     """
+    watch = watch or Watch()
     hazards = [hazard for hazard in hazards if hazard.involved]  # no run shows what others do
     if not any(curable(hazard) or between_blocks(hazard) for hazard in hazards):
         return 0
     first = next(iter(kernels.values()))
     files = user_files(first)
-    proposals = Proposals(kernels, Syntax(files))
-    if not any(proposals.any(hazard) for hazard in hazards):
+    budget = Budget(runs, watch.seconds)
+    try:
+        proposals = Proposals(kernels, Syntax(files))
+        if not any(proposals.any(hazard) for hazard in hazards):
+            return 0
+        others = [other for hazard in hazards for other in hazard.follows]
+        for build in {"device", "source"} - set(kernels):
+            try:
+                kernel = first.rebuild(build)
+                others += rerun(kernel).hazards
+                kernels = {**kernels, build: kernel}
+            except (KernelError, SimulatorError):
+                continue  # a build that cannot be had or run proves nothing
+        needed = trials([*hazards, *others])
+        search = SourceSearch(kernels, files, hazards, needed, budget, others, watch)
+    except watch.stops:
+        watch.ended = INTERRUPTED
         return 0
-    others: list[Hazard] = [other for hazard in hazards for other in hazard.follows]
-    for build in {"device", "source"} - set(kernels):
-        try:
-            kernel = first.rebuild(build)
-            others += rerun(kernel).hazards
-            kernels = {**kernels, build: kernel}
-        except (KernelError, SimulatorError):
-            continue  # a build that cannot be had or run proves nothing
-    budget = Budget(runs)
-    return SourceSearch(kernels, files, hazards, trials([*hazards, *others]), budget, others).run()
+    return search.run()
 
 
-def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None) -> int:
+def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None, watch: Watch) -> int:
     """A place in the PTX for each race inside blocks."""
     errors = [h for h in run.hazards if h.severity == "error"]
     racing = [h for h in errors if curable(h)]
     whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
     known = {identity(h) for h in run.hazards}
-    budget = Budget([run])
-    for hazard in racing:
-        hazard.cure = _cure(kernel, hazard, known, rerun, whole, races, budget)
-        if budget.used_up and hazard.cure is None:
-            hazard.notes = (*hazard.notes, USED_UP)
-        whole = whole and hazard.cure is not None and not hazard.cure.left
+    budget = Budget([run], watch.seconds)
+    try:
+        for hazard in racing:
+            hazard.cure = _cure(kernel, hazard, known, rerun, whole, races, budget, watch)
+            if budget.used_up and hazard.cure is None:
+                watch.ended = budget.used_up
+                hazard.notes = (*hazard.notes, ENDED[watch.ended])
+            whole = whole and hazard.cure is not None and not hazard.cure.left
+        _count_left(kernel, racing, rerun)
+    except watch.stops:
+        watch.ended = INTERRUPTED
+    _group(racing)
+    return sum(hazard.cure is not None for hazard in racing)
+
+
+def _count_left(kernel: Kernel, racing: Sequence[Hazard], rerun: Rerun) -> None:
+    """Where several places are needed, what all of them leave."""
     cured = [h for h in racing if h.cure]
     edits = {(h.cure.ptx_lines, h.cure.text) for h in cured if h.cure}
     if len({h.cure.ptx_lines for h in cured if h.cure and h.cure.left}) > 1:
@@ -105,8 +128,6 @@ def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None) -> in
             assert hazard.cure is not None
             if hazard.cure.left:
                 hazard.cure = dataclasses.replace(hazard.cure, together=len(left))
-    _group(racing)
-    return sum(hazard.cure is not None for hazard in racing)
 
 
 def _group(racing: list[Hazard]) -> None:
@@ -130,14 +151,16 @@ def _errors(run: Run) -> list[Hazard]:
 
 def _cure(
     kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool,
-    races: Rerun | None, budget: Budget,
+    races: Rerun | None, budget: Budget, watch: Watch,
 ) -> Cure | None:  # fmt: skip
     """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
     functions = reachable(parse(kernel.ptx), kernel.entry)
     partly: Cure | None = None
-    for after, places, text in _edits(functions, hazard):
+    edits = list(_edits(functions, hazard))
+    for number, (after, places, text) in enumerate(edits, 1):
         if budget.used_up:
             break
+        watch.attempt(number, len(edits), hazard)
         edited = with_barriers(kernel, places, text)
         if races:
             quick = races(edited)

@@ -6,26 +6,44 @@ it was found. Of what was put in together each is left out again, if it is not n
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from kernels.source_edit import Edit, joined, without_one
 
 from .proofs import Failed
-from .remedies import BLOCK_BARRIER
+from .remedies import BLOCK_BARRIER, WARP_BARRIER
+
+
+class Attempt(Protocol):
+    """Tries an edit, the better the smaller its number, and says whether nothing is left.
+
+    ``prove``: at once, in all trials; what is not is proved before it is called a cure.
+    """
+
+    def __call__(self, edit: Edit, tries: int, prove: bool = True) -> bool:
+        """Try it."""
+
 
 _LEAST = 3
 """Places; fewer were tried before."""
 
 
-def several(edits: Sequence[Edit], attempt: Callable[[Edit, int], bool]) -> None:
+def several(edits: Sequence[Edit], attempt: Attempt) -> None:
     """Try barriers wherever they do no harm, then without each that is not needed.
 
-    ``attempt`` tries an edit, the better the smaller its number, and says whether nothing is left.
+    What is left of them is proved when all is tried.
     """
+    for text in (BLOCK_BARRIER, WARP_BARRIER):
+        _several([edit for edit in edits if edit.text == text], attempt)
+
+
+def _several(edits: Sequence[Edit], attempt: Attempt) -> None:
+    """The same for one barrier."""
     places: list[Edit] = []
     for edit in edits:
         fits = not places or joined(_all(places), edit) is not None
-        if fits and edit.text == BLOCK_BARRIER and all(a == b for a, b, _ in edit.pieces):
+        if fits and all(a == b for a, b, _ in edit.pieces):
             places.append(edit)
     if len(places) < _LEAST:
         return
@@ -34,13 +52,11 @@ def several(edits: Sequence[Edit], attempt: Callable[[Edit, int], bool]) -> None
         for edit in [*places] if needed else []:
             fewer = [one for one in places if one is not edit]
             with contextlib.suppress(Failed):
-                if attempt(_all(fewer), len(fewer)):
+                if attempt(_all(fewer), len(fewer), prove=False):
                     places = fewer
 
 
-def leaner(
-    found: list[tuple[int, int, int, Edit, list[int]]], attempt: Callable[[Edit, int], bool]
-) -> None:
+def leaner(found: list[tuple[int, int, int, Edit, list[int]]], attempt: Attempt) -> None:
     """Try the best edit that was found without each of the barriers that one piece of it has.
 
     ``attempt`` is as ``several`` has it, and adds to what was found: errors and warnings that are
@@ -52,7 +68,7 @@ def leaner(
         fewer, edit = without_one(edit), None
         for number, lighter in enumerate(fewer):
             with contextlib.suppress(Failed):
-                attempt(lighter, best[2] - 1 - number)
+                attempt(lighter, best[2] - 1 - number, prove=False)
                 if found[-1][3] is lighter and found[-1][:2] == best[:2]:
                     best, edit = found[-1], lighter
                     break

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,27 +11,16 @@ from kernels.source_edit import Edit, decoded, diff, joined, with_text
 from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
-from ..hazards.kinds import SHORT, UPDATES
-from .budget import USED_UP, Budget
-from .fences import NO_FENCE
-from .places import reads_and_writes
+from ..hazards.kinds import UPDATES
+from .budget import Budget
+from .obstacles import obstacle_of
 from .proofs import Failed, Prover, Trial, fact
 from .proposals import Proposals
-from .remedies import (
-    BLOCK_BARRIER,
-    WAITED,
-    between_blocks,
-    grid_barriers,
-    instead,
-    named_barriers,
-    no_barrier,
-    obstacle,
-    remedies,
-)
+from .remedies import BLOCK_BARRIER, WAITED, named_barriers
 from .several import leaner, several
 from .statements import Syntax
+from .watch import ENDED, INTERRUPTED, Watch
 
-NOT_LANES = "no cure of lanes alone looked for: threads further apart race at the same lines"
 _TRIES = 32
 _APART = 4
 """Places where a barrier for all would do, but some threads are missing: others are tried."""
@@ -48,7 +36,11 @@ class SourceSearch:
     """Looks for the edits that cure the hazards of one launch.
 
     ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
-    are not asked about; the rest is as ``Prover`` takes it.
+    are not asked about; ``watch`` follows the search; the rest is as ``Prover`` takes it.
+
+    Attributes:
+        cut: Why the search for a hazard's cure ended before all was tried, by the hazard's ``id``.
+        missed: The first barrier that would do but for threads that are kept from it, likewise.
     """
 
     def __init__(
@@ -59,7 +51,9 @@ class SourceSearch:
         trials: Sequence[Trial],
         budget: Budget,
         others: Sequence[Hazard] = (),
+        watch: Watch | None = None,
     ) -> None:
+        self.watch = watch or Watch()
         self.kernels, self.files, self.hazards = kernels, files, hazards
         self.syntax = Syntax(files)
         self.proposals = Proposals(kernels, self.syntax)
@@ -67,19 +61,38 @@ class SourceSearch:
         known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
         self.prover, self.budget = Prover(kernels, files, trials, known, budget), budget
         self._tried = {id(hazard) for hazard in hazards if self.proposals.any(hazard)}
-        self._missed: dict[int, Edit] = {}
-        self._cut: set[int] = set()
+        self.missed: dict[int, Edit] = {}
+        self.cut: dict[int, str] = {}
 
     def run(self) -> int:
-        """Set each hazard's ``cure``, or say what stands in the way; how many got one."""
+        """Set each hazard's ``cure``, or say what stands in the way; how many got one.
+
+        Ctrl-C, or a ``Watch`` that stops it, ends the search; what it has found stays.
+        """
+        try:
+            self._each()
+        except self.watch.stops:
+            self.watch.ended = INTERRUPTED
+        for hazard in self.hazards:
+            if hazard.cure is None and self.curable(hazard) and hazard.severity == "error":
+                if self.watch.ended == INTERRUPTED:
+                    self.cut[id(hazard)] = ENDED[INTERRUPTED]
+                note = obstacle_of(self, hazard)
+                hazard.notes = (*hazard.notes, note) if note else hazard.notes
+        try:
+            proved = self.watch.ended != INTERRUPTED and self._together()
+        except self.watch.stops:
+            self.watch.ended, proved = INTERRUPTED, False
+        if not proved:
+            self._first_alone()
+        return sum(hazard.cure is not None for hazard in self.hazards)
+
+    def _each(self) -> None:
+        """Look for a cure of one hazard after the other."""
         groups = 0
         for number in sorted(range(len(self.hazards)), key=self._late):
             hazard = self.hazards[number]
-            if (
-                hazard.cure is not None
-                or not self._curable(hazard)
-                or self._told_by_another(hazard)
-            ):
+            if hazard.cure is not None or not self.curable(hazard) or self.told_by_another(hazard):
                 continue
             cure, mended = self._cure(number)
             if cure is None:
@@ -97,14 +110,8 @@ class SourceSearch:
             for other in [number, *mended]:
                 if self.hazards[other].cure is None:
                     self.hazards[other].cure = dataclasses.replace(cure, group=groups)
-        for hazard in self.hazards:
-            if hazard.cure is None and self._curable(hazard) and hazard.severity == "error":
-                note = self._obstacle(hazard)
-                hazard.notes = (*hazard.notes, note) if note else hazard.notes
-        self._together()
-        return sum(hazard.cure is not None for hazard in self.hazards)
 
-    def _curable(self, hazard: Hazard) -> bool:
+    def curable(self, hazard: Hazard) -> bool:
         """Whether there is an edit to try."""
         return id(hazard) in self._tried
 
@@ -119,11 +126,11 @@ class SourceSearch:
         writes = hazard.case in (*WAITED, *UPDATES) and not hazard.row.reads
         return writes or hazard.reach == "lane"
 
-    def _told_by_another(self, hazard: Hazard) -> bool:
+    def told_by_another(self, hazard: Hazard) -> bool:
         """Whether a race is the mild side of an error that has no cure."""
         errors = [h for h in self.hazards if h.severity == "error" and h.cure is None]
         mild = hazard.severity != "error"
-        if mild and any(self._curable(h) and h.places & hazard.places for h in errors):
+        if mild and any(self.curable(h) and h.places & hazard.places for h in errors):
             return True
         return hazard.reach == "lane" and any(
             h.row.is_race and h.reach != "lane" and h.places >= hazard.places for h in errors
@@ -135,17 +142,23 @@ class SourceSearch:
         """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
-        racing = [i for i, h in enumerate(self.hazards) if i != number and self._curable(h)]
+        racing = [i for i, h in enumerate(self.hazards) if i != number and self.curable(h)]
         lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
         tried, half, harmless, apart = [], [], list[Edit](), list[Edit]()
+        edits = list(itertools.islice(self.proposals.edits(hazard), _TRIES))
+        number_of_tries = 0
 
-        def attempt(edit: Edit, tries: int) -> bool:
+        def attempt(edit: Edit, tries: int, prove: bool = True) -> bool:
             """Whether it leaves nothing that an edit might cure."""
-            if self.budget.used_up:
-                self._cut.add(id(hazard))
+            nonlocal number_of_tries
+            if why := self.budget.used_up:
+                self.cut[id(hazard)] = ENDED[why]
+                self.watch.ended = why
                 raise Failed
+            number_of_tries += 1
+            self.watch.attempt(number_of_tries, max(number_of_tries, len(edits)), hazard)
             before = self.budget.left
             left, partly = self.prover.check([edit], self.facts[number], hazard)
             if self.prover.present(self.facts[number], left):
@@ -157,13 +170,14 @@ class SourceSearch:
             remaining = sum(i not in mended for i in errors)
             others = sum(i not in mended for i in lesser)
             if not remaining and not others:  # no other is tried: one that fails elsewhere is none
-                self.prover.prove([edit], [self.facts[number]], clean=True)
+                if prove:
+                    self.prover.prove([edit], [self.facts[number]], clean=True)
                 self.budget.left = before
             found.append((remaining, others, tries, edit, mended))
             return not remaining and not others
 
-        for tries, edit in enumerate(self.proposals.edits(hazard)):
-            if tries >= _TRIES or (found and more <= 0) or id(hazard) in self._cut:
+        for tries, edit in enumerate(edits):
+            if (found and more <= 0) or id(hazard) in self.cut:
                 break
             if any(not remaining for remaining, *_ in found):
                 more = min(more, _FEW)
@@ -174,7 +188,7 @@ class SourceSearch:
                     break
             except Failed as failed:
                 if failed.divergence and edit.text == BLOCK_BARRIER:
-                    self._missed.setdefault(id(hazard), edit)
+                    self.missed.setdefault(id(hazard), edit)
                     apart.append(edit)
                 if failed.needless:
                     harmless.append(edit)
@@ -184,13 +198,13 @@ class SourceSearch:
                     if attempt(edit, tries):
                         break
         if not found:
+            several(harmless, attempt)
+        if not found:
             for first, second in itertools.product(half[:_HALVES], tried):
                 both = joined(first, second)
                 with contextlib.suppress(Failed):
                     if both is not None and attempt(both, len(found)):
                         break
-        if not found:
-            several(harmless, attempt)
         some = named_barriers(self.syntax) if apart and not found else ()
         for edit, text in itertools.product(apart[:_APART], some):
             with contextlib.suppress(Failed):
@@ -218,75 +232,30 @@ class SourceSearch:
             dataclasses.replace(edit, content=content),
         )  # fmt: skip
 
-    def _obstacle(self, hazard: Hazard) -> str:
-        """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
-        if away := self.proposals.absent(hazard):
-            return f"no cure looked for: the compiler names {away}, which is not at hand to edit"
-        if odd := next((file for file, text in self.files.items() if not _has_lines(text)), None):
-            return (
-                f"no cure looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
-            )
-        if self._told_by_another(hazard):
-            return NOT_LANES + instead(hazard, self.hazards)
-        if id(hazard) in self._cut:
-            return USED_UP + instead(hazard, self.hazards)
-        if hazard.row.ends:
-            told = hazard.case == SHORT or not self.proposals.waits(hazard)
-            return "" if told else obstacle(())
-        if between_blocks(hazard):
-            grid = [(text, 0) for text in grid_barriers(self.syntax)[:1]]
-            return (obstacle(grid) if grid else NO_FENCE) + instead(hazard, self.hazards)
-        text = no_barrier(hazard, self.hazards)
-        others = remedies(self.syntax, hazard.case)
-        if others is not None:
-            return obstacle(others)
-        points = [self.proposals.points(hazard, i) for i in range(len(hazard.involved))][:2]
-        if len(points) < 2 or not hazard.row.reads or not all(points):
-            return text
-        one, two = (self.syntax.levels(several) for several in points)
-        both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
-        collide = any(
-            not h.row.reads and h.places & hazard.places and self._curable(h) for h in self.hazards
-        )
-        if both is None or collide:
-            near = self._missed.get(id(hazard))
-            if near is not None:
-                return (
-                    f"no cure in one place: __syncthreads() {near.where} line {near.line} would "
-                    "order the two, but threads that a return or branch keeps from it would be "
-                    "missing there"
-                )
-            return text
-        what, line = both
-        return (
-            f"no cure in one place: the {what} on line {line} both reads and writes, and has to be "
-            "split, with a barrier for all threads between its halves"
-        )
-
-    def _together(self) -> None:
-        """One more proof with all cures, where several are needed."""
+    def _together(self) -> bool:
+        """One more proof with all cures, where several are needed; whether they hold."""
         cures = {h.cure.group: h.cure for h in self.hazards if h.cure is not None}
         edits = [cure.edit for cure in cures.values() if cure.edit is not None]
         if len(edits) < 2:
-            return
+            return True
         wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.cure]
         errors = sum(h.severity == "error" and h.cure is None for h in self.hazards)
         try:
             said = self.prover.prove(edits, wanted, clean=not errors)
         except Failed:
-            for hazard in self.hazards:
-                if hazard.cure is not None and hazard.cure.group != min(cures):
-                    hazard.cure = None
-                    hazard.notes = (*hazard.notes, "a cure of its own is left to the next check")
-            return
+            return False
         for hazard in self.hazards:
             if hazard.cure is not None:
                 cure = dataclasses.replace(hazard.cure, proof=said)
                 if cure.left:
                     cure = dataclasses.replace(cure, together=errors)
                 hazard.cure = cure
+        return True
 
-
-def _has_lines(text: bytes) -> bool:
-    """Whether lines end as edits know it: by LF, or CR and LF."""
-    return len(re.findall(rb"\r(?!\n)", text)) <= text.count(b"\n")
+    def _first_alone(self) -> None:
+        """Of several cures that are not proved together the first is left."""
+        groups = [hazard.cure.group for hazard in self.hazards if hazard.cure is not None]
+        for hazard in self.hazards:
+            if hazard.cure is not None and hazard.cure.group != min(groups):
+                hazard.cure = None
+                hazard.notes = (*hazard.notes, "a cure of its own is left to the next check")

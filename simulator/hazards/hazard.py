@@ -32,8 +32,9 @@ class Hazard:
         element: Index of an example element (by the access's element size), if known.
         involved: The instructions that take part.
         count: How often: thread accesses; of a race, pairs of threads: two threads that race
-            are one pair, however often and at however many locations they do.
-        locations: Of a race: elements at which threads race.
+            are one pair, however often and at however many locations they do. Of a race, counting
+            stops at some pairs, the smallest; ``capped``: whether there are more.
+        locations: Of a race: elements for which the pairs race that are counted.
         notes: What else a reader wants to know, a line each.
         cure: A verified cure, where one was looked for and found.
         builds: In which builds it was seen, where several were checked.
@@ -52,6 +53,7 @@ class Hazard:
     involved: tuple[Involved, ...] = ()
     count: int = 1
     locations: int = 0
+    capped: bool = False
     notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     cure: Cure | None = None
@@ -137,6 +139,8 @@ class Hazard:
             "element": self.element,
             "involved": [item.to_dict() for item in self.involved],
             "count": self.count,
+            "pairs": self.count if self.row.is_race else None,
+            "pairs_capped": self.capped,
             "locations": self.locations,
             "notes": list(self.notes),
             "cure": self.cure.to_dict() if self.cure else None,

@@ -177,10 +177,8 @@ def _join(races: Sequence[tuple[RaceGroup, Hazard]]) -> tuple[RaceGroup, Hazard]
     """All of them as one."""
     (first, into), *others = races
     for group, hazard in others:
-        exact = first.count[1] and group.count[1]
         first.pairs.update(group.pairs)
-        first.all_pairs = None if not exact else first.all_pairs
-        first.take_places(group.places)
+        first.take_places(group)
         into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
         into.pairs += hazard.pairs
         if hazard.variable != into.variable and hazard.variable not in into.also:
@@ -216,14 +214,14 @@ def _kind(group: RaceGroup) -> HazardKind:
 
 def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
     """The hazard, once nothing is joined to it any more."""
-    hazard.count, exact = group.count
+    hazard.count, hazard.capped = len(group.pairs), group.pairs.behind is not None
     hazard.locations = group.locations
-    blocks = len(group.pairs.blocks(group.threads))
     pairs = "pair" if hazard.count == 1 else "pairs"
-    least = "" if exact else "at least "
-    some = "at least " if group.pairs.full else ""
-    text = f"{least}{hazard.count:,} {pairs} of threads in {some}{blocks:,} block"
-    text += f"{'s' * (blocks != 1)}: a {hazard.kind[:3].upper()} race"
+    text = f"{'more than ' if hazard.capped else ''}{hazard.count:,} {pairs} of threads"
+    if not hazard.capped:  # those that are not counted may be of any block
+        blocks = len(group.pairs.blocks(group.threads))
+        text += f" in {blocks:,} block{'s' if blocks != 1 else ''}"
+    text += f": a {hazard.kind[:3].upper()} race"
     if hazard.also:
         text += f"; also on {', '.join(hazard.also)}"
     hazard.notes = (text, *hazard.notes)

@@ -63,7 +63,7 @@ def _tell(
         Hazard(
             READ_ONLY_PATH.name, said.message.format_map(words), said.severity, place.space,
             place.variable, place.element, tuple(involved), elements, elements,
-            (many, said.note), case=case,
+            notes=(many, said.note), case=case,
             pairs=tuple(tuple(part.source for part in pair) for pair in parts),
         )
     )  # fmt: skip

@@ -50,16 +50,18 @@ def report(
             text.append(f"{indent}{who}")
     for note in notes:
         text += wrap(note, columns, "  ", "    ")
-    if cure:
-        text += _paragraph(f"cure  {cure}", columns)
-        text += _shown(cure.diff, columns)
-        if cure.proof:
-            text += _paragraph(f"      {cure.proof}", columns)
+    text += cured(cure, columns) if cure else []
     what, others = beneath
     text += wrap(what, columns, "  ", "  ") if others else []
     for other in others:
         text += wrap(other, columns, "    ", "      ")
     return "\n".join(text)
+
+
+def cured(cure: Cure, columns: int = COLUMNS) -> list[str]:
+    """A cure: what it is, the lines it changes, and what proved it."""
+    text = _paragraph(f"cure  {cure}", columns) + _shown(cure.diff, columns)
+    return text + (_paragraph(f"      {cure.proof}", columns) if cure.proof else [])
 
 
 def in_short(severity: str, message: str, involved: Sequence[Involved]) -> str:

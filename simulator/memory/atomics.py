@@ -172,7 +172,26 @@ def _chain(
             return chained
     if name == "exch":
         return np.concatenate([first, values[0]])
+    if name == "cas" and values[0].ndim == 1:
+        return _swaps(first, *values)
     out = np.concatenate([first, values[0]])
     for i in range(len(values[0])):
         out[i + 1 : i + 2] = operation(out[i : i + 1], *(v[i : i + 1] for v in values))
+    return out
+
+
+def _swaps(first: Flat, compare: Flat, new: Flat) -> Flat:
+    """The same of comparisons, of which mostly few find what they look for: a lock is taken."""
+    out = np.repeat(first, len(compare) + 1)
+    at, many = 0, 1
+    while at < len(compare):
+        found = np.flatnonzero(compare[at : at + many] == out[at])
+        if not found.size:
+            out[at + 1 : at + many + 1] = out[at]
+            at, many = at + many, 4 * many
+            continue
+        here = at + int(found[0])
+        out[at + 1 : here + 1] = out[at]
+        out[here + 1] = new[here]
+        at, many = here + 1, 1
     return out

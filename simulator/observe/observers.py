@@ -16,7 +16,9 @@ from ..analysis.bases import Bases
 from ..analysis.steering import Steering
 from ..analysis.taint import Judged
 from ..events import Apart, Observer, Told
+from ..execute.batches import batch_size
 from ..execute.prepare import Prepared
+from ..geometry import WARP
 from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
@@ -37,6 +39,7 @@ from ..races.detector import RaceCheck
 from ..races.first_block import may_be_alike
 from ..races.intervals import Memo
 from ..races.one_for_all import OneForAll
+from ..races.pairs import MOST
 from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
 from ..races.sent import SentCheck, sends
@@ -65,6 +68,10 @@ class MemoryCheck(Observer):
     def bad_access(self, bad: BadAccess) -> None:
         """See ``Observer``."""
         self.findings.memory(*bad[:-1])
+
+
+_ALL = 1 << 20
+"""Pairs of threads of one race that are kept where ``idle_reads`` goes through them."""
 
 
 class BarrierCheck(Observer):
@@ -107,14 +114,19 @@ class Observers:
         order = functools.partial(program.fact, ProgramOrder)
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
-        book = RaceBook(sites, order, functools.partial(variable_at, layout))
+        adapter = launch.kernel.adapter
+        most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
+        book = RaceBook(sites, order, functools.partial(variable_at, layout), most)
         races = RaceHazards(book, sources, steering, scratch(launch.kernel))
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
         shapes = Shapes(launch.kernel, launch.arguments.arrays)
         self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, Output()
-        self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
+        warps = -(-math.prod(launch.block) // WARP) * math.prod(launch.cluster)
+        self.work = (RaceWorkCounter if "races" in checks else WorkCounter)(
+            warps * batch_size(launch)
+        )
         counters = [self.traffic, self.ran] if launch.counted else []
         first_of_all = [first] if first else []
         all_of_them: list[Observer] = [*first_of_all, *counters, self.work, self.output, findings]

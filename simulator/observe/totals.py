@@ -12,21 +12,31 @@ from ..memory.event import Event, PickedEvent
 from ..memory.site import Site
 from .traffic import NOTHING, Traffic
 
-_ATOMIC = 16
-"""A thread's atomic access counts for so much: races are told by who came before whom in it."""
+_ATOMICS = 4
+"""So many threads' atomic accesses count for a step: races are told by who came before whom in
+them."""
 
 
 class WorkCounter(Observer):
     """Measures how long a launch takes, the same on every machine.
 
+    Args:
+        together: Warps of a whole batch, which execute a basic block in one step.
+
     Attributes:
-        work: Warps that executed basic blocks, and more for what races cost; ``most``: warps that
-            executed basic blocks in the longest batch, which are no fewer than its steps.
+        most: Warps that executed basic blocks in the longest batch, which are no fewer than its
+            steps.
     """
 
-    def __init__(self) -> None:
-        self.work = self.most = self._batch = 0
+    def __init__(self, together: int) -> None:
+        self._warps = self._accesses = self.most = self._batch = 0
+        self._together = together
         self.geometry: Geometry
+
+    @property
+    def work(self) -> int:
+        """Steps of the launch, if whole batches made them; and more for what races cost."""
+        return -(-self._warps // self._together) + self._accesses // _ATOMICS
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
@@ -34,7 +44,7 @@ class WorkCounter(Observer):
 
     def ran(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
-        self.work += warps
+        self._warps += warps
         self._batch += warps
 
     def finish(self) -> None:
@@ -43,7 +53,8 @@ class WorkCounter(Observer):
 
     def merge(self, other: WorkCounter) -> None:
         """See ``Observer``."""
-        self.work += other.work
+        self._warps += other._warps
+        self._accesses += other._accesses
         self.most = max(self.most, other.most)
 
 
@@ -53,7 +64,7 @@ class RaceWorkCounter(WorkCounter):
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         if event.site.access == "atomic":
-            self.work += _ATOMIC * self.geometry.active(event.mask)[0]
+            self._accesses += self.geometry.active(event.mask)[0]
 
     def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
         """See ``Observer``."""

@@ -12,7 +12,7 @@ from .book import RaceBook
 from .exact import ExactLook
 from .history import History
 from .shadow import Shadow
-from .written import compare
+from .written import compare, other_values
 
 
 def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocation) -> None:
@@ -26,15 +26,18 @@ def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocatio
                 earlier.site, later.site, "global", home, look.granules.array, how, "block",
                 g.threads, g.columns,
             )  # fmt: skip
-            if not look.book.full(race):
-                _write_down(look.book, race, first, earlier, later)
+            _write_down(look.book, race, first, earlier, later)
 
 
 def _write_down(
     book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
 ) -> None:
     asked = first.asked(*np.divmod(later.table.keys, first.threads))
-    for conflict in first.races(earlier, asked, _unordered, "block"):
+    bound, free = book.bound(race), None
+    if later.site.access == earlier.site.access == "store" and later.values is not None:
+        free = other_values(earlier, asked.start, first.threads, later.values)
+        free |= later.table.varied_far
+    for conflict in first.races(earlier, asked, _unordered, "block", None, bound, free):
         unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
         if later.values is not None:  # the last that each thread left, of several perhaps
             varied = later.table.varied_far[conflict.lane]
@@ -44,8 +47,6 @@ def _write_down(
                 some = np.zeros(len(again.lane), bool)
                 book.add(race, again, ~some, some)
         book.add(race, conflict, unequal, quiet)
-        if book.full(race):
-            break
 
 
 def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:

@@ -6,8 +6,9 @@ warps of a block, blocks) and for the same reason are one group.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,15 +16,13 @@ import numpy as np
 
 from ..geometry import Flat
 from ..memory.site import Site
-from ..memory.words import distinct
 from .accesses import Race
+from .clip import Bound
 from .looks import Loaded
-from .pairs import MOST, Pairs, by_place, count_all
+from .pairs import MOST, Pairs
 from .program_order import ProgramOrder
-from .shadow import FREED, Conflict, Shadow
-
-_LOCATIONS = 100_000
-"""Locations of one hazard that are told apart."""
+from .raced import LOCATIONS, Places
+from .shadow import FREED, Conflict
 
 
 class _Example(NamedTuple):
@@ -56,6 +55,7 @@ class RaceGroup:
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
         fresh: Whether no read behind a relaxed one may find stale data in L1; ``loaded``: what of
             it would have to be there.
+        swaps: Whether some are with an atomic operation.
         meets: Which two instructions race; ``places``: the elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
@@ -73,11 +73,11 @@ class RaceGroup:
     clashes: bool = False
     fresh: bool = True
     loaded: list[Loaded] = field(default_factory=list)
+    swaps: bool = False
     pairs: Pairs = field(default_factory=Pairs)
-    all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     meets: set[tuple[int, int]] = field(default_factory=set)
-    places: dict[str, set[int]] = field(default_factory=dict)
+    places: dict[str, Places] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
 
@@ -92,21 +92,37 @@ class RaceGroup:
         return True in self.turns
 
     @property
-    def count(self) -> tuple[int, bool]:
-        """Pairs, and whether there are exactly so many (or more)."""
+    def bound(self) -> int | None:
+        """The last thread whose pairs with later ones may count, or be shown; or all may."""
         if not self.pairs.full:
-            return len(self.pairs), True
-        return (self.all_pairs, True) if self.all_pairs else (MOST, False)
+            return None
+        return max(self.pairs.last, *(example.second for example in self.examples.values()))
+
+    @property
+    def learnt(self) -> bool:
+        """Whether further pairs of two writes leave nothing to learn of their values."""
+        return self.reads or (self.unequal and (self.clashes or not self.at_once))
 
     @property
     def locations(self) -> int:
-        """How many elements are raced for."""
-        return sum(map(len, self.places.values()))
+        """For how many elements the pairs race that are counted."""
+        return sum(places.count(self.pairs.behind) for places in self.places.values())
 
-    def take_places(self, places: Mapping[str, Iterable[int]]) -> None:
-        """More elements are."""
-        for name, some in places.items():
-            self.places.setdefault(name, set()).update(some)
+    @property
+    def everywhere(self) -> bool:
+        """Whether blocks that do the same all race so, whatever values they store."""
+        return self.reads and self.how != "quiet" and not self.swaps
+
+    def spread(self, blocks: Flat) -> None:
+        """Of one block's races make those of others, so many blocks after it, too."""
+        self.pairs.spread(blocks * self.threads)
+        for places in self.places.values():
+            places.spread(blocks, blocks * self.threads)
+
+    def take_places(self, other: RaceGroup) -> None:
+        """The elements of another group are raced for, too."""
+        for name, places in other.places.items():
+            self.places.setdefault(name, Places()).update(places)
 
     def merge(self, other: RaceGroup) -> None:
         """Take over such races between other threads."""
@@ -114,20 +130,19 @@ class RaceGroup:
         self.at_once |= other.at_once
         self.clashes |= other.clashes
         self.fresh &= other.fresh
+        self.swaps |= other.swaps
         self.pairs.update(other.pairs)
-        several = self.all_pairs, other.all_pairs
-        self.all_pairs = None if None in several else sum(n for n in several if n)
         for mine, theirs in zip(self.sides, other.sides, strict=True):
             mine |= theirs
         self.meets |= other.meets
-        self.take_places(other.places)
+        self.take_places(other)
         self.turns |= other.turns
         for turn, example in other.examples.items():
             self.examples[turn] = min(example, self.examples.get(turn, example))
 
 
 class RaceBook:
-    """Where races are written down.
+    """Where races are written down; of each hazard ``most`` pairs of threads.
 
     ``order`` gives the order in which a report names two sites, ``place`` variable and element of a
     shared address.
@@ -138,16 +153,33 @@ class RaceBook:
         sites: Sequence[Site],
         order: Callable[[], ProgramOrder],
         place: Callable[[str, int, Site], tuple[str, int]],
+        most: int = MOST,
     ) -> None:
+        self.most = most
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
         self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
-    def full(self, race: Race) -> bool:
-        """Whether so many pairs of such a race are known that more need not be found."""
-        groups = [g for g in self._by_sites.get(_sites(race), ()) if g.how != OVERRUN]
-        return bool(groups) and all(group.pairs.full for group in groups)
+    def like(self) -> RaceBook:
+        """One of the same program in which nothing is written down."""
+        return RaceBook(self.sites, self.find_order, self.place, self.most)
+
+    def bound(self, race: Race) -> Bound:
+        """Which pairs of such a race are to be found yet."""
+        return Bound(functools.partial(self._last, race), functools.partial(self._learnt, race))
+
+    def _last(self, race: Race) -> int | None:
+        groups = self._by_sites.get(_sites(race), [])
+        bounds = [group.bound for group in groups]
+        if not groups or None in bounds:
+            return None
+        mixed = "atomic" in (race.other.access, race.site.access) and len(groups) < 2
+        return None if mixed else max(bound for bound in bounds if bound is not None)
+
+    def _learnt(self, race: Race) -> bool:
+        groups = self._by_sites.get(_sites(race), [])
+        return bool(groups) and all(group.learnt for group in groups)
 
     def knows(self, race: Race) -> bool:
         """Whether such a race has been found."""
@@ -184,12 +216,13 @@ class RaceBook:
         if group is None:
             lines = frozenset((one.line, other.line))
             what = how, distance, race.space, name, race.threads, reads, lines
-            group = self.groups[key] = RaceGroup(*what)
+            group = self.groups[key] = RaceGroup(*what, pairs=Pairs(self.most))
         by_sites = self._by_sites.setdefault(_sites(race), [])
         if not any(group is known for known in by_sites):
             by_sites.append(group)
         group.turns.add(turn)
         group.unequal |= bool(unequal[at].any())
+        group.swaps |= "atomic" in (one.access, other.access)
         group.at_once |= race.at_once
         group.clashes |= race.at_once and bool(unequal[at].any())
         group.fresh &= race.met
@@ -201,19 +234,19 @@ class RaceBook:
         size, elements = one.size, conflict.place[at]
         elements = elements // race.columns if race.space == "shared" else elements
         for turn, first, second in ((True, earlier, later), (False, later, earlier)):
-            pick = int(np.lexsort((elements, first, second))[0]) if len(at) > 1 else 0
+            pick = _smallest(second, first, elements)
             element = self._element(race, int(elements[pick]), other if turn else one)
             sites = (one.number, other.number) if turn else (other.number, one.number)
             example = _Example(int(second[pick]), int(first[pick]), element, sites)
             group.examples[turn] = min(example, group.examples.get(turn, example))
-        if group.locations < _LOCATIONS:
-            places = distinct(elements) * race.granule // size
-            if race.space == "shared":  # a block's own
-                blocks = np.minimum(earlier, later) // race.threads
-                if race.blocks is not None:
-                    blocks = race.blocks[conflict.place[at] % race.columns]
-                places = distinct(blocks << 32 | elements * race.granule // size)
-            group.take_places({name: places.tolist()})
+        places = elements * race.granule // size
+        if race.space == "shared":  # a block's own
+            blocks = np.minimum(earlier, later) // race.threads
+            if race.blocks is not None:
+                blocks = race.blocks[conflict.place[at] % race.columns]
+            places |= blocks << 32
+        keys = np.minimum(earlier, later) << 32 | np.maximum(earlier, later)
+        group.places.setdefault(name, Places()).add(places, keys)
 
     def _under_way(self, one: Site, other: Site, distance: str) -> tuple[str, str]:
         """How a race is told: is one of the two surely under way when the other comes?"""
@@ -259,30 +292,6 @@ class RaceBook:
             return self.place("shared", place * race.granule, site)[1]
         return place * race.granule // site.size
 
-    def count(self, space: str, shadows: Mapping[int, Shadow], near: bool, far: bool) -> None:
-        """Count the pairs that were too many to keep.
-
-        The tables of a space say who accessed what; ``near``, ``far``: nothing put threads of a
-        block, of two blocks, in order.
-        """
-        for group in self.groups.values():
-            if group.space != space or group.all_pairs is None:
-                continue
-            if (
-                not (far if group.distance == "block" else near)
-                or group.how in ("quiet", OVERRUN)
-                or (group.distance not in ("lane", "warp", "block"))
-            ):
-                group.all_pairs = None if group.pairs.full else group.all_pairs
-                continue
-            for shadow in shadows.values():
-                sides = [_accesses(shadow, sites) for sites in group.sides]
-                found = _everywhere(sides[0], sides[1], int(shadow.threads), group)
-                if found is None or group.all_pairs is None:
-                    group.all_pairs = None
-                else:
-                    group.all_pairs += found
-
     def explains(self, line: object, name: str, places: set[int]) -> bool:
         """Whether writes that race with a source line's reads are what these found missing."""
         raced: set[int] = set()
@@ -290,9 +299,9 @@ class RaceBook:
             told = group.sides[1] if group.reads and group.how != OVERRUN else ()
             reading = {self.sites[n].line for n in told}
             if group.in_order and group.name == name and line in reading:
-                if group.locations >= _LOCATIONS:
+                if group.pairs.full or len(group.places[name]) >= LOCATIONS:
                     return True
-                raced |= group.places[name]
+                raced |= group.places[name].all()
         return bool(raced) and places <= raced
 
 
@@ -307,14 +316,10 @@ def _sites(race: Race) -> tuple[object, ...]:
     return race.other.number, race.site.number, race.how, race.distance, array
 
 
-def _accesses(shadow: Shadow, sites: set[int]) -> Flat:
-    """Location and thread of all accesses of some instructions, ascending."""
-    keys = [shadow.histories[n].table.keys for n in sites if n in shadow.histories]
-    return distinct(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
-
-
-def _everywhere(one: Flat, other: Flat, threads: int, group: RaceGroup) -> int | None:
-    """Pairs of all that accessed the same location."""
-    places = np.intersect1d(one // threads, other // threads)
-    sides = [list(by_place(keys, places, threads)) for keys in (one, other)]
-    return count_all(sides[0], sides[1], group.threads)[group.distance]
+def _smallest(*values: Flat) -> int:
+    """Where the first of these values is smallest; of several such the next one, and so on."""
+    at = np.flatnonzero(values[0] == values[0].min())
+    for more in values[1:]:
+        if len(at) > 1:
+            at = at[more[at] == more[at].min()]
+    return int(at[0])

@@ -34,6 +34,7 @@ from .pages import Pages, copied_to
 from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
 from .releases import Releases
+from .repeats import Repeats
 from .shadow import Shadow
 from .synchronisation import Synchronisation
 from .unwritten import Report, Unwritten
@@ -91,6 +92,7 @@ class RaceCheck(Synchronisation):
             self.releases = Releases(self.steering, *shape)
         self.exact.start(geometry, self.happens_before, self.releases)
         self.shared_shadow: Shadow | None = None
+        self.repeats = Repeats()
         self.pages: Pages | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granules.shared) * geometry.columns
@@ -115,7 +117,6 @@ class RaceCheck(Synchronisation):
             self.unwritten.tell()
             if self.happens_before.cluster is not None and self.races:
                 self.exits.look(self.happens_before.cluster, self.releases, self.exited)
-            self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
 
     def end(self) -> None:
         """The launch is done.
@@ -129,8 +130,6 @@ class RaceCheck(Synchronisation):
         if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
             return
         self.exact.settle()
-        far = not any(releases.blocks() for releases in (self.releases, *self._others) if releases)
-        self.book.count("global", self.shadows, far and not self.synchronised, far)
 
     def merge(self, other: RaceCheck) -> None:
         """See ``Observer``.
@@ -184,6 +183,7 @@ class RaceCheck(Synchronisation):
                 self._shared(event)
         elif space == "global" and self.races:
             self._global(event)
+            self.repeats.pass_over(site, self.now)
 
     def arrivals(self, event: Event) -> list[Arrival]:
         """See ``phases.arrivals``, of the present event."""
@@ -224,6 +224,7 @@ class RaceCheck(Synchronisation):
         lanes, part, values = self._locations(event, lanes, self.granules.shared)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home
+        again = self.pages is None and self.repeats.again(event, self.now)
         self.exact.in_step.access(site, thread, shadow.threads, self.now)
         if self.initialised and site.access != "store":
             at = np.flatnonzero(~self.written[place])
@@ -236,7 +237,8 @@ class RaceCheck(Synchronisation):
                 before = self.happens_before.before(lanes.thread, lanes.column)
                 self.unwritten.overtake(site, place, thread, before)
             sure = self.pages.fill(event, lanes, self.now, self.written) if self.pages else None
-            self.exact.look_up(shadow, event, self.now, lanes, place, thread, values, sure)
+            how = lanes, place, thread, values, sure, again
+            self.exact.look_up(shadow, event, self.now, *how)
 
     def _locations(
         self, event: Event, lanes: Accesses, granule: int

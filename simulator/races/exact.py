@@ -11,7 +11,9 @@ from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
 from .accesses import SHARED, Accesses, Race
+from .asked import Alike
 from .book import UNACQUIRED, RaceBook
+from .clip import Bound
 from .clocks import NOTHING, Clock
 from .firsts import Firsts
 from .happens_before import HappensBefore
@@ -21,8 +23,8 @@ from .locks import Lock
 from .looks import Reads, Sectors, cached, needed
 from .pairs import DISTANCES, distances
 from .releases import Releases
-from .shadow import Alike, Conflict, Ordered, Shadow, clash
-from .written import compare, in_steps, out_of_scope
+from .shadow import Conflict, Ordered, Shadow, clash
+from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
@@ -59,12 +61,13 @@ class ExactLook:
 
     def look_up(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, sure: Mask | None = None,
+        values: Flat | None, sure: Mask | None = None, again: bool = False,
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
 
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
-        ``written``; ``sure``: who surely comes after all that was read there.
+        ``written``; ``sure``: who surely comes after all that was read there; ``again``: what
+        races with these lanes did so before, but for other stores.
         """
         self.now = now
         if self.releases.acquiring and event.site.access != "load":
@@ -73,26 +76,25 @@ class ExactLook:
             first.add(place * self.geometry.everyone + thread, np.full_like(place, now))
         site, since = event.site, self.happens_before.block_time[lanes.column]
         all_of_them = site, place, thread, now, values, since
+        if again and site.access == "load":
+            shadow.remember(*all_of_them)
+            return
         if shadow.newest is not None:
             known = shadow.newest.access(site, place, lanes, now, self.happens_before.horizon)
             if site.access != "load":
                 known = np.zeros_like(known) if sure is None else known & sure
             if known.any():
                 rest = np.flatnonzero(~known)
-                lanes, place, thread, since = (
-                    lanes.some(rest),
-                    place[rest],
-                    thread[rest],
-                    since[rest],
-                )
+                lanes, since = lanes.some(rest), since[rest]
+                place, thread = place[rest], thread[rest]
                 values = None if values is None else values[rest]
         if len(place):
-            self._hold(shadow, event, now, lanes, place, thread, values, since)
+            self._hold(shadow, event, now, lanes, place, thread, values, since, again)
         shadow.remember(*all_of_them)
 
     def _hold(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, since: Flat,
+        values: Flat | None, since: Flat, again: bool,
     ) -> None:  # fmt: skip
         """Write down the races of lanes with what is remembered, and of each other."""
         site = event.site
@@ -108,8 +110,8 @@ class ExactLook:
         for history, how in shadow.against(site, clusters, met):
             if how == "volatile" and self.polled(site, history.site):
                 continue
-            if own and how in ("scope", "steps"):
-                continue  # a matter of other blocks
+            if own and (how in ("scope", "steps") or (again and history.loads)):
+                continue  # a matter of other blocks; or known
             before = self.ordered(site, history.site, lanes, locked, clocks)
             if history.site.queue == "product":
                 before = self._by_group(lanes, before)
@@ -118,16 +120,20 @@ class ExactLook:
                 together = self._alike(site, lanes, place, thread, clocks)
 
             def races(
-                distance: str, history: History = history, before: Ordered = before,
-                alike: Alike | None = together,
+                distance: str, bound: Bound | None = None, history: History = history,
+                before: Ordered = before, alike: Alike | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
-                return shadow.races(history, asked, before, distance, alike)
+                free = None
+                stores = site.access == history.site.access == "store"
+                if stores and values is not None and bound and not bound.learnt():
+                    free = other_values(history, asked.start, shadow.threads, values)
+                return shadow.races(history, asked, before, distance, alike, bound, free)
 
-            if own:  # one look is enough where nothing is wrong
-                if not any(True for _ in races("near")) and not locked:
-                    continue
+            one_look = "near" if own else "any" if together is None else ""
+            known = not one_look or self._known(event, history.site, how)
+            if known or any(True for _ in races(one_look)):  # else one look is enough
                 locked.clear()
-            self._write_down(event, history.site, how, races, history, values, lanes)
+                self._write_down(event, history.site, how, races, history, values, lanes)
             for lane, earlier, lock in self._all_locked(locked, thread, together):
                 for distance, at in distances(earlier, thread[lane], self.geometry.threads):
                     self._doubted += at.size
@@ -139,7 +145,8 @@ class ExactLook:
             locked.clear()
         if how := clash(site, site, clusters):
             self._write_down(
-                event, site, how, lambda distance: shadow.within(place, thread, distance),
+                event, site, how,
+                lambda distance, bound: shadow.within(place, thread, distance, bound, values),
                 None, values, lanes,
             )  # fmt: skip
 
@@ -192,8 +199,13 @@ class ExactLook:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
         return any(site.access == "load" and self.steering.polls(site) for site in sites)
 
+    def _known(self, event: Event, other: Site, how: str) -> bool:
+        """Whether such races have been found."""
+        return any(self.book.knows(self._race(event, other, how, far)) for far in DISTANCES)
+
     def _write_down(
-        self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
+        self, event: Event, other: Site, how: str,
+        races: Callable[[str, Bound | None], Iterator[Conflict]],
         history: History | None, values: Flat | None, lanes: Accesses,
     ) -> None:  # fmt: skip
         site = event.site
@@ -202,9 +214,7 @@ class ExactLook:
             if (distance == "block" and apart) or (how == "scope" and distance != "block"):
                 continue
             race = self._race(event, other, how, distance)
-            if self.book.full(race):
-                continue
-            for conflict in races(distance):
+            for conflict in races(distance, self.book.bound(race)):
                 if how == "scope":
                     conflict = conflict.some(out_of_scope(self.geometry, conflict, site, other))
                 elif how == "steps":
@@ -220,8 +230,6 @@ class ExactLook:
                                 left = conflict.some(at[part])
                                 self.book.add(one, left, *(column[at[part]] for column in found))
                     race.behind = False
-                if self.book.full(race):
-                    break
 
     def _behind(
         self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses

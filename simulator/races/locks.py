@@ -12,6 +12,7 @@ import numpy as np
 
 from ..geometry import Flat
 from ..memory.site import Site
+from ..memory.words import distinct
 from .clocks import Blocks, Held
 
 NEVER = 1 << 62
@@ -160,13 +161,23 @@ class Locks:
             yield at, lock and lock._replace(by_chance=by_chance)
 
     def _by_taker(self, place: int, mine: Flat, at: Flat) -> Iterator[tuple[int | None, Flat]]:
-        """Of those who ask, each time those for whom the same thread has taken a lock."""
-        takers: dict[int | None, list[int]] = {}
-        askers, which = np.unique(mine[at], return_inverse=True)
-        for i, who in enumerate(askers.tolist()):
-            takers.setdefault(self._taker(place, who), []).append(i)
-        for taker, those in takers.items():
-            yield taker, (at if len(takers) == 1 else at[np.isin(which, those)])
+        """Of those who ask, each time those for whom the same thread has taken a lock.
+
+        Itself, or one of its block at last, which holds it for all of them.
+        """
+        asking = mine[at]
+        first, last = (int(end) // self.threads for end in (asking.min(), asking.max()))
+        blocks = [first] if first == last else distinct(asking // self.threads).tolist()
+        for block in blocks:
+            takes = self._takes.get((block, place), {})
+            here = at if first == last else at[asking // self.threads == block]
+            if len(takes) > 1:
+                own = np.isin(mine[here], list(takes))
+                for who in distinct(mine[here[own]]).tolist():
+                    yield who, here[mine[here] == who]
+                here = here[~own]
+            if here.size:
+                yield max(takes, key=lambda who: takes[who][-1].turn, default=None), here
 
     def _let_go(self, taker: int, place: int) -> bool:
         """Whether a thread has had a lock, that was free at first, and has it no more."""
@@ -190,13 +201,6 @@ class Locks:
         fenced = (nears if near else wides)[last]
         fenced = np.minimum(fenced, meetings[last]) if met else fenced
         return (keys[last] >> _TIME == thread) & (last > 0), fenced
-
-    def _taker(self, place: int, thread: int) -> int | None:
-        """Who took a lock for a thread that holds it: itself, or one of its block at last."""
-        takes = self._takes.get((thread // self.threads, place), {})
-        if thread in takes or not takes:
-            return thread if takes else None
-        return max(takes, key=lambda who: takes[who][-1].turn)
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
         """Whether a thread let go of a lock with no fence after what it did at a time."""

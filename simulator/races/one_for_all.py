@@ -2,18 +2,15 @@
 
 What is asked of shared memory that copies in bulk fill, and ``mbarrier`` hands to and fro, is asked
 of each block by itself, and mostly all blocks of a batch do the same. As long as they do, the first
-one alone is told to a set of checks of its own. If that finds nothing, there is nothing in any of
-them. If it does, or as soon as blocks differ, the checks of the whole batch are told of all that
-there was, in its order, and go on: what is reported they alone have seen. So nothing here has to
-be right about more than that there is nothing to report.
-
-For the same reason the loads of one ``wgmma`` are told to the first block's checks as one.
+one alone is told to a set of checks of its own (``one_of_them.py``). If these find nothing, there
+is nothing in any block; what they find of reads and writes is so in each of them. As soon as blocks
+differ, or where what they store matters, the checks of the whole batch are told of all that there
+was, in its order, and go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -22,100 +19,12 @@ from kernels.ptx.module import Instruction
 
 from ..events import Observer, Stall, Told
 from ..geometry import Addresses, Geometry, Lanes, Mask
-from ..memory.event import Event, PickedEvent, Spread
+from ..memory.event import Event, PickedEvent
 from ..memory.site import PHASE, Site
 from .book import RaceBook
-from .copies import CopyCheck
 from .detector import RaceCheck
-from .first_block import Apart, FirstBlock, cut
-from .suspicion import Suspicion
-
-_MOST = 1 << 28
-"""Bytes of what was told that are kept, in case that it has to be told again."""
-_AROUND = 256
-"""Bytes of an event beside its arrays."""
-Make = Callable[[type[RaceCheck], RaceBook, Callable[..., None]], list[Observer]]
-"""Makes checks, ``RaceCheck`` first, of such a class; they report to a book, and to what takes
-reads of what nothing wrote."""
-
-
-@dataclass
-class _Alike:
-    """A batch of which all blocks do the same so far.
-
-    Attributes:
-        first: Cuts to the first block; ``checks``: of that; ``told``: them; ``book``: theirs.
-        suspicious: Whether they found what does not stand in the book.
-        before: What they were told of, as the checks of all blocks are to be.
-        nbytes: Of that.
-        parts: Loads of one ``wgmma``, not told yet.
-    """
-
-    first: FirstBlock
-    book: RaceBook
-    checks: list[Observer] = field(default_factory=list)
-    told: Told = field(default_factory=lambda: Told(()))
-    suspicious: bool = False
-    before: list[tuple[str, tuple[object, ...], bool]] = field(default_factory=list)
-    nbytes: int = 0
-    parts: list[Event] = field(default_factory=list)
-
-    def begin(self, make: Make) -> None:
-        """The batch begins."""
-        self.checks = make(Suspicion, self.book, self.suspect)
-        self.told = Told(self.checks)
-        for tell in self.told.start:
-            tell(self.first.one)
-
-    def suspect(self, *read: object) -> None:
-        """Something may have to be reported."""
-        self.suspicious = True
-
-    def keep(
-        self, name: str, what: tuple[object, ...], arrays: Sequence[object], tiled: bool
-    ) -> None:
-        """Keep what all are told; ``tiled``: the first block's part of an access in bulk.
-
-        Raises:
-            Apart: It would be too much.
-        """
-        self.nbytes += _AROUND + sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
-        if self.nbytes > _MOST:
-            raise Apart
-        self.before.append((name, what, tiled))
-
-    def keep_access(self, event: Event, first: Event, tiled: bool) -> None:
-        """The same of an access."""
-        arrays: list[object] = [*(event.values or ()), *(event.old or ())]
-        if tiled:  # what copies in bulk touch is much
-            event = event._replace(address=first.address)
-        else:
-            arrays += event.address if isinstance(event.address, Spread) else [event.address]
-        self.keep("access", (event,), arrays, tiled)
-
-    def tell(self, name: str, *what: object) -> bool:
-        """Tell the first block's checks; whether there may be anything to report."""
-        if self.parts:
-            self._tell_parts()
-        for tell in getattr(self.told, name):
-            tell(*what)
-        return self.suspicious or bool(self.book.groups)
-
-    def add_part(self, event: Event) -> bool:
-        """A load of a ``wgmma``; likewise."""
-        if self.parts and self.parts[0].site.instruction is not event.site.instruction:
-            self._tell_parts()
-        self.parts.append(event)
-        return self.suspicious or bool(self.book.groups)
-
-    def _tell_parts(self) -> None:
-        event, self.parts = self.first.together(self.parts), []
-        for tell in self.told.access:
-            tell(event)
-        # What touches a copy under way is kept to be judged when it ends, up to some accesses:
-        # by itself each of them counts, so that one for all may be less.
-        copies = (check.open for check in self.checks if isinstance(check, CopyCheck))
-        self.suspicious |= any(copy.touched for several in copies for copy in several)
+from .first_block import Apart, cut
+from .one_of_them import Make, OneOfThem
 
 
 class OneForAll(Observer):
@@ -131,20 +40,15 @@ class OneForAll(Observer):
         self.make, self.book, self.checks = make, book, checks
         self.race, self.told = cast(RaceCheck, checks[0]), Told(checks)
         self.geometry: Geometry
-        self.alike: _Alike | None = None
+        self.alike: OneOfThem | None = None
 
     # -- batches ----------------------------------------------------------------------------
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
-        self.geometry, self.alike = geometry, None
-        if self.book.groups:  # whose pairs are counted in all batches to come
-            self._all("start", geometry)
-            return
+        self.geometry = geometry
         self.race.start(geometry)
-        book = RaceBook(self.book.sites, self.book.find_order, self.book.place)
-        self.alike = _Alike(FirstBlock(geometry), book)
-        self.alike.begin(self.make)
+        self.alike = OneOfThem(self.make, geometry, self.book)
 
     def finish(self) -> None:
         """See ``Observer``."""
@@ -153,6 +57,7 @@ class OneForAll(Observer):
         if self.alike:
             self.race.finish()
             self.race.synchronised |= cast(RaceCheck, self.alike.checks[0]).synchronised
+            self.alike.of_all(self.book)
         else:
             self._all("finish")
         self.alike = None
@@ -178,7 +83,7 @@ class OneForAll(Observer):
         alike, self.alike = self.alike, None
         for check in self.checks[1:]:
             check.start(self.geometry)
-        for name, what, tiled in alike.before:
+        for name, what, tiled, _ in alike.before:
             self._all(name, *(map(alike.first.whole, cast(tuple[Event], what)) if tiled else what))
 
     def _each(self, name: str, *what: object) -> None:
@@ -190,7 +95,7 @@ class OneForAll(Observer):
                     cut(one, mask if number else None) if isinstance(one, np.ndarray) else one
                     for number, one in enumerate(what)
                 ]
-                self.alike.keep(name, what, what, False)
+                self.alike.keep(name, what, first, what, False)
             except Apart:
                 self._tell_all()
             else:
@@ -214,8 +119,7 @@ class OneForAll(Observer):
             except Apart:
                 self._tell_all()
             else:
-                part = site.queue == "product" and not isinstance(first.address, Spread)
-                if alike.add_part(first) if part else alike.tell("access", first):
+                if alike.access(first):
                     self._tell_all()
                 return
         self._all("access", event)
@@ -226,13 +130,14 @@ class OneForAll(Observer):
         if self.alike:
             try:
                 first, _ = self.alike.first.of(one)
-                self.alike.keep("loads", (sites, events), [one.address, one.mask], False)
-            except Apart:
-                self._tell_all()
-            else:
                 some = events
                 if first.address is not one.address or first.mask is not one.mask:
                     some = [e._replace(address=first.address, mask=first.mask) for e in events]
+                told = sites, some
+                self.alike.keep("loads", (sites, events), told, [one.address, one.mask], False)
+            except Apart:
+                self._tell_all()
+            else:
                 if self.alike.tell("loads", sites, some):
                     self._tell_all()
                 return

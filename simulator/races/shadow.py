@@ -15,6 +15,8 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Mask
 from ..memory.site import FREES, Site
+from .asked import Alike, Asked
+from .clip import Bound, Clip, pieces
 from .history import History
 from .newest import Newest
 
@@ -25,8 +27,6 @@ Ordered = Callable[[Flat, Flat, Flat], Mask]
 
 _MANY = 32
 """Candidates a lane, from which on lanes that are alike are sought."""
-_PIECE = 1 << 18
-"""Candidates for a race that are looked at together."""
 
 
 def clash(one: Site, other: Site, clusters: bool = False) -> str:
@@ -147,32 +147,29 @@ class Shadow:
 
     def races(
         self, history: History, asked: Asked, ordered: Ordered, distance: str,
-        alike: Alike | None = None,
+        alike: Alike | None = None, bound: Bound | None = None, free: Mask | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """Races of lanes with what is remembered of threads at a distance.
 
         ``ordered`` tells whether a remembered access comes before a lane's; the ``distance`` is
-        ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; or another
-        ``block``: then of lanes that are ``alike`` one is asked for all.
+        ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; ``any``; or
+        another ``block``: then of lanes that are ``alike`` one is asked for all. Pairs that both
+        come behind ``bound`` may be left out, but for those of ``free`` lanes.
         """
         place, thread = asked.place, asked.thread
         if not len(place) or asked.low > history.high or asked.high <= history.low:
             return  # a barrier, say, and a tile
         keys = history.table.keys
+        if alike is not None and distance == "block":
+            yield from self._of_alike(history, asked, ordered, alike, bound, free)
+            return
+        clip = Clip(bound, keys, asked.start, thread, free) if bound else None
         for low, high in asked.ranges(distance):
-            begin = np.searchsorted(keys, low)
-            end = np.searchsorted(keys, high)
-            if alike is not None and distance == "block":
-                one = alike.first
-                for group, entry in pieces(begin[one], end[one]):
-                    earlier = keys[entry] % self.threads
-                    clashing = ~ordered(history.table.times[entry], earlier, one[group])
-                    for pair, lane in alike.members(group[clashing]):
-                        which = entry[clashing][pair]
-                        earlier = keys[which] % self.threads
-                        yield Conflict(place[lane], earlier, thread[lane], lane, which)
-                continue
-            for lane, entry in pieces(begin, end):
+            lanes: Flat | None = None
+            if clip is not None and not isinstance(left := clip.left(low), slice):
+                low, high, lanes = low[left], high[left], left
+            begin, end = np.searchsorted(keys, low), np.searchsorted(keys, high)
+            for lane, entry in pieces(begin, end, lanes, clip):
                 earlier = keys[entry] % self.threads
                 clashing = earlier != thread[lane]
                 clashing[clashing] = ~ordered(
@@ -182,8 +179,34 @@ class Shadow:
                     lane, entry, earlier = lane[clashing], entry[clashing], earlier[clashing]
                     yield Conflict(place[lane], earlier, thread[lane], lane, entry)
 
-    def within(self, place: Flat, thread: Flat, distance: str) -> Iterator[Conflict]:
-        """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too."""
+    def _of_alike(
+        self, history: History, asked: Asked, ordered: Ordered, alike: Alike,
+        bound: Bound | None, free: Mask | None,
+    ) -> Iterator[Conflict]:  # fmt: skip
+        """The same of lanes of other blocks, that are alike."""
+        keys, one, thread = history.table.keys, alike.first, asked.thread
+        clip = None
+        if bound:
+            some = None if free is None else alike.of_any(free)
+            clip = Clip(bound, keys, asked.start[one], alike.least(thread), some)
+        for low, high in asked.ranges("block"):
+            begin, end = np.searchsorted(keys, low[one]), np.searchsorted(keys, high[one])
+            for group, entry in pieces(begin, end, None, clip):
+                earlier = keys[entry] % self.threads
+                clashing = ~ordered(history.table.times[entry], earlier, one[group])
+                for pair, lane in alike.members(group[clashing]):
+                    which = entry[clashing][pair]
+                    earlier = keys[which] % self.threads
+                    yield Conflict(asked.place[lane], earlier, thread[lane], lane, which)
+
+    def within(
+        self, place: Flat, thread: Flat, distance: str, bound: Bound | None = None,
+        values: Flat | None = None,
+    ) -> Iterator[Conflict]:  # fmt: skip
+        """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too.
+
+        ``bound``: as ``races`` takes it; ``values``: what they store.
+        """
         turn = np.lexsort((thread, place))
         where, who = place[turn], thread[turn]
         begin = np.searchsorted(where, where)
@@ -195,86 +218,23 @@ class Shadow:
         warp = block * warps + who % self.block // WARP
         starts = [np.searchsorted(key, key) for key in (warp, block, where)]
         here = np.arange(len(turn))
+        first = np.flatnonzero(starts[2] == here)
+        many = np.diff(first, append=len(turn))
         low, high = {
             "lane": (starts[0], here),
             "warp": (starts[1], starts[0]),
             "near": (starts[1], here),
             "block": (starts[2], starts[1]),
         }[distance]
-        for lane, entry in pieces(low, high):
+        clip = None
+        if bound:
+            keys, free = where * self.threads + who, None
+            if values is not None and not bound.learnt():
+                left = values[turn]
+                free = np.repeat(
+                    np.minimum.reduceat(left, first) != np.maximum.reduceat(left, first), many
+                )
+            clip = Clip(bound, keys, where * self.threads, who, free)
+        for lane, entry in pieces(low, high, None, clip):
             lane, other = turn[lane], turn[entry]
             yield Conflict(place[lane], thread[other], thread[lane], lane, other)
-
-
-class Asked:
-    """Lanes that are held against a table: of each a location and its thread.
-
-    Attributes:
-        low: No entry of their locations is before this key; ``high``: all are before this.
-    """
-
-    def __init__(self, place: Flat, thread: Flat, threads: np.int64, block: np.int64) -> None:
-        self.place, self.thread, self.threads, self.block = place, thread, threads, block
-        self.start = place * threads
-        self.low = self.start.min() if len(place) else 0
-        self.high = self.start.max() + threads if len(place) else 0
-        self._ranges: dict[str, list[tuple[Flat, Flat]]] = {}
-
-    def ranges(self, distance: str) -> list[tuple[Flat, Flat]]:
-        """The keys of threads at a distance: see ``Shadow.races``."""
-        if distance not in self._ranges:
-            start = self.start
-            block, number = np.divmod(self.thread, self.block)
-            first = start + block * self.block
-            end = first + self.block
-            warp = first + number // WARP * WARP
-            last = np.minimum(warp + WARP, end)
-            self._ranges |= {
-                "lane": [(warp, last)], "near": [(first, end)],
-                "warp": [(first, warp), (last, end)],
-                "block": [(start, first), (end, start + self.threads)],
-            }  # fmt: skip
-        return self._ranges[distance]
-
-
-class Alike:
-    """Lanes that are in order after the same accesses of other blocks, or none is.
-
-    Args:
-        keys: What they have in common, an element each.
-
-    Attributes:
-        first: One lane of each group.
-        group: Of each lane, its group.
-    """
-
-    def __init__(self, *keys: Flat) -> None:
-        self._turn = np.lexsort(keys)
-        new = np.logical_or.reduce([np.diff(key[self._turn], prepend=-1) != 0 for key in keys])
-        self._start = np.flatnonzero(new)
-        self._end = np.append(self._start[1:], len(new))
-        self.first = self._turn[self._start]
-        self.group = np.empty(len(new), np.int64)
-        self.group[self._turn] = np.cumsum(new) - 1
-
-    def members(self, groups: Flat) -> Iterator[tuple[Flat, Flat]]:
-        """Every place in ``groups`` with each lane of that group, some at a time."""
-        for place, at in pieces(self._start[groups], self._end[groups]):
-            yield place, self._turn[at]
-
-
-def pieces(begin: Flat, end: Flat) -> Iterator[tuple[Flat, Flat]]:
-    """Every (lane, entry) with ``begin[lane] <= entry < end[lane]``, some at a time."""
-    counts = end - begin
-    lanes = np.flatnonzero(counts > 0)
-    sums = np.cumsum(counts[lanes])
-    at = 0
-    while at < len(lanes):
-        done = sums[at - 1] if at else 0
-        to = max(at + 1, int(np.searchsorted(sums, done + _PIECE, side="right")))
-        part = lanes[at:to]
-        lane = np.repeat(part, counts[part])
-        before = sums[at:to] - counts[part] - done
-        entry = np.arange(len(lane)) - np.repeat(before - begin[part], counts[part])
-        yield lane, entry
-        at = to

@@ -21,6 +21,7 @@ from .intervals import Intervals
 from .noted import Place, by_block, mbarrier_at
 from .phases import Arrival, Key, at_barriers
 from .releases import Releases
+from .repeats import Repeats
 from .shadow import Shadow
 from .unwritten import Unwritten
 from .written import written
@@ -42,6 +43,7 @@ class Synchronisation(Observer):
     unwritten: Unwritten
     exits: Exits
     releases: Releases | None
+    repeats: Repeats
     shared_shadow: Shadow | None
     shared_bytes: int
     synchronised: bool
@@ -61,6 +63,7 @@ class Synchronisation(Observer):
                 self.unwritten.tell()
                 if self.geometry.clusters.size == 1:
                     self.shared_shadow.clear()
+                    self.repeats.meet(self.now)
         elif whole:
             self.intervals.close()
         elif self.shared_bytes:

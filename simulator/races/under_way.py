@@ -13,7 +13,6 @@ from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.words import among, distinct
 from .accesses import Accesses, Race, lanes_of
-from .pairs import MOST
 from .shadow import Conflict
 
 TOUCHES = 64
@@ -164,13 +163,17 @@ class Copy:
         self.ended[which & (self.ended == 0)] = now
 
 
+_MOST = 1 << 20
+"""Pairs of lanes of two accesses that are looked at."""
+
+
 def meetings(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
     """Of two accesses, ``(lanes, parts)`` each: the lanes that meet, pair by pair, and where."""
     order = np.argsort(theirs, axis=None, kind="stable")
     sorted_places, wanted = theirs.reshape(-1)[order], places.reshape(-1)
     starts = np.searchsorted(sorted_places, wanted)
     many = np.searchsorted(sorted_places, wanted, "right") - starts
-    many[np.cumsum(many) > MOST] = 0  # more pairs than are kept
+    many[np.cumsum(many) > _MOST] = 0  # more pairs than are kept
     hit = np.repeat(np.arange(len(wanted)), many)  # once for each of the others at the same place
     at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
     return hit // places.shape[1], order[at] // theirs.shape[1], wanted[hit]

@@ -9,7 +9,8 @@ from ..geometry import Flat
 from ..memory.site import Site
 from ..memory.words import distinct
 from .accesses import Accesses
-from .shadow import Ordered, pieces
+from .clip import pieces
+from .shadow import Ordered
 
 Report = Callable[[Site, Flat, Flat, Flat, Flat], None]
 """Takes the instruction; addresses, threads of the block, columns, and those of the memory's block,

@@ -72,6 +72,26 @@ def changing(event: Event, g: Geometry) -> Mask | None:
     return found
 
 
+def other_values(history: History, start: Flat, threads: np.int64, values: Flat) -> Mask:
+    """Which lanes store what some remembered store has not left in their location.
+
+    ``start``: the key of each lane's location, of so many threads.
+    """
+    table = history.table
+    begin, end = np.searchsorted(table.keys, start), np.searchsorted(table.keys, start + threads)
+    found = np.zeros(len(start), bool)
+    at = np.flatnonzero(end > begin)
+    if not at.size:
+        return found
+    varied = np.append(0, np.cumsum(table.varied | table.varied_far))
+    ends = np.stack([begin[at], end[at]], axis=1).reshape(-1)
+    left = np.append(table.values, table.values[-1:])  # so that each end is a place
+    low, high = (reduce.reduceat(left, ends)[::2] for reduce in (np.minimum, np.maximum))
+    mine = values[at]
+    found[at] = (low != mine) | (high != mine) | (varied[end[at]] > varied[begin[at]])
+    return found
+
+
 def _quiet(site: Site, operands: list[Flat]) -> Flat:
     """1 where an atomic cannot change what is there (adds zero, say), else 0."""
     given, news = operands[: site.count], operands[site.count :]

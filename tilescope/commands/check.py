@@ -10,17 +10,19 @@ from kernels.reading import display_path
 
 from .. import baseline as baselines
 from .. import fix as fixes
-from ..checker import Checker, Verdict
+from ..checker import Checker
 from ..completion import gpus as gpus_named
 from ..demonstrate import Difference, demonstrate
 from ..entries import is_file
-from ..failure import UserError
+from ..failure import INTERRUPTED, UserError
 from ..options import launch_options, result_options
-from ..output import write_json
+from ..output import reader_gone, say, write_json
 from ..placement import find
 from ..policy import CHOICES, Policy
 from ..request import Request
+from ..searching import search
 from ..target import resolve_either
+from ..text.cures import cures, unfound
 from ..text.findings import demonstration, findings, refusals
 from ..text.layout import fitted, told
 from ..written import Files
@@ -28,8 +30,8 @@ from .pipelines import HOW, check_pipeline, is_pipeline, refuse_others
 
 _MOST = 20
 _OF_SEVERAL = (
-    "equal_writes", "warp_synchronous", "fail_on", "since", "no_cure", "most", "json_file",
-    "sarif_file", "junit_file", "baseline", "new_baseline",
+    "equal_writes", "warp_synchronous", "fail_on", "since", "no_cure", "fix_time", "most",
+    "json_file", "sarif_file", "junit_file", "baseline", "new_baseline",
 )  # fmt: skip
 """Options that a file with several launches takes."""
 
@@ -58,6 +60,9 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
 )  # fmt: skip
 @click.option("--since", metavar="REF", help="Of pyproject.toml: what git says has changed.")
 @click.option("--no-cure", is_flag=True, help="Do not look for barriers that cure a race.")
+@click.option(
+    "--fix-time", type=click.FloatRange(0), metavar="SECONDS", help="Look for cures no longer."
+)
 @click.option("--fix", is_flag=True, help="Write the cures to the source files.")
 @click.option("--diff", "only_diff", is_flag=True, help="Print the cures as a unified diff only.")
 @click.option("--demonstrate", "show", is_flag=True, help="Find a schedule that shows the race.")
@@ -89,6 +94,7 @@ def check_command(
     gpu: str,
     since: str | None,
     no_cure: bool,
+    fix_time: float | None,
     fix: bool,
     only_diff: bool,
     show: bool,
@@ -124,6 +130,9 @@ def check_command(
     (docs/testing.md). A pipeline's file has --json and --baseline only; --fix, --diff and
     --demonstrate are for one kernel.
 
+    Hazards are printed before the search for cures, which Ctrl-C ends: the exit code,
+    and files that are written, then have what was found.
+
     A comment "// tilescope: ignore[raw-race] why" on a line leaves out its hazards of
     that kind; what was left out is counted.
 
@@ -145,8 +154,9 @@ def check_command(
         chosen = (request.build,) if request.build else ("device", "source")
         ctx.exit(
             check_pipeline(
-                request.target, chosen, how, policy, "" if default else fail_on, not no_cure,
-                most, files, quiet, since,
+                request.target, chosen, how, policy, "" if default else fail_on,
+                not no_cure, most, files, quiet, since,
+                fix_time,
             )
         )  # fmt: skip
     if since is not None:
@@ -155,28 +165,39 @@ def check_command(
         resolve_either(request), schedule, checks, policy, quiet, step_limit, gpu=find(gpu)
     )
     builds = (request.build,) if request.build else ("device", "source")
-    verdict = checker.check(builds, cures=not no_cure)
+    verdict = checker.find(builds)
+    listed = not (quiet or only_diff or files.quiet)
+    if quiet:
+        for text in [told(hazard) for hazard in verdict.hazards] + refusals(verdict):
+            say(text, err=True)
+    elif listed:
+        say(fitted(findings(verdict, most)))
+    needed = bool(fix or only_diff or quiet or files.any)
+    if not no_cure:
+        search(checker, verdict, fix_time, lambda: not needed and reader_gone())
+    if (quiet or listed) and (text := cures(verdict)):
+        say(fitted(text) if quiet else f"\n{fitted(text)}", err=quiet)
     difference = _demonstrate(checker, verdict.builds) if show else None
     if json_file is not None:
         shown = {"demonstration": difference.to_dict() if difference else None} if show else {}
         write_json(json_file, verdict.to_dict() | shown)
     files.write([verdict], fail_on)
-    if quiet:
-        for hazard in verdict.hazards:
-            click.echo(told(hazard), err=True)
-        for text in refusals(verdict):
-            click.echo(text, err=True)
-    elif not only_diff and not files.quiet:
-        click.echo(fitted(_text(verdict, most, show, difference)))
+    if show and listed:
+        racy = any(hazard.row.is_race for hazard in verdict.hazards)
+        say(f"\n{fitted(demonstration(difference, racy))}")
     if only_diff:
-        click.echo(fixes.as_diff(verdict.hazards), nl=False)
+        patch = fixes.as_diff(verdict.hazards)
+        say(patch, nl=False)
+        if not patch:
+            say(f"--diff: {unfound(verdict) or 'no cure to show'}", err=True)
     if fix:
         written = fixes.write(verdict.hazards)
         if not quiet:
             names = ", ".join(display_path(str(file)) for file in written)
             said = f"written: {names}" if written else "nothing written: no cure to write"
-            click.echo(said, err=files.quiet or only_diff)
-    ctx.exit(int(verdict.fails(fail_on, fixed=fix)))
+            say(said, err=files.quiet or only_diff)
+    failed = verdict.fails(fail_on, fixed=fix)
+    ctx.exit(INTERRUPTED if verdict.interrupted and not failed else int(failed))
 
 
 def _refuse(request: Request, no_cure: bool, fix: bool, only_diff: bool) -> None:
@@ -205,11 +226,3 @@ def _demonstrate(checker: Checker, builds: Collection[str]) -> Difference | None
         if difference := demonstrate(checker, checker.kernel(build)):
             return difference
     return None
-
-
-def _text(verdict: Verdict, most: int, show: bool, difference: Difference | None) -> str:
-    text = findings(verdict, most)
-    if show:
-        racy = any(hazard.row.is_race for hazard in verdict.hazards)
-        text += "\n\n" + demonstration(difference, racy)
-    return text

@@ -17,15 +17,17 @@ from simulator.observe.touched import Touched
 from simulator.order import Stream, untimely
 
 from ..checker import Checker, Verdict
-from ..failure import UserError
-from ..output import write_json
+from ..failure import INTERRUPTED, UserError
+from ..output import reader_gone, say, write_json
 from ..pipeline import DEFAULT_STREAM, Pipeline, read
 from ..policy import Policy, judge
 from ..progress import ProgressBar
 from ..project import changed_since, is_project, read_project, touches
 from ..recording import Launch, Session
 from ..request import Request
+from ..searching import search
 from ..target import Target
+from ..text.cures import cures as found_cures
 from ..text.findings import count, findings
 from ..text.layout import told
 from ..text.report import result
@@ -100,11 +102,13 @@ def _made(
 def check_pipeline(
     file: str, builds: Collection[str], how: dict[str, Any], policy: Policy, fail_on: str,
     cures: bool, most: int, files: Files, quiet: bool, since: str | None = None,
+    seconds: float | None = None,
 ) -> int:  # fmt: skip
     """Check every launch on the arrays as those before it left them; the exit code.
 
     ``fail_on``: of a project its own, where it is empty; ``since``: a commit; what has not changed
-    is left out, and counted.
+    is left out, and counted; ``seconds``: a limit of each search for cures. Ctrl-C ends it: what
+    was found is told, and written.
     """
     path, listed, code = Path(file), list[dict[str, Any]](), 0
     verdicts = list[Verdict]()
@@ -125,35 +129,58 @@ def check_pipeline(
     ordered = _Ordered(pipeline)
     unset = "uninitialised"
     followed = (unset,) if unset in chosen(how["checks"]) else "none"  # for later launches
+    interrupted = False
+    needed = bool(quiet or files.any)
     for (line, table), target in zip(every, pipeline.targets(), strict=True):
         checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
-        with keep(ordered.memory), as_of(target.kernel):
-            verdict = checker.check(builds, cures)
+        place = f"{target.name}, {file}:{line}"
+        try:
+            with keep(ordered.memory), as_of(target.kernel):
+                verdict = checker.find(builds)
+                _tell(verdict, place, most, quiet, files.quiet)
+                if cures:
+                    search(checker, verdict, seconds, lambda: not needed and reader_gone())
+        except KeyboardInterrupt:
+            interrupted = True
+            break
+        if cures and (text := found_cures(verdict)) and (quiet or not files.quiet):
+            say(text if quiet else f"{text}\n", err=quiet)
         code |= int(verdict.fails(fail_on))
         verdicts.append(verdict)
         listed.append({"file": file, "line": line} | verdict.to_dict())
-        if quiet:
-            for hazard in verdict.hazards:
-                click.echo(told(hazard), err=True)
-        elif not files.quiet:
-            click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
+        interrupted = verdict.interrupted or verdict.stopped
+        if interrupted:
+            break
         if not is_project(file):
             run = ordered.launch(line, table, target, how | {"checks": followed}, quiet)
             late = judge(policy, untimely(run.hazards), target.kernel.name)
             code |= int(any(h.severity == "error" for h in late))
             listed[-1]["order"] = [hazard.to_dict() for hazard in late]
             for hazard in late if files.json != "-" else ():
-                click.echo(told(hazard), err=quiet)
+                say(told(hazard), err=quiet)
     if files.json is not None:
         write_json(files.json, {"schema": 1, "launches": listed, "unchanged": unchanged})
     files.write(verdicts, fail_on, file)
+    if interrupted:
+        left = len(every) - len(verdicts)
+        say(f"interrupted: {count(left, 'launch', 'launches')} not checked", err=True)
+        return code or INTERRUPTED
     if not quiet and not files.quiet:
         _results(pipeline)
         left = sum(one["left_out"] + one["set_aside"] for one in listed)
         said = [f"{len(listed)} checked", f"{count(left, 'hazard')} ignored" if left else ""]
         said.append(f"{unchanged} unchanged since {since}, not checked" if since else "")
-        click.echo("; ".join(filter(None, said)))
+        say("; ".join(filter(None, said)))
     return code | int(any(not agreement.within for agreement in pipeline.results()))
+
+
+def _tell(verdict: Verdict, place: str, most: int, quiet: bool, nothing: bool) -> None:
+    """What was found in one launch."""
+    if quiet:
+        for hazard in verdict.hazards:
+            say(told(hazard), err=True)
+    elif not nothing:
+        say(f"== {place}\n{findings(verdict, most)}\n")
 
 
 def _touched(folder: Path, table: dict[str, Any], changed: set[Path]) -> bool:

@@ -1,6 +1,7 @@
 """The report of a check, and of ``--demonstrate``."""
 
-import re
+import dataclasses
+from collections.abc import Sequence
 
 from simulator import CHECKS, Hazard
 from simulator.hazards.kinds import REACHES, UPDATES
@@ -11,14 +12,14 @@ from ..demonstrate import SCHEDULES, Difference
 from .layout import columns, percent, shape, told, wrapped
 from .report import result
 
-_BARRIER = r"__sync(threads|warp)\(\);|[\w:()]+\.sync\(\);"
+ONE_UPDATE = "one update in several steps explains"
 
 
 def findings(verdict: Verdict, most: int) -> str:
     """Header, hazards (``most`` of them; 0: all) and what was looked at."""
-    groups = _groups(verdict.hazards)
+    groups = together(verdict.hazards)
     shown = groups[:most] if most else groups
-    parts = [header(verdict), *(_together(group) for group in shown)]
+    parts = [header(verdict), *(_told(group) for group in shown)]
     hidden = len(verdict.hazards) - sum(map(len, shown))
     if hidden:
         parts.append(f"(and {hidden} more: --max 0 shows all)")
@@ -26,44 +27,43 @@ def findings(verdict: Verdict, most: int) -> str:
     return "\n\n".join(parts)
 
 
-def _groups(hazards: list[Hazard]) -> list[list[Hazard]]:
-    """Hazards of one cure side by side, or of one update, in the order of their first ones."""
+def together(hazards: list[Hazard]) -> list[list[Hazard]]:
+    """Hazards of one update side by side, in the order of their first ones."""
     found: dict[object, list[Hazard]] = {}
     for number, hazard in enumerate(hazards):
         key: tuple[object, ...] = ("alone", number)
-        if hazard.cure:
-            key = "cure", hazard.cure.group
-        elif hazard.case in UPDATES:
-            key = "update", hazard.space, hazard.variable, hazard.places
+        if hazard.case in UPDATES:
+            key = hazard.space, hazard.variable, hazard.places
         found.setdefault(key, []).append(hazard)
-    return [sorted(group, key=_telling) for group in found.values()]
+    return [sorted(group, key=telling) for group in found.values()]
 
 
-def _telling(hazard: Hazard) -> tuple[bool, int]:
+def telling(hazard: Hazard) -> tuple[bool, int]:
     """Of one update's hazards those come first that say most: that it is lost, and how far."""
     lost = hazard.case == UPDATES[0]
     return not lost, -list(REACHES).index(hazard.reach) if lost else 0
 
 
-def _together(group: list[Hazard]) -> str:
+def _told(group: list[Hazard]) -> str:
     """The first hazard in full, the others with a line or two each."""
     first, *others = group
     if not others:
-        return told(first)
-    many = len(first.cure.places) if first.cure is not None else 1
-    barrier = first.cure is None or re.fullmatch(_BARRIER, first.cure.text)
-    what = "barrier" if barrier else "statement"
-    few = {1: "one ", 2: "two "}.get(many, "")
-    state = "wrong" if first.cure is not None and first.cure.where.startswith("for ") else "missing"
-    cause = f"{few}{state} {what}{'s explain' if many > 1 else ' explains'}"
-    cause += f" these {len(group)}"
-    if first.case in UPDATES and (first.cure is None or "atomic" in first.cure.text):
-        cause = f"one update in several steps explains these {len(group)}"
-        cause += "" if first.cure else " (an atomic operation does it in one)"
-    lines = [told(first), *wrap(f"{cause}: the above and", columns(), "  ", "  ")]
+        return _found(first)
+    cause = f"{ONE_UPDATE} these {len(group)} (an atomic operation does it in one)"
+    return "\n".join([_found(first), *beneath(cause, others)])
+
+
+def _found(hazard: Hazard) -> str:
+    """A hazard without its cure, which is told when all hazards have been."""
+    return told(dataclasses.replace(hazard, cure=None))
+
+
+def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:
+    """What has the same cause as a hazard, with a line or two each."""
+    lines = wrap(f"{cause}: the above and", columns(), "  ", "  ")
     for hazard in others:
         lines += wrap(hazard.in_short(), columns(), "    ", "      ")
-    return "\n".join(lines)
+    return lines
 
 
 def header(verdict: Verdict) -> str:
@@ -156,9 +156,9 @@ def code(text: str) -> list[str]:
     return [f"    {clipped}"] if text else []
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, several: str = "") -> str:
     """``1 error``, ``2 errors``."""
-    return f"{number:,} {noun}{'s' if number != 1 else ''}"
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
 
 
 _TRIED = f"{len(SCHEDULES)} schedules (lockstep, warps, reverse, seeds 0 to {SCHEDULES[-1]})"

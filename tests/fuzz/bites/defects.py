@@ -23,11 +23,13 @@ BITES = (
     ),
     Bite(
         "fairness lets lanes of a warp go that wait for others to converge", "convergence",
-        "simulator/execute/machine.py", "lanes = self.splits.leaders(number, groups)\n            if",
+        "simulator/execute/machine.py",
+        "lanes = self.splits.leaders(number, groups)\n            if",
         "lanes = groups[number]\n            if",
     ),
     Bite(
-        "lanes that come to a block at different times run it as one", "convergence",
+        "lanes that come to a block at different times run it as one",
+        "tests/test_divergence_truth.py",
         "simulator/execute/splits.py", "if what == NEW:\n            self.renew(lanes)",
         "if what == NEW:\n            return",
     ),
@@ -203,16 +205,19 @@ BITES = (
         "simulator/observe/members.py", "    return bool(left.any())\n",
         "    edges = np.flatnonzero(np.diff((left == 255).astype(np.int8), prepend=0, append=0))\n"
         "    return bool((edges[1::2] - edges[::2] >= 8).any())\n",
+        seed=72,
     ),
     Bite(
         "undefined bits: that something counts as padding is not said", "unset",
         "simulator/observe/uses.py", "                    self.assumed.add(array.name)\n",
         "                    pass\n",
+        seed=300,
     ),
     Bite(
         "undefined bits: bit fields are counted from the wrong end", "unset",
         "kernels/debug_info.py", "whole - part.number(_BIT_OFFSET) - width",
         "part.number(_BIT_OFFSET)",
+        seed=438,
     ),
     Bite(
         "undefined bits: a guard is no use", "unset",
