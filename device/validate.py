@@ -179,7 +179,7 @@ def validate(
     errors = [h for h in run.hazards if h.severity == "error"]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        reason = f"not launched: {errors[0].message}{more}"
+        reason = f"not launched: {errors[0].title}{more}"
         return Validation(False, reason, open_bits, (), run, None, tuple(simulated))
     output = launch(
         kernel, grid, block, launched, shared_bytes, device, jit_level, symbols=theirs, **how

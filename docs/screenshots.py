@@ -35,7 +35,7 @@ def steps(page: Page) -> None:
 
 def hazard(page: Page) -> None:
     """The moment of a race."""
-    page.locator(".finding", has_text="RAW race").locator(".jump").first.click()
+    page.locator(".finding", has_text="Missing barrier").locator(".jump").first.click()
 
 
 def barriers(page: Page) -> None:

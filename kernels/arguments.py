@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.element_types import doubts, element_types, is_structure, parameter_types, wrapped
+from kernels.element_types import doubts, element_types, parameter_types, wrapped
 
 from .errors import ArgumentWarning, LaunchError
 from .pointers import Gathered, Pointer
@@ -149,7 +149,6 @@ class Arguments:
         warnings: What is likely a mistake, and can be run all the same.
         symbols: The arrays that fill module variables, by these' names in the PTX.
         filled: What stands in those of them that are no array of the user's.
-        structures: Arrays that hold structures, by the kernel, and whose dtypes do not say which.
     """
 
     params: tuple[Param, ...]
@@ -158,7 +157,6 @@ class Arguments:
     values: list[Value | tuple[int, Object]] = field(default_factory=list)
     tables: dict[int, Value] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    structures: set[int] = field(default_factory=set)
     symbols: dict[str, Any] = field(default_factory=dict)
     filled: dict[str, Value] = field(default_factory=dict)
 
@@ -223,7 +221,6 @@ def convert(
     packer = Packer(gathered, made.warnings)
     kinds = parameter_types(kernel)
     elements = element_types(kernel)
-    structures: set[int] = set()
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
         label = parameter_label(names, i)
         if isinstance(arg, OBJECTS):
@@ -237,8 +234,6 @@ def convert(
         if isinstance(array, np.ndarray):
             told = doubts(elements[i], kinds[i], array.dtype)
             made.warnings += [f"{label}: {wrong}" for wrong in told]
-            if is_structure(elements[i]) and array.dtype.names is None:
-                structures.add(gathered.add(array, label))
         elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):
             made.warnings.append(f"{label}: {wrong}")
         layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
@@ -246,7 +241,7 @@ def convert(
     for name, fill in (fills or {}).items():
         made.filled[name] = value = fill(packer)
         made.symbols[name] = np.zeros(len(value.raw), np.uint8)
-    _allocate(made, gathered, structures)
+    _allocate(made, gathered)
     return made
 
 
@@ -263,10 +258,9 @@ def _listed(kernel: Kernel, names: Sequence[str]) -> str:
     return ", ".join(listed) or "none"
 
 
-def _allocate(made: Arguments, gathered: Gathered, structures: set[int]) -> None:
+def _allocate(made: Arguments, gathered: Gathered) -> None:
     """Give every array its number among those of the launch, and every address its place."""
     made.arrays, made.labels, places = gathered.allocations()
-    made.structures = {places[number][0] for number in structures}
     made.values = [
         value.moved(places) if isinstance(value, Value) else (_whole(places, *value), value[1])
         for value in made.values

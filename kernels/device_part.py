@@ -22,6 +22,7 @@ from .headers import (
     standard_library,
     substitutes,
 )
+from .old_names import hints
 from .signatures import find, kernel_names, parted
 
 _ROUNDS = 40
@@ -251,7 +252,7 @@ def _told(errors: list[Message], files: dict[str, host_code.SourceFile]) -> str:
             text += f"\n({name} is a reference, as CUDA 11 had them: take a {_OBJECT})"
         elif name in cut:
             text += f"\n({name} is the host's: it is not marked __device__)"
-    return text
+    return "\n".join([text, *(f"({hint})" for hint in hints(text))])
 
 
 def _perhaps_needed(left_out: list[str], included: Included) -> list[str]:

@@ -6,7 +6,9 @@ the attributes' numbers are those that ``cuobjdump --dump-elf`` names).
 """
 
 import base64
+import contextlib
 import functools
+import json
 import re
 import shutil
 import struct
@@ -21,7 +23,7 @@ from .compiler_process import ask
 from .elf import Section, line_rows, sections, symbols
 from .errors import CompileError
 from .kernel import Kernel
-from .nvrtc import cuda_machine_code
+from .nvrtc import cache_file, cuda_machine_code, store
 
 _REGISTERS, _FRAME = 0x2F, 0x11
 """EIATTR_REGCOUNT, EIATTR_FRAME_SIZE: a symbol's number and a value, 32 bits each."""
@@ -69,13 +71,37 @@ def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
     Raises:
         KernelError: The compiler for that architecture refuses the kernel.
     """
-    key = kernel.sha256, kernel.entry, capability
+    options = kernel.origin.options if kernel.origin else ()  # not all of them change the PTX
+    key = kernel.sha256, kernel.entry, capability, options
     if key not in _MADE:
         _MADE[key] = _make(kernel, capability.replace(".", ""))
     return _MADE[key]
 
 
-_MADE: dict[tuple[str, str, str], MachineCode | None] = {}
+def registers(kernel: Kernel, capability: str = "9.0") -> int | None:
+    """Registers of a thread, as kept on disk; otherwise, and but for that, as ``machine_code``."""
+    file = _kept(kernel, capability)
+    if file is not None:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not there, or torn
+            stored = json.loads(file.read_text())["registers"]
+            if isinstance(stored, int) and 0 < stored < 256:
+                return stored
+    code = machine_code(kernel, capability)
+    if code is not None and file is not None:
+        store(file, {"registers": code.registers})
+    return code.registers if code else None
+
+
+def _kept(kernel: Kernel, capability: str) -> Path | None:
+    """Where registers are kept on disk, if the PTX says all that they depend on."""
+    made_for = _TARGET.search(kernel.ptx)
+    if made_for is None or made_for[1] != capability.replace(".", ""):
+        return None
+    options = kernel.origin.options if kernel.origin else ()
+    return cache_file("registers", kernel.sha256, kernel.entry, capability, *options)
+
+
+_MADE: dict[tuple[str, str, str, tuple[str, ...]], MachineCode | None] = {}
 """What was compiled in this process."""
 
 
@@ -101,11 +127,16 @@ def _make(kernel: Kernel, number: str) -> MachineCode | None:
 
 def _retargeted(kernel: Kernel, number: str) -> str:
     """Its PTX for another architecture, line for line; without other kernels: they may ask more."""
+    return _TARGET.sub(f".target sm_{number}", without_other_kernels(kernel.ptx, kernel.entry))
+
+
+def without_other_kernels(ptx: str, entry: str) -> str:
+    """A PTX text in which lines of other kernels are empty."""
 
     def blank(match: re.Match[str]) -> str:
-        return match[0] if match[1] == kernel.entry else "\n" * match[0].count("\n")
+        return match[0] if match[1] == entry else "\n" * match[0].count("\n")
 
-    return _TARGET.sub(f".target sm_{number}", _ENTRY.sub(blank, kernel.ptx))
+    return _ENTRY.sub(blank, ptx)
 
 
 def _from_ptx(ptx: str, arch: str) -> bytes | None:

@@ -73,7 +73,7 @@ def compile_cuda(
     if not entry_named(ptx, lowered):
         raise CompileError(f"{name} declares {entry}, but its body is elsewhere: give that file")
     if cached:
-        _store(cached, {"ptx": ptx, "entry": lowered, "lost": lost})
+        store(cached, {"ptx": ptx, "entry": lowered, "lost": lost})
     return ptx, lowered, tuple(lost)
 
 
@@ -232,14 +232,21 @@ def _cache_path(
     source: str, name: str, entry: str, options: Sequence[str], directory: Path
 ) -> Path | None:
     """Where the PTX of this very compilation is kept; ``None`` switches the cache off."""
+    if cache_file() is None:
+        return None
+    parts = [os.path.abspath(name), entry, *options, source]
+    # With the user's own headers, followed through their includes.
+    return cache_file(*parts, *follow(source, directory, options).texts.values())
+
+
+def cache_file(*parts: str) -> Path | None:
+    """Where what this compiler makes of some texts is kept; ``None``: the cache is off."""
     root = os.environ.get("TILESCOPE_CACHE", "")
     if root == "off":
         return None
     base = Path(root) if root else Path.home() / ".cache" / "tilescope"
     key = hashlib.sha256()
-    parts = [nvrtc_version(), os.path.abspath(name), entry, *options, source]
-    # With the user's own headers, followed through their includes.
-    for part in [*parts, *follow(source, directory, options).texts.values()]:
+    for part in [nvrtc_version(), *parts]:
         key.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return base / f"{key.hexdigest()}.json"
 
@@ -265,7 +272,7 @@ def _stored(path: Path) -> tuple[str, str, tuple[str, ...]] | None:
     return (ptx, entry, lost) if known else None
 
 
-def _store(path: Path, content: dict[str, Any]) -> None:
+def store(path: Path, content: dict[str, Any]) -> None:
     """Write through a temporary file, so that a reader never sees half of it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

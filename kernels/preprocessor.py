@@ -202,10 +202,14 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
 
 
 def without_declaring_macros(text: str, texts: Iterable[str]) -> str:
-    """A text without calls of macros that stand for declarations; ``texts`` define macros."""
-    for start, body, end in readable(text, Macros(texts, (), frozenset()), VARIANTS[0]).outside:
+    """A text without macros that stand for declarations or qualifiers; ``texts`` define macros."""
+    macros = Macros(texts, (), frozenset())
+    for start, body, end in readable(text, macros, VARIANTS[0]).outside:
         if start == body:
             text = blank(text, start, end)
+    if macros.qualifiers:
+        words = rf"\b(?:{'|'.join(map(re.escape, macros.qualifiers))})\b"
+        text = re.sub(words, lambda m: " " * len(m[0]), text)
     return text
 
 

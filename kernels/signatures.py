@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _GLOBAL = frozenset(["__global__"])
+_POINTERS = re.compile(r"(\*\s*)([A-Z_][A-Z0-9_]*)(?=\s+\w+\s*[,)=])")
+"""``float* RESTRICT x``, whose macro may be a header's."""
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|restrict|__\w+__|__restrict)\b|\s")
 
 
@@ -28,6 +30,7 @@ class Signature:
         params: (type, name) of each parameter, as far as the source says.
         scope: The namespaces that it is in, as C++ writes them, but for those that are inline.
         parameters: Those of the template.
+        written: The declaration of each parameter as it stands, macros included.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Signature:
     params: tuple[tuple[str, str], ...]
     scope: str = ""
     parameters: tuple[TemplateParameter, ...] = ()
+    written: tuple[str, ...] = ()
 
     @property
     def full(self) -> str:
@@ -60,6 +64,7 @@ def signatures(source: str) -> tuple[Signature, ...]:
         for start, body, end in outside:  # macros in it may be no statements to the grammar
             if body < end and not macros.marks.isdisjoint(re.findall(r"\w+", bare[start:body])):
                 plain = blank(plain, body + 1, end - 1)
+        plain = _POINTERS.sub(lambda m: m[1] + " " * len(m[2]), plain)
         root = parse(plain.encode("ascii", "replace")).root_node
         for read_one in _walk(root, plain, bare, macros.marks, False):
             signature = _spelled_out(read_one, source)
@@ -163,7 +168,7 @@ def _walk(
             listed = declarator.child_by_field_name("parameters") if declarator else None
             head = bare[before : listed.start_byte] if listed else ""
             if declarator and not marks.isdisjoint(re.findall(r"\w+", head)):
-                yield replace(_signature(declarator, plain, template), scope=scope)
+                yield replace(_signature(declarator, plain, bare, template), scope=scope)
         elif child.type == "template_declaration":
             for one in _walk(child, plain, bare, marks, True, scope):
                 yield replace(one, parameters=one.parameters or template_parameters(child))
@@ -194,7 +199,7 @@ def _spelled_out(found: Signature, source: str) -> Signature:
     made = signatures(text.rstrip("{; ") + ";") if "__global__" in text else ()
     if not made:
         return found
-    return replace(found, name=made[0].name, params=made[0].params)
+    return replace(found, name=made[0].name, params=made[0].params, written=made[0].written)
 
 
 def _expanded(macro: str, given: str, source: str) -> str:
@@ -215,12 +220,12 @@ def _functions(node: Node) -> Iterator[Node]:
     return (n for n in descendants(node, closed) if n.type == "function_declarator")
 
 
-def _signature(declarator: Node, plain: str, template: bool) -> Signature:
+def _signature(declarator: Node, plain: str, bare: str, template: bool) -> Signature:
     named = declarator.child_by_field_name("declarator")
     name = plain[named.start_byte : named.end_byte] if named else ""
     macro = re.search(r"\w+\s*\(\s*\w+[^()]*\)\s*$", name)  # KERNEL(name)(parameters)
     listed = declarator.child_by_field_name("parameters")
-    params = []
+    params, written = [], []
     for param in listed.named_children if listed else ():
         if "parameter_declaration" not in param.type:
             continue
@@ -231,7 +236,8 @@ def _signature(declarator: Node, plain: str, template: bool) -> Signature:
         word = plain[inner.start_byte : inner.end_byte] if inner else ""
         kind = re.sub(rf"\b{word}\b|=\s*$", " ", text) if word else text
         params.append((" ".join(kind.split()), word))
+        written.append(" ".join(bare[param.start_byte : end].split()))
     if [kind for kind, _ in params] == ["void"]:
-        params = []
+        params, written = [], []
     name = macro[0] if macro else name.split("<")[0].strip().split("::")[-1]
-    return Signature(name, template, tuple(params))
+    return Signature(name, template, tuple(params), written=tuple(written))

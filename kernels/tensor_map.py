@@ -5,6 +5,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 SWIZZLES = (0, 32, 64, 128)
 MOST_BOX, MOST_PIXELS = 256, 1024
 _UNIT, _FAR = 16, 1 << 40
@@ -58,6 +60,7 @@ class TensorMap:
     strides: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_types()
         size, shape = self.array.dtype.itemsize, tuple(self.shape) or self.array.shape
         rank = len(shape)
         dense = tuple(size * math.prod(shape[axis:]) for axis in range(1, rank))
@@ -87,7 +90,6 @@ class TensorMap:
             ),
             (not all(1 <= n <= 8 for n in self.steps), "steps are 1 to 8"),
             (inner % _UNIT, f"a box's rows are {inner} bytes: no multiple of {_UNIT}"),
-            (self.swizzle not in SWIZZLES, f"swizzle is one of {SWIZZLES}"),
             (
                 self.swizzle and inner > self.swizzle,
                 f"a box's rows are {inner} bytes, and {self.swizzle} at most with this swizzle",
@@ -109,6 +111,27 @@ class TensorMap:
             if bad:
                 raise ValueError(f"TensorMap: {why}")
 
+    def _check_types(self) -> None:
+        """Hold the attributes to their types, which the other checks rely on."""
+        corners = self.corners if isinstance(self.corners, (tuple, list)) else ()
+        if not isinstance(self.array, np.ndarray):
+            raise ValueError(f"TensorMap: an array of NumPy's, not {type(self.array).__name__}")
+        if not whole_numbers([self.swizzle]) or self.swizzle not in SWIZZLES:
+            listed = ", ".join(map(str, SWIZZLES[:-1]))
+            raise ValueError(
+                f"TensorMap: swizzle is the bytes that are swizzled, {listed} or {SWIZZLES[-1]}, "
+                f"not {self.swizzle!r}"
+            )
+        for name in ("box", "steps", "shape", "strides"):
+            if not whole_numbers(given := getattr(self, name)):
+                raise ValueError(f"TensorMap: {name} is a tuple of whole numbers, not {given!r}")
+        if self.corners is not None and not (
+            len(corners) == 2 and all(map(whole_numbers, corners))
+        ):
+            raise ValueError(
+                f"TensorMap: corners are two tuples of whole numbers, not {self.corners!r}"
+            )
+
     def _corners_fit(self, rank: int) -> bool:
         far = _CORNERS.get(rank, 0)
         return all(
@@ -129,6 +152,13 @@ class TensorMap:
         head = (rank, size, self.swizzle, self.nan, kind, images)
         raw = _LAYOUT.pack(_MAGIC, address, *head, *numbers)
         return raw.ljust(NBYTES, b"\0")
+
+
+def whole_numbers(given: Any) -> bool:
+    """Whether it is a tuple or a list of whole numbers."""
+    return isinstance(given, (tuple, list)) and all(
+        isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given
+    )
 
 
 def array_of(arg: Any) -> Any:

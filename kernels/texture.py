@@ -3,6 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
+
 FILTERS, READS = ("point", "linear"), ("element", "normalized")
 ADDRESSES = ("clamp", "border", "wrap", "mirror")
 NBYTES = 8
@@ -17,13 +19,21 @@ def _shape(array: Any, channels: int, layered: bool) -> tuple[tuple[int, ...], i
     return tuple(reversed(shape[1:] if layered else shape)), layers
 
 
+def _check_types(of: "Texture | Surface") -> None:
+    """Hold what the other checks rely on to its types."""
+    name = type(of).__name__
+    if not isinstance(of.array, np.ndarray):
+        raise ValueError(f"{name}: an array of NumPy's, not {type(of.array).__name__}")
+    if of.channels not in (1, 2, 4):
+        raise ValueError(f"{name}: a texel has 1, 2 or 4 channels, not {of.channels!r}")
+
+
 def _refuse(of: "Texture | Surface", *more: tuple[Any, str]) -> None:
-    """Raise for the first thing that is wrong with it."""
+    """Raise for the first thing that is wrong with it, which is of the right types."""
     dtype, channels = of.array.dtype, of.channels
     known = f"{dtype.kind}{dtype.itemsize}" in _TYPES and dtype.isnative
     wrong = (
         (not known, f"texels of {dtype}; they may be integers of up to 32 bits, float16, float32"),
-        (channels not in (1, 2, 4), "a texel has 1, 2 or 4 channels"),
         (channels > 1 and of.array.shape[-1:] != (channels,),
          f"the array's last axis is not the {channels} channels of a texel"),
         (not 1 <= len(of.sizes) <= 3 - of.layered, "it has 1 to 3 axes, beside channels"),
@@ -69,6 +79,9 @@ class Texture:
     linear: bool = False
 
     def __post_init__(self) -> None:
+        _check_types(self)
+        if not isinstance(self.border, (tuple, list)):
+            raise ValueError(f"Texture: border has four numbers, not {self.border!r}")
         dtype, scaled = self.array.dtype, self.read == "normalized"
         floats = dtype.kind == "f" or scaled
         plain = self.filter == "point" and self.address == "clamp" and not self.normalized
@@ -118,6 +131,7 @@ class Surface:
     layered: bool = False
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _refuse(self)
 
     @property

@@ -21,6 +21,7 @@ from .analysis.in_place import in_place
 from .analysis.perturbation import used
 from .compile.compiler import compile_shadowed
 from .compile.program import CompiledBlock, Program
+from .consequences import look_for_causes
 from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batch_size, batches, run_batches
 from .execute.prepare import Prepared
@@ -33,7 +34,8 @@ from .memory.spaces import Allocation
 from .memory.undefined import UndefinedMemory
 from .observe.observers import Observers
 from .observe.trace import Trace
-from .observe.uses import UseFinder
+from .observe.uses import UntypedArray, UseFinder
+from .other_orders import find_races_in_other_orders
 from .races.accesses import SHARED, Closer, LookCloser
 from .workers.crew import WAITS, Crew, why_alone
 from .workers.overlap import Again, Alone
@@ -98,8 +100,10 @@ def run_until_seen(
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
+            find_races_in_other_orders(launch, first, checks, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
+            look_for_causes(launch, first, checks, closer, together)
             return Seen(first, allocations, crew.shared, said or crew.alone)
 
 
@@ -176,17 +180,23 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
     shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch, launch.program.stack)
     launch = dataclasses.replace(launch, program=shadowed)
     left: float = _FOLLOWED
+    untyped = set[int]()
 
     def uses(sites: list[int]) -> _Users | None:
         """Who uses what some sites read."""
         nonlocal left
         allocations = launch.allocations()
         layout = launch.program.layout
-        memory = UndefinedMemory(layout, allocations, launch.shared_space, sites)
+        memory = UndefinedMemory(layout, allocations, launch.shared_space, sites, untyped)
         finder = UseFinder(launch.program, memory)
         todo = batches(launch, together)
         run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
-        users = finder.uses(launch)
+        try:
+            users = finder.uses(launch)
+        except UntypedArray as array:
+            untyped.add(array.number)
+            return uses(sites)
+        observers.padding |= finder.assumed
         arrays = sum(allocation.nbytes for allocation in allocations.values())
         left -= min(1, max(_LEAST, (finder.work + (arrays >> 16)) / _SHORT))
         return (users if memory.returned else []) if users else None

@@ -20,6 +20,7 @@ from .caches.traffic import count, observe
 from .execute.batches import Progress
 from .execute.prepare import prepare
 from .gpus.table import Gpu, find
+from .hazards.resources import may_lack, too_many
 from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back, left
 from .memory.heap import HEAP_BYTES
@@ -29,6 +30,9 @@ from .observe.observers import chosen
 from .observe.touched import Touched
 from .observe.trace import Trace
 from .run import Run, report
+
+LIMITS = "h200"
+"""The GPU that has to have what a block takes, where none is named."""
 
 
 def launch(
@@ -51,6 +55,7 @@ def launch(
     gpu: str | Gpu | None = None,
     counters: str = "all",
     workers: int | str = 1,
+    limits: str | Gpu | None = None,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -90,6 +95,8 @@ def launch(
             there are cores, if more than a second of work is left by then. Results and reports are
             those of one. Where blocks touch what others write they are run again in one process;
             ``run.notes`` says why.
+        limits: The GPU that has to have the registers and the shared memory of a block, if anything
+            is checked; by default ``gpu``, or else an H200; ``none``: no GPU has.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -136,6 +143,11 @@ def launch(
         run.notes += (f"one worker: {seen.alone}",)
     if cached:
         count(run.counters, cached)
+    given = limits or chip or LIMITS
+    held_to = find(given) if isinstance(given, str) and given != "none" else given
+    if asked and isinstance(held_to, Gpu) and may_lack(prepared.block, run.shared_bytes, held_to):
+        hazards, notes = too_many(prepared, held_to, seen.observers.sources)
+        run.hazards[:0], run.notes = hazards, (*run.notes, *notes)
     if followed:
         arguments = prepared.arguments
         touched = seen.observers.touches.touched(arguments.arrays, arguments.labels)

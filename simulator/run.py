@@ -46,6 +46,8 @@ class Run:
         arch: The architecture whose arithmetic tensor cores had, such as ``sm_90``; or nothing.
         cluster: Blocks of a cluster, x first; ones where there are none.
         counted: Whether anything was counted; ``workers``: how many processes shared the blocks.
+        padding: Arrays in which bytes that no thread writes in any element were taken for padding,
+            as nothing says which type the elements have.
         work, batch_steps: As ``WorkCounter`` has them: how long it took, the same everywhere;
             and a bound of the steps of a batch of blocks.
     """
@@ -73,6 +75,7 @@ class Run:
     cluster: tuple[int, int, int] = (1, 1, 1)
     counted: bool = True
     workers: int = 1
+    padding: tuple[str, ...] = ()
     work: int = 0
     batch_steps: int = 0
 
@@ -129,6 +132,7 @@ class Run:
             "holds_for_all_data": self.holds_for_all_data,
             "data_dependence": str(self.data_dependence) if self.data_dependence else None,
             "notes": list(self.notes),
+            "padding_assumed": list(self.padding),
             "output": self.output,
             "argument_warnings": list(self.warnings),
             "counters": self.counters.to_dict() if self.counted else None,
@@ -151,7 +155,7 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         functools.partial(_dependence, launch, seen), seen.trace,
         _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
-        work=seen.work.work, batch_steps=seen.work.most,
+        padding=tuple(sorted(seen.padding)), work=seen.work.work, batch_steps=seen.work.most,
     )  # fmt: skip
 
 

@@ -158,7 +158,7 @@ def test_local_structs_and_odd_bytes(build: str) -> None:
         " l[out[3] + 2] = 4; out[threadIdx.x] = l[out[5] + n]; }"
     )
     [hazard] = hazards(local, [np.zeros(32, np.int32), -1], build)
-    assert "byte -4 of the thread's local memory (it has 32 bytes)" in hazard.message
+    assert "local l[-1] (l has 8 elements)" in hazard.message
     assert hazard.space == "local"
     struct = (
         "struct P { float x, y, z; };"

@@ -13,8 +13,8 @@ def test_both_barriers_of_the_tiled_kernel_are_needed() -> None:
     said = flat(result)
     assert said.startswith("2 barriers in matmul_tiled, grid 4x4, block 16x16 (device build)")
     assert said.count("needed: ") == 2
-    assert "needed: RAW race on shared" in said
-    assert "needed: WAR race on shared" in said
+    assert "needed: Missing barrier: shared" in said
+    assert "is overwritten" in said
     assert "no hazard" not in said
 
 
@@ -82,5 +82,5 @@ def test_barriers_of_one_line_are_told_apart(tmp_path: Path, build: str) -> None
     ]  # fmt: skip
     said = flat(tilescope("barriers", path, *words))
     assert said.startswith("4 barriers in k")
-    assert "barrier 1 of 2 in this line needed: RAW race" in said
+    assert "barrier 1 of 2 in this line needed: Missing barrier: " in said
     assert "barrier 2 of 2 in this line; 2 in the PTX, taken out together no hazard" in said

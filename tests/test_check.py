@@ -18,8 +18,8 @@ def test_a_race_with_its_lines_and_cure() -> None:
     said = flat(result)
     assert said.startswith(
         "1 error, 1 warning in matmul_missing_first_barrier, grid 4x4, block 16x16 "
-        "(all checks ran) error: RAW race on shared Bs (read of what another warp may not have "
-        "written yet) write kernels/matmul/faulty.cu:25"
+        "(all checks ran) error: Missing barrier: shared `Bs` is read (line 27) before other "
+        "warps have written it (line 25) write kernels/matmul/faulty.cu:25"
     )
     assert "read kernels/matmul/faulty.cu:27" in said
     assert "cure __syncthreads() after line 25: verified, 0 errors left" in said
@@ -83,7 +83,7 @@ def test_no_schedule_hides_a_race(schedule: str) -> None:
     words = ("--size", 16, "--schedule", schedule, "--no-cure")
     result = check("matmul_missing_first_barrier", *words)
     assert result.exit_code == 1
-    assert "race on shared Bs" in flat(result)
+    assert "Missing barrier: shared `Bs` is read (line 27)" in flat(result)
     assert f"schedule {schedule}" in result.stdout
     assert check("matmul_tiled", *words).exit_code == 0
 
@@ -96,7 +96,7 @@ def test_a_race_that_the_optimiser_removes(file: str) -> None:
     result = check(*words)
     assert result.exit_code == 1
     said = flat(result)
-    assert "WAW race on shared last" in said
+    assert "shared `last` is written" in said
     found = json.loads(check(*words, "--json", "-").stdout)["hazards"]
     assert len(found) == 4
     assert all(SOURCE_ONLY in hazard["notes"] for hazard in found)

@@ -200,7 +200,7 @@ def test_a_hazard_forbids_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     found = validated("matmul_missing_first_barrier", size=(64, 64, 64))
     assert not found.validated
     assert found.output is None
-    assert found.reason.startswith("not launched: RAW race on shared ")
+    assert found.reason.startswith("not launched: Missing barrier: shared ")
     assert not found.bit_for_bit
 
 

@@ -72,7 +72,7 @@ print(driver.cuMemcpyDtoH(x.ctypes.data, there.handle, 12)[0].value, *x)
 @pytest.mark.parametrize(
     ("word", "found"),
     [
-        ("--racy", "RAW race on shared s"),
+        ("--racy", "Missing barrier: shared `s` is read"),
         ("--freed", "read outside any array"),
         ("--unset", "that nothing wrote"),
     ],
@@ -296,5 +296,5 @@ def test_the_notebooks_cells_run(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     for text in code[:-1]:
         exec(text, names)
-    assert "RAW race on shared s" in capsys.readouterr().out
+    assert "Missing barrier: shared `s` is read" in capsys.readouterr().out
     assert "<iframe" in eval(code[-1], names)._repr_html_()

@@ -65,11 +65,12 @@ def test_what_only_sounds_like_a_kind_is_not() -> None:
 
 def test_blanks_of_texts_are_filled_and_policies_are_there() -> None:
     words = ("place", "who", "verb", "extent", "space", "width", "line", "word")
-    blanks = dict.fromkeys(words, "") | {"value": 0}
+    counts = ("value", "threads", "registers", "bytes", "most", "fit", "each")
+    blanks = dict.fromkeys(words, "") | dict.fromkeys(counts, 0) | {"gpu": ""}
     for row in KINDS.values():
         for name in ("", *row.cases) if row.message else row.cases:
             case = row.case(name)
             assert case.message.format_map(blanks), (row.name, name)
-            for text in (case.branch, case.advice, case.waits):
+            for text in (case.branch, case.advice, case.waits, case.note):
                 text.format_map(blanks)
             assert not case.policy or hasattr(Policy(), case.policy)

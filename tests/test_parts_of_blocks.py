@@ -82,7 +82,7 @@ extern "C" __global__ void k(int* data, volatile int* flag, int* out) {
         wait(bar, parity);
         if (t == 40) *flag = 1;
     } else {
-        while (t == 40 && *flag == 0);
+        if (t == 40) { while (*flag == 0); LOOKED; }
         arrive(bar);
         wait(bar, parity);
         out[t] = data[63 - t];
@@ -96,12 +96,16 @@ K(two_of_three) {
     int t = threadIdx.x;
     if (t >= 64) return;
     if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; BARRIER("sync"); if (t == 40) *flag = 1; }
-    else { if (t == 40) while (*flag == 0); BARRIER("sync"); out[t] = data[63 - t]; }
+    else { if (t == 40) { while (*flag == 0); LOOKED; } BARRIER("sync"); out[t] = data[63 - t]; }
 }
 K(one_arrives) {
     int t = threadIdx.x;
     if (t >= 64) return;
-    if (blockIdx.x == 1) { while (t == 40 && *flag == 0); BARRIER("sync"); out[t] = data[t]; }
+    if (blockIdx.x == 1) {
+        if (t == 40) { while (*flag == 0); LOOKED; }
+        BARRIER("sync");
+        out[t] = data[t];
+    }
     else if (t < 32) { data[t] = t + 1; BEFORE; BARRIER("arrive"); }
     else { BARRIER("sync"); if (t == 40) *flag = 1; }
 }
@@ -109,7 +113,7 @@ K(the_others_have_left) {
     int t = threadIdx.x;
     if (t >= 64) return;
     if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; __syncthreads(); if (t == 40) *flag = 1; }
-    else { if (t == 40) while (*flag == 0); __syncthreads(); out[t] = data[63 - t]; }
+    else { if (t == 40) { while (*flag == 0); LOOKED; } __syncthreads(); out[t] = data[63 - t]; }
 }
 K(who_arrives_reads_on) {
     int t = threadIdx.x;
@@ -153,18 +157,21 @@ def test_a_flag_of_one_is_a_flag_of_those_it_met(
 
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize(
-    ("entry", "before", "after", "pairs"),
+    ("entry", "before", "looked", "after", "pairs"),
     [
-        *((name, FENCE, "", 0) for name in ("two_of_three", "one_arrives", "the_others_have_left")),
-        ("two_of_three", "", "", 64), ("one_arrives", "", "", 32), ("by_the_third", FENCE, "", 64),
-        ("who_arrives_reads_on", FENCE, "", 32), ("who_arrives_reads_on", FENCE, FENCE, 0),
+        *((name, FENCE, FENCE, "", 0)
+          for name in ("two_of_three", "one_arrives", "the_others_have_left")),
+        ("two_of_three", "", FENCE, "", 64), ("two_of_three", FENCE, "", "", 64),
+        ("one_arrives", "", FENCE, "", 32), ("one_arrives", FENCE, "", "", 32),
+        ("the_others_have_left", FENCE, "", "", 64), ("by_the_third", FENCE, "", "", 64),
+        ("who_arrives_reads_on", FENCE, "", "", 32), ("who_arrives_reads_on", FENCE, "", FENCE, 0),
     ],
 )  # fmt: skip
 def test_warps_that_meet_do_so_too(
-    entry: str, before: str, after: str, pairs: int, build: str
+    entry: str, before: str, looked: str, after: str, pairs: int, build: str
 ) -> None:
     """Who only arrives has nobody's word for what it reads then."""
-    text = OF_WARPS.replace("BEFORE", before).replace("AFTER", after)
+    text = OF_WARPS.replace("BEFORE", before).replace("LOOKED", looked).replace("AFTER", after)
     kernel = Kernel.from_cuda(text, entry, build=build)
     for schedule in ("lockstep", "warps", "reverse", 1):
         args = [np.zeros(96, np.int32), np.zeros(1, np.int32), np.zeros(96, np.int32)]
@@ -176,13 +183,15 @@ def test_warps_that_meet_do_so_too(
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("first", ["", "arrive(bar); wait(bar, 0); parity = 1;"])
 @pytest.mark.parametrize(
-    ("before", "after", "pairs"), [(FENCE, "", 0), ("", "", 64), ("", FENCE, 63)]
+    ("before", "after", "looked", "pairs"),
+    [(FENCE, "", FENCE, 0), (FENCE, "", "", 64), ("", "", FENCE, 64), ("", FENCE, FENCE, 63)],
 )
 def test_so_do_those_of_an_mbarrier(
-    before: str, after: str, pairs: int, first: str, build: str
+    before: str, after: str, looked: str, pairs: int, first: str, build: str
 ) -> None:
     """What is fenced once they have arrived is their own: the flag is set by another one."""
     text = AT_MBARRIER.replace("FIRST", first).replace("BEFORE", before).replace("AFTER", after)
+    text = text.replace("LOOKED", looked)
     kernel = Kernel.from_cuda(text, "k", build=build)
     for schedule in ("lockstep", "warps", "reverse", 1):
         args = [np.zeros(64, np.int32), np.zeros(1, np.int32), np.zeros(64, np.int32)]

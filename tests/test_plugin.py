@@ -84,7 +84,7 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=3, failed=1)
     text = "\n".join(result.outlines)
     assert "1 hazard in neighbour" in text or "2 hazards in neighbour" in text
-    assert "RAW race on shared s" in text
+    assert "Missing barrier: shared `s` is read" in text
     assert "my.cu:4  out[threadIdx.x] = s[63 - threadIdx.x];" in text
     assert "plugin.py" not in text  # the report, not the plugin's own lines
     content = json.loads((project.path / "runs.json").read_text())
@@ -93,6 +93,50 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
         "test_my.py::test_clean", "test_my.py::test_racy", "test_my.py::test_warned",
     ]  # fmt: skip
     assert [bool(run["hazards"]) for run in content["runs"]] == [False, True, False]
+
+
+def test_the_example_that_hypothesis_found_is_shown(project: pytest.Pytester) -> None:
+    """With the line of the test; and so is what else is noted of a failure."""
+    project.makefile(".cu", past="""
+        __global__ void past(int* x, int n) { if (threadIdx.x <= n) x[threadIdx.x] = 1; }
+        """)  # fmt: skip
+    project.makepyfile(
+        """
+        import numpy as np
+        from hypothesis import Phase, given, settings, strategies as st
+
+        @settings(max_examples=5, deadline=None, database=None, phases=[Phase.generate])
+        @given(st.integers(1, 20))
+        def test_lengths(simulate, length):
+            run = simulate("past.cu", 1, 32, [np.zeros(length, np.int32), length])
+            simulate.assert_clean(run)  # here
+
+        def test_noted(simulate):
+            run = simulate("past.cu", 1, 32, [np.zeros(7, np.int32), 7])
+            try:
+                simulate.assert_clean(run)
+            except BaseException as error:
+                error.add_note("with seven of them")
+                raise
+
+        def test_unchecked(simulate):
+            run = simulate("past.cu", 1, 32, [np.zeros(7, np.int32), 7], checks="none")
+            simulate.assert_clean(run)  # there
+
+        def test_misspelt(simulate):
+            simulate("passed.cu", 1, 32, [])  # nowhere
+        """
+    )
+    result = run_pytest(project)
+    result.assert_outcomes(failed=4)
+    text = "\n".join(result.outlines)
+    assert "simulate=simulate" in text
+    assert re.search(r"^E +length=\d+,", text, re.M)
+    assert "write out of bounds: x[" in text
+    assert "with seven of them" in text
+    for comment in ("here", "there", "nowhere"):
+        assert re.search(rf"^> .*# {comment}$", text, re.M)
+    assert "plugin.py" not in text
 
 
 def test_files_are_found_beside_the_test(project: pytest.Pytester) -> None:

@@ -162,6 +162,7 @@ __global__ void last_block(const float* in, float* sums, float* total) {
         sums[blockIdx.x] = in[blockIdx.x];
         __threadfence();
         last = atomicInc(&count, gridDim.x) == gridDim.x - 1;
+        __threadfence();
     }
     __syncthreads();
     if (last && threadIdx.x == 0) {
@@ -181,10 +182,15 @@ def test_the_last_block_may_reset_the_counter(build: str) -> None:
     kernel = Kernel.from_cuda(LAST_BLOCK, "last_block", build=build)
     assert simulator.launch(kernel, 9, 64, args).hazards == []
     assert args[2][0] == 36
-    without = Kernel.from_cuda(
-        LAST_BLOCK.replace("__threadfence();", ""), "last_block", build=build
+    before, after, rest = LAST_BLOCK.split("__threadfence();")
+    unreleased = Kernel.from_cuda(
+        f"{before}{after}__threadfence();{rest}", "last_block", build=build
     )
-    assert ("raw-race", "error") in kinds(simulator.launch(without, 9, 64, args))
+    assert ("raw-race", "error") in kinds(simulator.launch(unreleased, 9, 64, args))
+    unacquired = Kernel.from_cuda(
+        f"{before}__threadfence();{after}{rest}", "last_block", build=build
+    )
+    assert kinds(simulator.launch(unacquired, 9, 64, args)) == [("raw-race", "warning")]
 
 
 COUNTED = {

@@ -67,7 +67,7 @@ NOT_LOOKED = "out[t] = *flag; __threadfence()"
         *((name, LOOKED, 0) for name in ("named", "only_arrives", "passed_on", "at_an_mbarrier")),
         *((name, NOT_LOOKED, 32) for name in ("named", "only_arrives", "at_an_mbarrier")),
         ("passed_on", NOT_LOOKED, 32), ("another_barrier", LOOKED, 32),
-        ("named", "while (*flag == 0)", 0),  # a barrier is enough, as elsewhere
+        ("named", "while (*flag == 0)", 32),  # no barrier is an acquire
     ],
 )  # fmt: skip
 def test_the_flag_is_looked_at_for_those_who_wait(

@@ -247,7 +247,7 @@ def test_who_does_not_wait_races(old: str, new: str, schedule: str | int) -> Non
         ((4, 5), np.float32, {"box": (2, 4)}, "rows are no multiple of 16"),
         ((4, 8), np.float32, {"box": (2, 3)}, "no multiple of 16"),
         ((4, 64), np.float32, {"box": (2, 64), "swizzle": 128}, "128 at most"),
-        ((4, 8), np.float32, {"box": (2, 8), "swizzle": 16}, "swizzle is one of"),
+        ((4, 8), np.float32, {"box": (2, 8), "swizzle": 16}, "0, 32, 64 or 128, not 16"),
         ((4, 8), np.float32, {"box": (8,)}, "2 axes"),
         ((512, 8), np.float32, {"box": (257, 8)}, "1 to 256"),
         ((4, 8), np.float32, {"box": (2, 8), "steps": (9, 1)}, "1 to 8"),
@@ -263,6 +263,28 @@ def test_maps_that_no_driver_makes(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         TensorMap(np.zeros(shape, dtype), **options)
+
+
+@pytest.mark.parametrize(("options", "why"), [
+    ({"swizzle": "128B"}, "0, 32, 64 or 128, not '128B'"),
+    ({"swizzle": "128"}, "0, 32, 64 or 128, not '128'"),
+    ({"swizzle": None}, "0, 32, 64 or 128, not None"),
+    ({"swizzle": 64.0}, "0, 32, 64 or 128, not 64.0"),
+    ({"box": 64}, "box is a tuple of whole numbers, not 64"),
+    ({"box": ("64", "64")}, "box is a tuple of whole numbers"),
+    ({"box": (64, 32.0)}, "box is a tuple of whole numbers"),
+    ({"steps": 2}, "steps is a tuple of whole numbers, not 2"),
+    ({"shape": "64"}, "shape is a tuple of whole numbers, not '64'"),
+    ({"strides": 128}, "strides is a tuple of whole numbers, not 128"),
+    ({"corners": 3}, "corners are two tuples of whole numbers, not 3"),
+    ({"corners": ((0, 0),)}, "corners are two tuples of whole numbers"),
+    ({"array": [[1.0] * 64] * 64}, "an array of NumPy's, not list"),
+])  # fmt: skip
+def test_words_of_the_wrong_type(options: dict[str, Any], why: str) -> None:
+    """What is said is a sentence about the attribute, whatever is given for it."""
+    given = {"array": np.zeros((64, 64), np.float16), "box": (64, 64)} | options
+    with pytest.raises(ValueError, match=why):
+        TensorMap(**given)
 
 
 ROW, PLANE, SOLID = (TensorMap(np.zeros(shape, np.float32), box) for shape, box in (

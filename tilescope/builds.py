@@ -1,24 +1,30 @@
 """One list of hazards from the runs of a kernel's builds."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from simulator import Hazard, Run
+from simulator.hazards.folding import fold_updates
 from simulator.races.pairs import MOST
 
+SOURCE_ALONE = "seen in the source build alone"
 SOURCE_ONLY = (
-    "seen in the source build alone: the optimiser may have removed it; another compiler may not"
+    f"{SOURCE_ALONE}, and in the device build under none of four schedules: the optimiser may "
+    "have removed it; another compiler may not"
 )
 DEVICE_ONLY = "seen in the device build alone"
 
 
-def merge(runs: Sequence[Run]) -> list[Hazard]:
+def merge(runs: Sequence[Run], tried: Sequence[Run] | None = None) -> list[Hazard]:
     """The hazards of all runs, each finding once, with ``builds`` set; errors first.
 
     Two hazards are one finding if kind, severity, space and roles agree, variables and source
     lines meet, and a race has the same reach (warp, block). What is left then of two builds' races
     between the same lines is one, too: unrolled loops leave one order of several, and lanes that
     do one thing at once in one build take turns in the other.
+
+    ``tried``: runs of the device build under the other schedules, whose hazards only say what it
+    has, too.
     """
     merged = _collapsed(runs[0])
     for run in runs[1:]:
@@ -31,7 +37,7 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
             else:
                 open_places.remove(place)
                 merged[place] = _joined(merged[place], hazard, run.build)
-        for alike in (_meets, _race_alike, _says_more, _one_thing):
+        for alike in _ALIKE:
             still: list[Hazard] = []
             for hazard in left:
                 place = next((i for i in sorted(open_places) if alike(merged[i], hazard)), None)
@@ -43,8 +49,11 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
             left = still
         merged += left
     if len(runs) > 1:
-        merged = [_with_note(_everywhere(hazard, runs)) for hazard in merged]
-    return sorted(merged, key=lambda h: h.severity != "error")
+        merged = [_everywhere(hazard, runs) for hazard in merged]
+        merged = [_in_device(hazard, tried or ()) for hazard in merged]
+        merged = [_with_note(hazard, tried is not None) for hazard in merged]
+        merged = [_beneath(hazard, merged) for hazard in merged]
+    return sorted(fold_updates(merged), key=lambda h: h.severity != "error")
 
 
 def _collapsed(run: Run) -> list[Hazard]:
@@ -135,15 +144,49 @@ def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
     An optimiser that makes one load of those of two branches names the line of one of them. Of
     two severities it is the worse; else of two lists of places the longer one.
     """
+    follows = (*a.follows, *(h for h in b.follows if not _one_of(h, a.follows)))
+    a, b = (dataclasses.replace(one, follows=follows) for one in (a, b))
     longer = not a.row.is_race and a.severity == b.severity and a.places < b.places
-    if longer or (a.severity, b.severity) == ("warning", "error"):
+    named = a.row.by_address and a.element is None and b.element is not None
+    if longer or named or (a.severity, b.severity) == ("warning", "error"):
         return dataclasses.replace(b, builds=(*a.builds, build))
     if build == "source" and a.row.is_race and a.variables == b.variables and a.places != b.places:
         return dataclasses.replace(b, builds=(build, *a.builds))
     return dataclasses.replace(a, builds=(*a.builds, build))
 
 
-def _with_note(hazard: Hazard) -> Hazard:
-    """A hazard of one build alone says so."""
-    note = {"source": SOURCE_ONLY, "device": DEVICE_ONLY}.get("".join(hazard.builds))
+def _one_of(hazard: Hazard, others: Iterable[Hazard]) -> bool:
+    """Whether one of some findings says the same."""
+    return any(same_finding(hazard, h) or _race_alike(hazard, h) for h in others)
+
+
+def _beneath(hazard: Hazard, others: Sequence[Hazard]) -> Hazard:
+    """A finding, but for what follows from it in one build and stands by itself in the other."""
+    follows = tuple(h for h in hazard.follows if not _one_of(h, others))
+    return dataclasses.replace(hazard, follows=follows)
+
+
+_ALIKE = (_meets, _race_alike, _says_more, _one_thing)
+
+
+def only_in_source(hazards: Iterable[Hazard]) -> list[Hazard]:
+    """Those that the device build lacks."""
+    return [hazard for hazard in hazards if hazard.builds == ("source",)]
+
+
+def _in_device(hazard: Hazard, tried: Iterable[Run]) -> Hazard:
+    """A finding of the source build, in the device build too if any of some runs has it."""
+    others = (other for run in tried for other in run.hazards)
+    if hazard.builds == ("source",) and any(
+        alike(hazard, other) for other in others for alike in (same_finding, *_ALIKE)
+    ):
+        return dataclasses.replace(hazard, builds=("device", "source"))
+    return hazard
+
+
+def _with_note(hazard: Hazard, tried: bool) -> Hazard:
+    """A hazard of one build alone says so; ``tried``: the device build under every schedule."""
+    source = SOURCE_ONLY if tried else SOURCE_ALONE
+    note = {"source": source, "device": DEVICE_ONLY}.get("".join(hazard.builds))
+    note = None if hazard.row.of_machine_code else note
     return dataclasses.replace(hazard, notes=(*hazard.notes, note)) if note else hazard

@@ -11,9 +11,12 @@ from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import INTERRUPTED, Watch, cure_source, find_cures, trial_steps
+from simulator.gpus.table import Gpu
 
 from .builds import merge
-from .outcome import simulate
+from .closeness import compare
+from .differing import NOT_COMPARED, Builds
+from .outcome import copied, simulate
 from .policy import Policy, apply, judge, set_aside
 from .progress import STEP_LIMIT
 from .target import Target
@@ -34,6 +37,7 @@ class Verdict:
         refused: Why a build could not be checked, by its name; the others were.
         set_aside: How many hazards comments in the source, or the baseline, say are known.
         results: By build how each output compares with the reference that the user gave.
+        not_compared: Why the results of the builds are not, where they could have been.
         kernels: By build the kernel that ran.
         interrupted: Whether Ctrl-C kept it from running all builds.
         search: How the search for cures went; ``None``: there was none.
@@ -47,6 +51,7 @@ class Verdict:
     refused: dict[str, str] = field(default_factory=dict)
     results: list[tuple[str, Agreement]] = field(default_factory=list)
     set_aside: int = 0
+    not_compared: str = ""
     kernels: dict[str, Kernel] = field(default_factory=dict)
     interrupted: bool = False
     search: Watch | None = None
@@ -65,7 +70,7 @@ class Verdict:
     @property
     def warnings(self) -> int:
         """How many of the hazards are warnings."""
-        return len(self.hazards) - self.errors
+        return sum(hazard.severity == "warning" for hazard in self.hazards)
 
     @property
     def checked(self) -> tuple[str, ...]:
@@ -79,13 +84,20 @@ class Verdict:
 
     @property
     def notes(self) -> list[str]:
-        """What the kernel did and no run shows."""
-        return list(dict.fromkeys(note for run in self.runs for note in run.notes))
+        """What the kernel did and no run shows; and what was not compared."""
+        notes = [note for run in self.runs for note in run.notes]
+        return list(dict.fromkeys([*notes, *filter(None, [self.not_compared])]))
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """What is likely a mistake in the arguments: as bad as a warning, and no hazard."""
         return self.runs[0].warnings
+
+    @property
+    def of_results(self) -> list[Hazard]:
+        """The hazards that no run has: what the builds left, held beside each other."""
+        kinds = {hazard.kind for run in self.runs for hazard in run.hazards}
+        return [hazard for hazard in self.hazards if hazard.kind not in kinds]
 
     def fails(self, on: str, fixed: bool = False) -> bool:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
@@ -123,6 +135,7 @@ class Verdict:
                     "seconds": run.seconds,
                     "hazards": len(run.hazards),
                     "holds_for_all_data": run.holds_for_all_data,
+                    "padding_assumed": list(run.padding),
                     "data_dependence": str(run.data_dependence) if run.data_dependence else None,
                 }
                 for run in self.runs
@@ -144,6 +157,7 @@ class Checker:
         policy: How severe the disputed hazards are.
         quiet: No progress bar.
         step_limit: Basic blocks until an endless loop is given up.
+        gpu: The GPU that has to have what a block takes; by default an H200.
     """
 
     target: Target
@@ -153,6 +167,7 @@ class Checker:
     quiet: bool = False
     step_limit: int = STEP_LIMIT
     began: float = field(default_factory=time.monotonic)
+    gpu: Gpu | None = None
 
     def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
         """Run some builds, and look for cures of what is found.
@@ -177,12 +192,15 @@ class Checker:
         runs: list[Run] = []
         left_out, aside, interrupted = 0, 0, False
         results: list[tuple[str, Agreement]] = []
-        built: dict[str, Kernel] = {}
+        built = Builds(self)
         refusals: dict[str, Exception | str] = {}
         for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
             try:
                 kernel = self.kernel(build)
-                run, args = self.observe(kernel, self.checks, self.schedule, counters="all")
+                symbols = self.symbols()
+                run, args = self.observe(
+                    kernel, self.checks, self.schedule, counters="all", symbols=symbols
+                )
             except (KernelError, SimulatorError) as error:
                 refusals[build] = error
                 continue
@@ -191,19 +209,24 @@ class Checker:
                     raise
                 refusals[build], interrupted = "interrupted", True
                 break
-            built[build] = kernel
+            built.add(kernel, args, symbols)
             found, known = set_aside(self.policy, run.hazards, run.kernel)
             run.hazards, ignored = apply(self.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
             runs.append(run)
-            results += [(run.build, agreement) for agreement in self._results(args)]
+            results += [(run.build, agreement) for agreement in self._results(run, args)]
         for why in refusals.values():
             if not runs and isinstance(why, Exception):
                 raise why
+        try:
+            hazards, known = built.merged(runs, results, bool(left_out or aside))
+        except KeyboardInterrupt:
+            hazards, known, interrupted, built.note = merge(runs), 0, True, NOT_COMPARED
         refused = {build: str(error) for build, error in refusals.items()}
         return Verdict(
-            self.target, runs, merge(runs), left_out, refused, results, aside, built, interrupted
-        )
+            self.target, runs, hazards, left_out, refused, results, aside + known, built.note,
+            built.kernels, interrupted,
+        )  # fmt: skip
 
     def cure(self, verdict: Verdict, watch: Watch) -> None:
         """Look for cures of what was found; ``watch`` follows the search, and may stop it."""
@@ -220,17 +243,21 @@ class Checker:
             lambda known: trials(brief, built, known, weight), runs, watch,
         )  # fmt: skip
 
-    def _results(self, args: list[Any]) -> list[Agreement]:
+    def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""
         target = self.target
         if target.entry is not None or target.launch is None or target.expected is None:
             return []
-        return dataclasses.replace(target.launch, args=args).compare(target.expected)
+        return compare(target, args, run)
 
     def kernel(self, build: str) -> Kernel:
         """The target's kernel in a build; PTX is as it is."""
         own = self.target.kernel
         return own if build == own.build or own.origin is None else own.rebuild(build)
+
+    def symbols(self) -> dict[str, Any]:
+        """The target's symbols, for one launch."""
+        return copied(self.target)
 
     def launch(self, kernel: Kernel, checks: str | Collection[str]) -> Run:
         """One run on fresh copies of the arguments."""
@@ -243,13 +270,19 @@ class Checker:
         schedule: str | int,
         target: Target | None = None,
         counters: str = "none",
+        symbols: dict[str, Any] | None = None,
     ) -> tuple[Run, list[Any]]:
-        """One run (of another target, if given), and what it made of the arguments."""
+        """One run (of another target, if given), and what it made of the arguments.
+
+        ``symbols``: what fills module variables, to be changed; by default copies of the target's.
+        """
         target = target or self.target
         args = copies(target.args)
         run = simulate(
             target, kernel, args, self.quiet, self.began,
             schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
+            limits=self.gpu if counters == "all" else "none",
+            symbols=copied(target) if symbols is None else symbols,
         )  # fmt: skip
         return run, args
 

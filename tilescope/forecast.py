@@ -48,7 +48,8 @@ def forecast_of(run: Run, gpu: str | Gpu = GPU) -> Forecast:
 
     A launch with hazards may do other things on a GPU: of that none is made.
     """
-    if run.trace is None or not run.checked or run.hazards:
+    faulty = any(hazard.severity != "note" for hazard in run.hazards)
+    if run.trace is None or not run.checked or faulty:
         return Forecast(None, "not a recorded run that was checked and has no hazards")
     return _predicted(run.trace.kernel, run.grid, run.block, gpu=gpu, **run.trace.given)
 

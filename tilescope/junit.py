@@ -31,10 +31,10 @@ def _cases(suite: ElementTree.Element, verdict: Verdict, name: str, fail_on: str
             suite, "testcase", classname=of, name=f"{name} ({run.build})", time=f"{run.seconds:.3f}"
         )
         of_build = [h for h in verdict.hazards if run.build in h.builds or not h.builds]
-        bad = [h for h in of_build if h.severity == "error" or fail_on == "warning"]
+        bad = [h for h in of_build if h.severity in ("error", fail_on)]
         for hazard in bad:
             failure = ElementTree.SubElement(
-                case, "failure", type=hazard.kind, message=hazard.message
+                case, "failure", type=hazard.kind, message=hazard.title
             )
             failure.text = _plain(str(hazard))
         for build, agreement in verdict.results:

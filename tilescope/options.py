@@ -94,7 +94,7 @@ _RESULT = (
     click.option(
         "--close",
         metavar="RTOL,ATOL",
-        help=f"How nearly; if left out floating-point numbers by {CLOSE}, whole ones exactly.",
+        help=f"How nearly; by default floats by {CLOSE} and rounding errors, whole ones exactly.",
     ),
 )
 _SCHEDULE = click.option(

@@ -10,6 +10,7 @@ from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import Run
 
+from .closeness import compare
 from .policy import Policy, set_aside
 from .progress import STEP_LIMIT, ProgressBar
 from .target import Target
@@ -64,7 +65,7 @@ def simulate(
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
-            **{"workers": "all", "symbols": _copied(target)} | target.how | how,
+            **{"workers": "all", "symbols": copied(target)} | target.how | how,
         )  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def execute(
 
     ``how``: what else ``simulator.launch`` is told.
     """
-    symbols = _copied(target)
+    symbols = copied(target)
     run = simulate(
         target, target.kernel, target.args, quiet,
         schedule=schedule, checks=checks, step_limit=step_limit, symbols=symbols, **how,
@@ -88,9 +89,9 @@ def execute(
     run.hazards, known = set_aside(Policy(), run.hazards, run.kernel)
     if target.launch is None or target.expected is None:
         return Outcome(target, run, [], known, symbols)
-    return Outcome(target, run, target.launch.compare(target.expected), known, symbols)
+    return Outcome(target, run, compare(target, target.args, run), known, symbols)
 
 
-def _copied(target: Target) -> dict[str, Any]:
+def copied(target: Target) -> dict[str, Any]:
     """A target's symbols, for one launch of several."""
     return dict(zip(target.symbols, copies([*target.symbols.values()]), strict=True))

@@ -30,7 +30,8 @@ _WORKER = "tilescope_runs"
 def assert_clean(run: Run, allow_warnings: bool = False) -> None:
     """Fail with the hazard report if a run has hazards, or if it was not checked at all.
 
-    Hazards of lines with a comment ``tilescope: ignore[kind]`` do not count.
+    The report comes with the line of the test, and with what is noted of the failure: the example
+    that Hypothesis found. Hazards of lines with a comment ``tilescope: ignore[kind]`` do not count.
 
     Args:
         run: What ``simulator.launch`` or the fixture ``simulate`` returned.
@@ -40,13 +41,14 @@ def assert_clean(run: Run, allow_warnings: bool = False) -> None:
 
     __tracebackhide__ = True
     if not run.checked:
-        pytest.fail(f"{run.kernel} ran without checks: nothing says that it is clean", False)
+        pytest.fail(f"{run.kernel} ran without checks: nothing says that it is clean")
     told = [h for h in run.hazards if not ignored(h)]
-    found = [h for h in told if h.severity == "error" or not allow_warnings]
+    wrong = ("error",) if allow_warnings else ("error", "warning")
+    found = [h for h in told if h.severity in wrong]
     if found:
         count = f"{len(found)} hazard{'s' if len(found) > 1 else ''}"
         head = f"{count} in {run.kernel}, grid {run.grid}, block {run.block}, {run.build} build"
-        pytest.fail("\n\n".join([head, *(str(hazard) for hazard in found)]), False)
+        pytest.fail("\n\n".join([head, *(str(hazard) for hazard in found)]))
 
 
 class Simulate:
@@ -64,6 +66,10 @@ class Simulate:
         self.test = ""
         self.folder: Path | None = None
         self._record = record
+
+    def __repr__(self) -> str:
+        """As a test names it, in an example of Hypothesis', say."""
+        return "simulate"
 
     def __call__(
         self,
@@ -98,6 +104,7 @@ class Simulate:
         import simulator
         from kernels import Kernel
 
+        __tracebackhide__ = True
         if not isinstance(kernel, Kernel):
             kernel = _beside(kernel, self.folder)
         made = _kernel(kernel, entry, arch or "compute_90", options, build)
@@ -112,6 +119,7 @@ class Simulate:
 
 def _beside(file: str | os.PathLike[str], folder: Path | None) -> Path:
     """The file that a test names: beside the test, or else as the path stands."""
+    __tracebackhide__ = True
     path = Path(file)
     if folder is not None and (folder / path).is_file():
         return folder / path
@@ -131,6 +139,7 @@ def _kernel(
 
     from .entries import only_kernel
 
+    __tracebackhide__ = True
     if isinstance(kernel, Kernel):
         if entry is not None:
             raise TypeError("entry belongs to a file; this is a Kernel, which has its own")

@@ -1,5 +1,6 @@
 """What the outputs of a user's own kernel should become: ``--expect`` and ``--reference``."""
 
+import functools
 import importlib
 import sys
 import traceback
@@ -12,6 +13,7 @@ import numpy as np
 from kernels.copies import copies
 from kernels.library import Expected, Launch
 
+from .closeness import Closeness, rounding, smallest
 from .failure import UserError
 from .words import parse_arguments
 
@@ -21,8 +23,10 @@ CLOSE = "1e-5,1e-8"
 def expected(
     names: Sequence[str], args: Sequence[Any], words: Sequence[str], function: str | None,
     close: str | None, rng: np.random.Generator,
-) -> tuple[dict[str, int], dict[str, Expected]]:  # fmt: skip
+) -> tuple[dict[str, int], dict[str, Expected], Closeness | None]:  # fmt: skip
     """Which arrays are outputs (by name, their places), and what each should become.
+
+    And what rounding may do to them, where ``close`` does not say.
 
     Args:
         names: Of the kernel's parameters in its source; where one has none, ``arg0`` ...
@@ -32,7 +36,7 @@ def expected(
             outputs in place, or returns them by name in a dict.
         rng: For random words.
         close: ``rtol,atol``: an element may be off by ``atol + rtol * |expected|``; ``None``: of
-            floating-point numbers by ``CLOSE``, whole numbers not at all.
+            floating-point numbers by ``CLOSE`` and by rounding errors, whole numbers not at all.
 
     Raises:
         UserError: A name, word or function that cannot be.
@@ -58,7 +62,11 @@ def expected(
         if wanted.shape != array.shape:
             raise UserError(f"the reference of {name} has shape {wanted.shape}, not {array.shape}")
         found[name] = near(array, wanted, close)
-    return {name: called.index(name) for name in found}, found
+    places = {name: called.index(name) for name in found}
+    if close is not None:
+        return places, found, None
+    call = None if function is None else functools.partial(_called, function, called)
+    return places, found, Closeness(copies(args), call)
 
 
 def near(array: Any, wanted: Any, close: str | None) -> Expected:
@@ -67,6 +75,9 @@ def near(array: Any, wanted: Any, close: str | None) -> Expected:
         return Expected(wanted, np.zeros(wanted.shape))
     relative, absolute = tolerances(close or CLOSE)
     wide = wanted.astype(np.float64)
+    if close is None:  # the last rounding, to the output's own type
+        relative = max(relative, 2 * rounding(array.dtype))
+        absolute = max(absolute, smallest(array.dtype))
     return Expected(wide, absolute + relative * np.abs(wide))
 
 

@@ -107,7 +107,7 @@ def _rule(row: HazardKind) -> dict[str, object]:
 
 
 def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
-    text = f"{hazard.message[:1].upper()}{hazard.message[1:]}."
+    text = f"{hazard.title[:1].upper()}{hazard.title[1:]}."
     extra = list(hazard.notes) + ([f"Cure: {hazard.cure}"] if hazard.cure else [])
     if extra:
         text += " " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in extra)

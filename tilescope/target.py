@@ -14,6 +14,7 @@ from kernels.compiler_process import CompilerCrash
 from kernels.ptx.parser import parse
 from kernels.symbols import convert_all
 
+from .closeness import Closeness
 from .entries import is_file, names_a_kernel, only_kernel, refuse_pipeline, written_out
 from .failure import UserError, warn
 from .host_program import is_cuda, refuse_with_launches
@@ -34,6 +35,7 @@ class Target:
         size, tile: Of a library kernel, as they were settled.
         expected: What the outputs should become; ``None`` where there is no reference.
         launch: Where there is a reference; holds the outputs.
+        closeness: What rounding may do to them, where the user does not say how close they are.
         file: The file that was named, if one was.
         symbols: As ``simulator.launch`` takes them; ``how``: what else it takes.
     """
@@ -52,6 +54,7 @@ class Target:
     file: str = ""
     symbols: dict[str, Any] = field(default_factory=dict)
     how: dict[str, Any] = field(default_factory=dict)
+    closeness: Closeness | None = field(default=None, repr=False)
 
 
 def resolve(request: Request, reference: bool = True) -> Target:
@@ -173,7 +176,7 @@ def _from_file(request: Request) -> Target:
         symbols=_symbols(request, kernel, args), how=_how(request),
     )  # fmt: skip
     if request.expect or request.reference:
-        places, target.expected = expected(
+        places, target.expected, target.closeness = expected(
             kernel.labels(), args, request.expect, request.reference, request.close, rng
         )
         target.launch = launch_of(target, places, target.expected)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
 """A cure holds under each of these."""
 
-_LIGHT = 4_000_000
+LIGHT = 4_000_000
 """Instructions of all threads up to which a launch is repeated under every schedule."""
 _NO_RACES = ("memory", "uninitialised")
 _AXIS = {1: 3000, 2: 200}
@@ -46,7 +46,7 @@ def trials(
     target = checker.target
     schedules = tuple(dict.fromkeys((checker.schedule, *SCHEDULES)))
     other = _other(checker, kernels, known)
-    here = schedules if weight <= _LIGHT or other is None else schedules[:1]
+    here = schedules if weight <= LIGHT or other is None else schedules[:1]
     made = [_trial(checker, target, schedule) for schedule in here]
     if other is not None:
         made += [_trial(checker, other, schedule) for schedule in schedules]

@@ -66,4 +66,5 @@ class Files:
         if self.baseline is not None:
             runs = [run for verdict in verdicts for run in verdict.runs]
             found = [(run.kernel, hazard) for run in runs for hazard in run.hazards]
+            found += [(v.runs[0].kernel, hazard) for v in verdicts for hazard in v.of_results]
             write_json(self.baseline, baselines.content(found, self.known))

@@ -210,6 +210,8 @@ _PAIRS = (
     _pair("misaligned", "memory", "a vector at an odd element",
           lambda v, width: np.repeat(v.reshape(-1, 2).sum(axis=1), 2)),
     _pair("read_only", "memory", "writes to a constant array", _same),
+    _pair("read_only_load", "memory", "a read-only load of what the launch wrote", _mirrored,
+          "work", racy=True),
     _pair("null_pointer", "memory", "reads through a null pointer", _same, "null"),
     _pair("wrong_space", "memory", "a shared address used as a global one", _same),
     _pair("uninitialised_shared", "memory", "reads shared memory never written", _mirrored),

@@ -122,3 +122,13 @@ __global__ void unset_constant(const int* in, int* out) {
     int i = blockIdx.x * WIDTH + threadIdx.x;
     out[i] = in[i] + (RIGHT ? FILLED : UNSET)[i % 2];  // <-
 }
+
+// The read-only path is not coherent within a launch: no barrier makes the store visible to it.
+template <bool RIGHT>
+__global__ void read_only_load(const int* in, int* out, int* work) {
+    int i = blockIdx.x * WIDTH + threadIdx.x;
+    int other = blockIdx.x * WIDTH + WIDTH - 1 - threadIdx.x;
+    work[i] = in[i];  // <-
+    __syncthreads();
+    out[i] = RIGHT ? work[other] : __ldg(work + other);  // <-
+}

@@ -6,6 +6,7 @@ two unused words, its elements, their size, its address, its shape and its strid
 
 import contextlib
 import inspect
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
@@ -15,7 +16,9 @@ import numpy as np
 
 from ..adapter import Adapter, Made, as_array, in_memory, python_file
 from ..architecture import architecture
+from ..array_shapes import shared_in_python
 from ..errors import KernelError
+from ..ptx.names import NUMBA_SHARED
 from .numba_links import linked
 from .versions import warn_of
 
@@ -92,8 +95,29 @@ def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]
         ]
 
     adapter = Adapter(tuple(given), names, flatten)
-    text = linked(text.rstrip("\0"), python.__name__)
+    text = _with_names(linked(text.rstrip("\0"), python.__name__), python)
     return Made(text, python.__name__, adapter, python_file(python))
+
+
+def _number(symbol: str) -> int:
+    return int(symbol.removeprefix(NUMBA_SHARED))
+
+
+def _with_names(text: str, python: Any) -> str:
+    """The PTX with shared arrays called as the Python function calls them.
+
+    Numba numbers them in the order of the function; arrays of functions that it calls are more.
+    """
+    pattern = rf"\b{NUMBA_SHARED}\d+\b"
+    symbols = sorted(set(re.findall(pattern, text)), key=_number)
+    try:
+        names = shared_in_python(inspect.getsource(python))
+    except (OSError, TypeError):  # the source is not at hand
+        return text
+    if len(names) != len(symbols):
+        return text
+    given = dict(zip(symbols, names, strict=True))
+    return re.sub(pattern, lambda m: f"{m[0]}${given[m[0]]}", text)
 
 
 def _names(name: str, kind: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which calls the unoptimised build inlined, out of the debug sections of its PTX.
+"""Which calls the unoptimised build inlined, and where its variables lie: PTX debug sections.
 
 ``-G`` inlines ``__forceinline__`` functions, and its ``.loc`` lines do not say where. The
 sections do: DWARF 2 (tag and form numbers below are the standard's), written as ``.b8``,
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from .module import Function, Location
 
 _INLINED = 0x1D  # DW_TAG_inlined_subroutine
 _LOW, _HIGH, _COLUMN, _FILE, _LINE = 0x11, 0x12, 0x57, 0x58, 0x59
+_ARRAY, _RANGE, _VARIABLES = 0x01, 0x21, (0x34, 0x05)
+_LOCATION, _NAME, _SIZE, _UPPER, _COUNT, _TYPE = 0x02, 0x03, 0x0B, 0x2F, 0x37, 0x49
+_ADDRESS, _PLUS = 0x03, 0x23  # DW_OP_addr, DW_OP_plus_uconst
 _FIXED = {
     0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x0E: 4, 0x10: 4, 0x11: 1, 0x12: 2,
     0x13: 4, 0x14: 8, 0x17: 4,
@@ -77,6 +81,111 @@ def place_inlined(function: Function, calls: Sequence[InlinedCall]) -> None:
     for ins, place in zip(body, through, strict=True):
         if place and ins.location:
             ins.location = dataclasses.replace(ins.location, inlined_at=place)
+
+
+@dataclass(frozen=True)
+class LocalVariable:
+    """A variable that the unoptimised build keeps in a function's local memory.
+
+    Attributes:
+        memory: The PTX variable that holds it; ``offset``: where in that it begins.
+        sizes: Elements along each dimension of an array; nothing of another variable.
+        nbytes: Of an element.
+    """
+
+    name: str
+    memory: str
+    offset: int
+    sizes: tuple[int, ...]
+    nbytes: int
+
+    @property
+    def end(self) -> int:
+        """Where in the memory it ends."""
+        return self.offset + self.nbytes * math.prod(self.sizes)
+
+
+def local_variables(text: str) -> list[LocalVariable]:
+    """The variables in local memory of a PTX text; none where it has no debug sections."""
+    abbreviations, information = _section(text, ".debug_abbrev"), _section(text, ".debug_info")
+    entries: dict[int, _Entry] = {}
+    if abbreviations and information:
+        with contextlib.suppress(KeyError, IndexError, ValueError):
+            _read_entries(_Bytes(information), _abbreviations(_Bytes(abbreviations)), entries)
+    found = []
+    for entry in entries.values():
+        place = entry.place
+        if entry.tag in _VARIABLES and place and place[0].startswith("__local_depot"):
+            sizes, nbytes = _extent(entries, entry.values.get(_TYPE), 0)
+            if nbytes:
+                found.append(LocalVariable(entry.name, *place, sizes, nbytes))
+    return found
+
+
+def _extent(
+    entries: Mapping[int, _Entry], at: int | str | None, deep: int
+) -> tuple[tuple[int, ...], int]:
+    """Elements along each dimension of a type, and an element's bytes; 0: not known."""
+    entry = entries.get(at) if isinstance(at, int) else None
+    if entry is None or deep > _DEEPEST:
+        return (), 0
+    size = entry.values.get(_SIZE)
+    if isinstance(size, int) and entry.tag != _ARRAY:
+        return (), size
+    sizes, nbytes = _extent(entries, entry.values.get(_TYPE), deep + 1)
+    return ((*entry.bounds, *sizes) if entry.tag == _ARRAY else sizes), nbytes
+
+
+@dataclass
+class _Entry:
+    """A debugging information entry: its tag, attributes, and what of its blocks is needed."""
+
+    tag: int
+    values: dict[int, int | str]
+    name: str = ""
+    place: tuple[str, int] | None = None
+    bounds: list[int] = field(default_factory=list)
+
+
+def _read_entries(
+    section: _Bytes, known: dict[int, _Abbreviation], entries: dict[int, _Entry]
+) -> None:
+    section.at = 11
+    parents: list[_Entry | None] = []
+    while section.at < len(section.data):
+        start = section.at
+        code = section.leb()
+        if not code:
+            if parents:
+                parents.pop()
+            continue
+        tag, children, attributes = known[code]
+        entry = entries[start] = _Entry(tag, {})
+        for name, form in attributes:
+            begin = section.at
+            entry.values[name] = section.value(form)
+            if name == _NAME and form == 0x08:
+                entry.name = bytes(section.data[begin : section.at - 1]).decode("latin-1")
+            elif name == _LOCATION and form == 0x0A:
+                entry.place = _place(section, begin + 1, section.at)
+        if tag == _RANGE and parents and parents[-1]:
+            upper = entry.values.get(_UPPER, entry.values.get(_COUNT, 0))
+            parents[-1].bounds.append(int(upper) + (_UPPER in entry.values))
+        if children:
+            parents.append(entry)
+
+
+def _place(section: _Bytes, at: int, end: int) -> tuple[str, int] | None:
+    """The memory of a location: an address, and perhaps a number that is added."""
+    label = section.labels.get(at + 1)
+    if section.data[at] != _ADDRESS or label is None:
+        return None
+    offset, after = 0, section.at
+    section.at = at + 9
+    if section.at < end and section.number(1) == _PLUS:
+        offset = section.leb()
+    section.at = after
+    return label, offset
 
 
 def _section(text: str, name: str) -> str:

@@ -6,6 +6,9 @@ import re
 LOCAL_MEMORY = "memory of the thread"
 """Stands for the one array in which a compiler keeps all local variables of a function."""
 
+NUMBA_SHARED = "_cudapy_smem_"
+"""What Numba calls shared arrays, before a number; the Python name comes after a ``$``."""
+
 _NAME = re.compile(r"L?([1-9]\d{0,8})(?=[A-Za-z_])")
 _ARGUMENTS = re.compile(r"I(L[a-z]n?\d+E|[PRK]*[a-z])+E")
 """Simple ones of a template."""
@@ -22,6 +25,8 @@ def variable_name(symbol: str) -> str:
     """
     if symbol.startswith("__local_depot"):
         return LOCAL_MEMORY
+    if symbol.startswith(NUMBA_SHARED) and "$" in symbol:
+        return symbol.partition("$")[2]
     if not symbol.startswith("_Z"):
         return symbol.split("#")[0]
     starts = [m.end() for m in re.finditer("^_Z(NK?)?|E(?=L?[1-9])", symbol)]

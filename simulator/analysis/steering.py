@@ -53,7 +53,7 @@ class Steering:
         self.site_of = {id(site.instruction): site for site in program.sites}
         self._places = KeptPlaces(program.layout)
         self.paths = Paths(self.blocks, lambda block, to: True)
-        self._loops = Loops(self.blocks, self.paths, self._decide)
+        self._loops = Loops(self.blocks, self.paths, self.decide)
         self._steered: dict[int, _Steered] = {}
         self._nearest = deciders(self.blocks)
         self._deciders: dict[int, set[int]] = {}
@@ -127,7 +127,7 @@ class Steering:
 
     def _lets(self, read: Site, block: int) -> bool:
         """Whether the value that a site reads decides on a block, or is waited for before."""
-        return bool(self._decide(block) & self._of(read).branches) or (
+        return bool(self.decide(block) & self._of(read).branches) or (
             block in self._after_waits(read)
         )
 
@@ -170,7 +170,7 @@ class Steering:
             function = self.blocks[back[0]].function.name
         return False
 
-    def _decide(self, number: int) -> set[int]:
+    def decide(self, number: int) -> set[int]:
         """The branches that decide whether a block runs."""
         if number not in self._deciders:
             self._deciders[number] = set().union(*self._nearest(number))
@@ -345,7 +345,7 @@ class Steering:
         others wait for that. The loop may look at the count itself.
         """
         sites = [site for site in self.program.sites if site.strong]
-        sets = any(site.access != "load" and number in self._decide(site.block) for site in sites)
+        sets = any(site.access != "load" and number in self.decide(site.block) for site in sites)
         for loop in self._loops.all:
             if number in loop.blocks or number not in loop.deciders:
                 continue

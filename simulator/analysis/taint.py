@@ -77,6 +77,18 @@ def depends_on_data(
     return None
 
 
+def decided_by_atomics(program: Program) -> bool:
+    """Whether old values that atomics returned steer the run, or are stored: the order may tell."""
+    begins = [s.instruction for s in program.sites if s.access == "atomic" and s.returns]
+    if not begins:
+        return False
+    anywhere = {"global", "shared", "local"}
+    taken = _Slice(program, lambda s: {s.space} if s.space in anywhere else anywhere, begins)
+    return any(taken.holds(name, _steering(ins)) for name, ins in taken.instructions()) or any(
+        site.access != "load" and taken.moves(site) for site in program.sites
+    )
+
+
 class _Slice:
     """What holds loaded data: registers, and the keys of places (``kept_places``).
 

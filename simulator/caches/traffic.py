@@ -11,6 +11,7 @@ from kernels.machine_code import MachineCode, machine_code
 from ..execute.prepare import Prepared
 from ..gpus.occupancy import Occupancy, occupancy
 from ..gpus.table import KIB, Gpu
+from ..hazards.resources import lacking
 from ..observe.banks import SECTOR
 from ..observe.totals import CacheTraffic, Counters, DramTraffic
 from .footprint import footprint
@@ -139,7 +140,10 @@ def observe(launch: Prepared, gpu: Gpu, registers: int | None = None) -> Observe
         registers = code.registers
     held = occupancy(gpu, math.prod(launch.block), registers, launch.shared_bytes)
     if not held.blocks:
-        raise LaunchError(f"a block does not fit on {gpu.name}, for {' and '.join(held.limiters)}")
+        said = [f": {case.message}; {case.note}" for case in lacking(launch, gpu, registers)]
+        raise LaunchError(
+            f"a block does not fit on {gpu.name}, for {' and '.join(held.limiters)}{''.join(said)}"
+        )
     program = launch.program
     known = widths(program, code) if code and code.known else {}
     sample = take(launch, gpu.sms, held.blocks, known)

@@ -13,7 +13,7 @@ def counted(steps: Iterable[Step], block: int, arithmetic: list[Arithmetic]) -> 
     """
     found: list[Step] = []
     for step in steps:
-        if isinstance(step, Compute) and step.op.flops:
+        if isinstance(step, Compute) and (step.op.flops or step.op.count):
             tally = len(arithmetic) if step.guard else None
             if tally is not None:
                 found.append(Tally(step.instruction, step.guard, number=tally))

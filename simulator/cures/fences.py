@@ -49,13 +49,8 @@ def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]
     if not handed:
         return
     behind = [*handed, *((body, index + 1) for body, index in write[:1])]
-    inner = {key: i for i, key in enumerate(dict.fromkeys(body.key for body, _ in read))}
-    # Of statements on one line the last that reads is the likeliest; next to it, or out of loops.
-    calm = sorted(read, key=lambda level: (level[0].loops, inner[level[0].key], -level[1]))
-    near = sorted(read, key=lambda level: (inner[level[0].key], level[1]))
-    both_ways = [level for pair in zip(calm, near, strict=True) for level in pair]
-    ahead = [(body, min(index, len(body.statements) - 1)) for body, index in both_ways]
-    both = f"{BLOCK_BARRIER} {FENCE}"  # behind the read either is one (``races/releases.py``)
+    ahead = _ahead(read)
+    both = f"{BLOCK_BARRIER} {FENCE}"
     one = [list(_inserted(syntax, behind, text)) for text in (FENCE, BLOCK_BARRIER, both)]
     two = [list(_inserted(syntax, ahead, text)) for text in (FENCE, BLOCK_BARRIER)]
     for edits in (one[0], two[0], one[1], two[1], one[2]):
@@ -64,6 +59,21 @@ def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]
     fences = itertools.product(one[0][:_PAIRED], two[0][:_PAIRED])
     pairs = [*fences, *itertools.product(first, second)]
     yield from filter(None, dict.fromkeys(joined(*pair) for pair in pairs))
+
+
+def acquiring_edits(syntax: Syntax, read: Levels) -> Iterator[Edit]:
+    """A fence in front of a read: for a relaxed read of a flag that comes before it."""
+    yield from _inserted(syntax, _ahead(read), FENCE)
+
+
+def _ahead(read: Levels) -> list[tuple[Body, int]]:
+    """The places in front of a read, likeliest first."""
+    inner = {key: i for i, key in enumerate(dict.fromkeys(body.key for body, _ in read))}
+    # Of statements on one line the last that reads is the likeliest; next to it, or out of loops.
+    calm = sorted(read, key=lambda level: (level[0].loops, inner[level[0].key], -level[1]))
+    near = sorted(read, key=lambda level: (inner[level[0].key], level[1]))
+    both_ways = [level for pair in zip(calm, near, strict=True) for level in pair]
+    return [(body, min(index, len(body.statements) - 1)) for body, index in both_ways]
 
 
 def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[Body, int]]:

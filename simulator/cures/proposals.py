@@ -13,12 +13,13 @@ from kernels.source_edit import Edit
 
 from ..compile.blocks import reachable
 from ..hazards.hazard import Hazard, Source
-from ..hazards.kinds import LEAVES, UPDATES
+from ..hazards.kinds import FRESH, LEAVES, UNACQUIRED, UPDATES
 from ..isa import parse
 from ..isa.roles import roles
 from .chains import chain_edits
+from .claims import claim_edits
 from .counts import count_edits
-from .fences import handing_edits
+from .fences import acquiring_edits, handing_edits
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
 from .remedies import (
@@ -70,7 +71,9 @@ class Proposals:
         if hazard.case in UPDATES:
             points = (self.points(hazard, i) for i in range(len(hazard.involved)))
             wide = any(_WIDE.search(item.instruction) for item in hazard.involved)
-            yield from update_edits(self.syntax, itertools.chain(*points), wide)
+            every = [*itertools.chain(*points)]
+            yield from update_edits(self.syntax, every, wide)
+            yield from claim_edits(self.syntax, every)
         if between_blocks(hazard):
             return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
@@ -189,6 +192,8 @@ class Proposals:
             there = handing_edits(self.syntax, write, read)
             back = handing_edits(self.syntax, read, write)  # who read tells that he has
             yield from dict.fromkeys(itertools.chain(there, back))
+        if hazard.case in (UNACQUIRED, FRESH):
+            yield from acquiring_edits(self.syntax, levels[roles_of.index("read")])
 
     def any(self, hazard: Hazard) -> bool:
         """Whether there is anything to try."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..hazards.hazard import Hazard
-from ..hazards.kinds import EQUAL, GUESS, LEAVES
+from ..hazards.kinds import EQUAL, FRESH, GUESS, LEAVES, OVERRUN
 from .places import Levels
 from .statements import Syntax, descendants, field_text
 
@@ -212,7 +212,7 @@ def curable(hazard: Hazard) -> bool:
     """Whether a statement might order its accesses, or let its threads go on."""
     if hazard.row.ends and hazard.involved:
         return True
-    if hazard.case in ("steps", GUESS):  # no order is missing
+    if hazard.case in ("steps", GUESS, OVERRUN):  # no order is missing
         return False
     if hazard.case in ("far", LEAVES):
         return hazard.severity == "error"
@@ -224,7 +224,7 @@ def curable(hazard: Hazard) -> bool:
 def between_blocks(hazard: Hazard) -> bool:
     """Whether it is a race that no barrier of a block alone orders, but one of the grid may."""
     across = hazard.reach == "block" and hazard.space == "global"
-    return hazard.row.is_race and across and hazard.severity == "error"
+    return hazard.row.is_race and across and (hazard.severity == "error" or hazard.case == FRESH)
 
 
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:
@@ -243,7 +243,8 @@ def no_barrier(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
 
 def instead(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
     """What would cure a lost update; nothing of another race."""
-    lost = any(h.case == "lost" and h.places >= hazard.places for h in hazards)
+    every = [one for h in hazards for one in (h, *h.follows)]
+    lost = any(h.case == "lost" and h.places >= hazard.places for h in every)
     return "; let one atomic operation read and write, as atomicAdd() does" * lost
 
 

@@ -68,6 +68,7 @@ def cure_source(
     ``find_cures``. Sets ``hazard.cure``.
     """
     watch = watch or Watch()
+    hazards = [hazard for hazard in hazards if hazard.involved]  # no run shows what others do
     if not any(curable(hazard) or between_blocks(hazard) for hazard in hazards):
         return 0
     first = next(iter(kernels.values()))
@@ -77,7 +78,7 @@ def cure_source(
         proposals = Proposals(kernels, Syntax(files))
         if not any(proposals.any(hazard) for hazard in hazards):
             return 0
-        others: list[Hazard] = []
+        others = [other for hazard in hazards for other in hazard.follows]
         for build in {"device", "source"} - set(kernels):
             try:
                 kernel = first.rebuild(build)

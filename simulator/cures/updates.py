@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kernels.source_edit import INSTEAD, Edit, line_of
 
-from .statements import Point, Syntax, descendants, node_text
+from .statements import Point, Syntax, descendants, field_text, node_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -37,6 +37,12 @@ def update_edits(syntax: Syntax, points: Iterable[Point], wide: bool) -> Iterato
                     piece = node.start_byte, node.end_byte, text.encode("latin-1")
                     line = line_of(content, node.start_byte)
                     yield Edit(point.file, (piece,), line, INSTEAD, text)
+            for node in nodes[:1]:
+                for used in descendants(node, {"update_expression"}):
+                    if _on(used, point.line) and (text := _counted(used)):
+                        piece = used.start_byte, used.end_byte, text.encode("latin-1")
+                        line = line_of(content, used.start_byte)
+                        yield Edit(point.file, (piece,), line, f"for {node_text(used)} on", text)
 
 
 def _on(node: Node, line: int) -> bool:
@@ -51,12 +57,23 @@ def _atomics(update: Node | None) -> Iterator[str]:
               for name in ("left", "operator", "right", "argument")}  # fmt: skip
     left, operator, right, argument = fields.values()
     if update.type == "update_expression" and argument is not None and operator is not None:
-        yield from _calls(_address(argument), node_text(operator)[0], "1")
+        yield from _calls(address(argument), node_text(operator)[0], "1")
     elif update.type == "assignment_expression" and left and operator and right:
         if node_text(operator) == "=":
             yield from _spelled_out(left, right)
         else:
-            yield from _calls(_address(left), node_text(operator)[:-1], node_text(right))
+            yield from _calls(address(left), node_text(operator)[:-1], node_text(right))
+
+
+def _counted(update: Node) -> str:
+    """What gives the same value as a ``++`` or ``--`` in an expression; empty of a statement."""
+    place, parent = update.child_by_field_name("argument"), update.parent
+    if place is None or parent is None or parent.type in ("expression_statement", "for_statement"):
+        return ""
+    step = "1" if "+" in field_text(update, "operator").decode("latin-1") else "-1"
+    atomic = f"atomicAdd({address(place)}, {step})"
+    before = update.start_byte == place.start_byte
+    return atomic if before else f"({atomic} + {step})"
 
 
 def _spelled_out(left: Node, right: Node) -> Iterator[str]:
@@ -65,15 +82,15 @@ def _spelled_out(left: Node, right: Node) -> Iterator[str]:
     if right.type == "binary_expression" and all(parts):
         one, operator, other = (node_text(part) for part in parts if part)
         if one == node_text(left):
-            yield from _calls(_address(left), operator, other)
+            yield from _calls(address(left), operator, other)
         elif other == node_text(left) and operator in _EITHER:
-            yield from _calls(_address(left), operator, one)
+            yield from _calls(address(left), operator, one)
     called, given = (right.child_by_field_name(name) for name in ("function", "arguments"))
     if right.type == "call_expression" and called and given and node_text(called) in _CALLS:
         values = [node_text(value) for value in given.named_children]
         if len(values) == 2 and node_text(left) in values:
             values.remove(node_text(left))
-            yield f"{_CALLS[node_text(called)]}({_address(left)}, {values[0]});"
+            yield f"{_CALLS[node_text(called)]}({address(left)}, {values[0]});"
 
 
 def _calls(address: str, operator: str, value: str) -> Iterator[str]:
@@ -89,8 +106,10 @@ def _unsigned(call: str) -> str:
     return f"{name}((unsigned long long*){given}" if name == _FUNCTIONS["+"] else call
 
 
-def _address(place: Node) -> str:
+def address(place: Node) -> str:
     """Where the value stands: ``p`` of ``*p``."""
+    while place.type == "parenthesized_expression" and place.named_children:
+        place = place.named_children[0]
     pointer = place.child_by_field_name("argument")
     if place.type == "pointer_expression" and pointer and node_text(place).startswith("*"):
         return node_text(pointer)

@@ -22,7 +22,7 @@ import numpy as np
 from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import EVERY_LANE, WARP, Flat, Mask, Shape, as_mask, blocks_of
-from .divergence import Divergence
+from .divergence import Divergence, is_aligned
 from .orders import Orders
 from .waiting import Arrivals, Key, Operands, Waiting
 
@@ -67,7 +67,7 @@ class Barriers:
             if alone and mask is wait.mask:
                 return block.block.follow
             if mask is None or mask.any():
-                machine.join(block.block.follow, mask)
+                machine.go(block.number, block.block.follow, mask)
             return None
         if alone and number.ndim == 0 and count.ndim == 0 and not count and not self.arrivals:
             self._let_go([wait], mask)
@@ -159,7 +159,7 @@ class Barriers:
         ):
             wait = self.waiting.pop()
             self._let_go([wait], wait.mask)
-            machine.join(wait.block.block.follow, wait.mask)
+            machine.go(wait.block.number, wait.block.block.follow, wait.mask)
             return True
         released = False
         keys = sorted({k for w in self.waiting for k in self._keys(w)})
@@ -226,12 +226,14 @@ class Barriers:
                 wait.mask = as_mask(wait.mask) & ~leaving
         self._let_go(waits, lanes)
         for wait in waits:
-            machine.join(wait.block.block.follow, wait.mask)
+            machine.go(wait.block.number, wait.block.block.follow, wait.mask)
 
     def _covers(self, mask: Mask | None) -> bool:
         return mask is None or bool((mask | ~as_mask(self.machine.alive)).all())
 
     def _let_go(self, waits: list[Waiting], lanes: Mask | None) -> None:
+        if is_aligned(waits[0].block):
+            self.machine.splits.meet(lanes)
         if not waits[0].count.any():
             self.divergence.look_at(waits)
         for wait in waits:
@@ -288,12 +290,10 @@ def _number(wait: Waiting) -> int:
     """The barrier's number, which is the same for all lanes of it that were let go."""
     if wait.number.ndim == 0 or wait.mask is None:
         return int(wait.number.reshape(-1)[0])
-    shape = np.broadcast_shapes(wait.number.shape, wait.mask.shape)
-    return int(np.broadcast_to(wait.number, shape)[np.broadcast_to(wait.mask, shape)][0])
+    number, mask = np.broadcast_arrays(wait.number, wait.mask)
+    return int(number[mask][0])
 
 
 def _union(masks: list[Mask], shape: Shape) -> Mask:
-    union = np.zeros(shape, bool)
-    for mask in masks:
-        union |= mask
+    union: Mask = np.logical_or.reduce([np.zeros(shape, bool), *masks])
     return union

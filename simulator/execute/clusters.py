@@ -57,7 +57,7 @@ class ClusterBarriers:
                 tell(mask)
         if alone:
             return block.block.follow
-        machine.join(block.block.follow, mask)
+        machine.go(block.number, block.block.follow, mask)
         return None
 
     def _arrive(self, block: CompiledBlock, lanes: Mask, mask: Mask | None) -> None:
@@ -116,7 +116,7 @@ class ClusterBarriers:
                 wait.mask = as_mask(wait.mask) & ~going
                 for tell in machine.told.cluster_wait:
                     tell(going)
-                machine.join(wait.block.block.follow, going)
+                machine.go(wait.block.number, wait.block.block.follow, going)
         self.waiting = [wait for wait in self.waiting if as_mask(wait.mask).any()]
 
     def _look_at(self, done: Mask, over: Mask, alive: Mask) -> None:

@@ -44,8 +44,8 @@ class Ends:
             if yes is False:
                 return block.block.follow
             self._note_divergence(block.number, yes, no, mask)
-            machine.join(block.block.follow, no)
-            machine.join(block.block.targets[0], yes)
+            machine.go(block.number, block.block.follow, no)
+            machine.go(block.number, block.block.targets[0], yes)
             return None
         if ends == "barrier":
             machine.meets += 1
@@ -57,7 +57,7 @@ class Ends:
                 if not mask.any():
                     return None
                 self.call(block, mask, False)
-                machine.join(block.call_entry, mask)
+                machine.go(block.number, block.call_entry, mask)
                 return None
             return self.call(block, mask, alone)
         return self._rare(block, out, mask)
@@ -72,7 +72,7 @@ class Ends:
             coming, passing = self.split(guard, mask)
             self.tell_ways(block.number, coming, passing)
             if passing is not False:
-                machine.join(block.block.follow, passing)
+                machine.go(block.number, block.block.follow, passing)
             if coming is False:
                 return None
             if passing is not False:
@@ -149,7 +149,7 @@ class Ends:
             self._stop("bad-free", block, failing)
             going = ~failing if mask is None else mask & ~failing
             if going.any():
-                self.machine.join(block.block.follow, going)
+                self.machine.go(block.number, block.block.follow, going)
             return None
         if ends in ("trap", "system"):
             text = self.system.failed(given, gone) if given else ""
@@ -157,7 +157,7 @@ class Ends:
         else:
             self.machine.exit(gone)
         if staying is not False:
-            self.machine.join(block.block.follow, staying)
+            self.machine.go(block.number, block.block.follow, staying)
         return None
 
     def _stop(self, event: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
@@ -178,7 +178,7 @@ class Ends:
             if lanes.any():
                 if block.number in self.machine.map.branches:
                     self.machine.paths.went(block.number, i, lanes)
-                self.machine.join(target, lanes)
+                self.machine.go(block.number, target, lanes)
         return None
 
     def _return(self, block: CompiledBlock, guard: Mask | None, mask: Mask | None) -> int | None:
@@ -199,7 +199,7 @@ class Ends:
             lanes = lanes if leaving is None else leaving & lanes
             if np.any(lanes):
                 self.frames.pop(number, lanes)
-                self.machine.join(number, lanes)
+                self.machine.go(block.number, number, lanes)
         if staying is not False:
-            self.machine.join(block.block.follow, staying)
+            self.machine.go(block.number, block.block.follow, staying)
         return None

@@ -90,17 +90,19 @@ class _Round:
             return False
         local = (machine.memories.local.words == self.local).all(axis=0)
         back = back & local.reshape(machine.memories.local.shape)
+        groups = machine.groups | {number: mask}
+        running = {n: as_mask(machine.splits.leaders(n, groups)) for n in groups}
         if not self.met:  # nobody depends on anybody
             self.returned |= back
-            running = [as_mask(m) for m in (mask, *machine.groups.values())]
-            return all((self.returned | ~lanes).all() for lanes in running)
+            return all((self.returned | ~lanes).all() for lanes in running.values())
         # Lanes that meet depend on each other: all have to be back at one time.
         if number != self.kept.number or set(machine.groups) | {number} != set(self.kept.groups):
             return False
-        for group, lanes in (machine.groups | {number: mask}).items():
+        for group, lanes in groups.items():
             before = np.broadcast_to(as_mask(self.kept.groups[group]), self.moved.shape)
             same = np.array_equal(before, np.broadcast_to(as_mask(lanes), self.moved.shape))
-            if not (same and ((self.kept.same(group, lanes) & self.moved) | ~before).all()):
+            moved = (self.kept.same(group, lanes) & self.moved) | ~running[group]
+            if not (same and moved.all()):
                 return False
         held = self._held()
         return held.keys() == self.held.keys() and all(
@@ -237,7 +239,7 @@ class LivelockWatch:
                 pass
             elif machine.gates.parked:
                 machine.gates.force()
-            else:
+            elif not machine.splits.free(machine.groups | {number: mask}):
                 raise self._stuck("repeats", number, mask)
         if closed is not False or late:
             self.round = None

@@ -3,6 +3,8 @@
 Lanes stand at a basic block. The machine takes a group of lanes that stand at the
 same one, runs it, and sees where they go; the lowest block goes first, which brings
 branches together again. A barrier holds lanes until their block's others have come.
+
+Longer: choosing lanes and running them are one loop.
 """
 
 from collections.abc import Container, Iterable
@@ -26,6 +28,7 @@ from .livelock import Idle, LivelockWatch, cycle
 from .paths import Map, Paths
 from .picking import Picking
 from .schedule import FAIR, Groups, Pick, Schedule
+from .splits import Splits
 from .waiting import Stuck, Waiting
 
 _OFTEN, _APART = 8, 2048
@@ -82,6 +85,7 @@ class Machine:
         self.barriers, self.ends = Barriers(self), Ends(self)
         self.clusters = ClusterBarriers(self)
         self.gates = Gates(self)
+        self.splits = Splits(self)
         self.ages: dict[int, int] = {}
         self.step = 0
         self._active = {}
@@ -107,7 +111,7 @@ class Machine:
 
     def _advance(self) -> None:
         """Take a group of lanes and run it until it splits, waits or ends."""
-        alone = self.alone()
+        alone = self.alone() and self.splits.settle(next(iter(self.groups)))
         if alone:
             self.together = self.step
         picked, picking = self._pick(), self.picking
@@ -141,6 +145,8 @@ class Machine:
                     return
                 alone = alone and through is mask
                 mask = through
+                if not alone:
+                    self.splits.meet(mask)
                 if number in self.gates.ordering:
                     come = self.gates.heeded(block.gate.guard, as_mask(mask))
                     for tell in self.told.warp_sync:
@@ -149,7 +155,7 @@ class Machine:
             if following is None:
                 return
             if not alone:
-                self.join(following, mask)
+                self.go(number, following, mask)
                 return
             number = following
 
@@ -162,6 +168,7 @@ class Machine:
         """
         number = block.number
         if form != Form.CONVERGED:
+            self.splits.start(number, mask)
             self.idle.visited.add(number)
             if number in self.map.pollers and not self.livelock.turns:
                 self.idle.look(number, mask)
@@ -191,17 +198,26 @@ class Machine:
         for number, got in self.gates.exchange(met).items():
             self.step += 1
             block, mask = self.program.blocks[number], met[number]
+            self.splits.meet(mask)
             following = self._execute(block, mask, Form.JOINED, got)
             if following is not None:
-                self.join(following, mask)
+                self.go(number, following, mask)
 
     def _pick(self) -> Pick | None:
-        """Choose lanes: the schedule does, but nobody waits for ever; ``None``: all have ended."""
-        groups = self.groups
+        """Choose lanes: the schedule does, but nobody waits for ever; ``None``: all have ended.
+
+        The schedule chooses among warps. Of a warp's lanes those at the lowest block go, unless a
+        loop there lets others go first.
+        """
+        groups, splits = self.groups, self.splits
+        if (ahead := splits.next_ahead()) is not None:
+            return self._take(*ahead)
         if self.livelock.turns:
             self.idle.lanes = None
-            number = min(groups, key=lambda n: self.ages.get(n, -1))
-            return number, groups[number], True
+            for number in sorted(groups, key=lambda n: self.ages.get(n, -1)):
+                lanes = splits.leaders(number, groups)
+                if lanes is None or lanes.any():
+                    return self._chosen(number, lanes)
         if self.idle.lanes is not None:
             groups = self.idle.awake(groups)
             while not groups:
@@ -209,27 +225,47 @@ class Machine:
                 if self.finished:
                     return None
                 groups = self.idle.awake(self.groups)
-        oldest = self.oldest(groups)
-        if oldest is not None and oldest != min(groups):
+        return self._chosen(*(self._oldest(groups) or self.schedule.pick(groups)))
+
+    def _chosen(self, number: int, mask: Mask | None) -> Pick:
+        """Lanes whose turn it is: those of each warp that run as one, or others before them."""
+        splits = self.splits
+        if number in splits.facts.yields and splits.waits_for(number, mask):
+            ahead = splits.next_ahead()
+            assert ahead is not None
+            return self._take(*ahead)
+        return self._take(number, splits.together(number, mask))
+
+    def _take(self, number: int, lanes: Mask | None) -> Pick:
+        """Lanes at a block, and whether they are all that stand there; else they are taken out."""
+        before = self.groups[number]
+        if lanes is before:
+            return number, lanes, True
+        rest = as_mask(before) & ~as_mask(lanes)
+        if not rest.any():
+            return number, lanes, True
+        self.groups[number] = rest
+        return number, lanes, False
+
+    def _oldest(self, groups: Groups) -> tuple[int, Mask | None] | None:
+        """The lanes that have waited longest, if fairness wants them to go.
+
+        A warp that polls cannot starve the one it waits for. Lanes that wait for others of their
+        own warp to come stay where they are.
+        """
+        if len(groups) < 2:
+            return None
+        often = _OFTEN if self.step - self.together > _APART else FAIR
+        if self.step % often:
+            return None
+        for number in sorted(groups, key=lambda n: self.ages.get(n, -1)):
+            lanes = self.splits.leaders(number, groups)
+            if lanes is None or lanes.any():
+                break
+        if number != min(groups):
             for tell in self.told.overtaken:
                 tell()
-        number, mask, whole = self.schedule.pick(groups, oldest)
-        if groups is self.groups:
-            return number, mask, whole
-        before = self.groups[number]
-        rest = as_mask(before) & ~as_mask(mask)
-        self.groups[number] = rest
-        if not rest.any():
-            del self.groups[number]
-        return number, mask, False
-
-    def oldest(self, groups: Groups) -> int | None:
-        """The group that has waited longest, if fairness wants it to go."""
-        if len(groups) > 1:
-            often = _OFTEN if self.step - self.together > _APART else FAIR
-            if self.step % often == 0:
-                return min(groups, key=lambda n: self.ages.get(n, -1))
-        return None
+        return number, lanes
 
     def alone(self) -> bool:
         """Whether all lanes that live stand at one block, and none is held."""
@@ -268,8 +304,14 @@ class Machine:
         self._active[key] = (mask, counts)
         return counts
 
+    def go(self, at: int, to: int, mask: Mask | None) -> None:
+        """Lanes go from one block to another."""
+        self.splits.arrive(at, to, mask)
+        self.join(to, mask)
+
     def join(self, number: int, mask: Mask | None) -> None:
         """Put lanes at a block; those that stand there already are joined."""
+        self.splits.came(number, mask)
         if number == EXIT:
             self.exit(mask)
         elif number in self.groups:

@@ -17,6 +17,7 @@ from ..events import Branch
 from ..geometry import Lanes, Mask, as_mask
 from . import orders
 from .loops import own_loops
+from .regions import Convergence
 
 
 class Map:
@@ -24,6 +25,7 @@ class Map:
 
     Attributes:
         after: For each block, where its end may lead.
+        convergence: Where lanes of a warp converge.
         pollers: Blocks that look at what others may change.
         orders: Whether warps may come to barriers in orders of which some are wrong.
         branches: Blocks at whose end it is decided whether a barrier is reached.
@@ -33,6 +35,7 @@ class Map:
 
     def __init__(self, program: Program) -> None:
         blocks = self.blocks = program.blocks
+        self.convergence = Convergence(blocks, program.sites)
         shared = [site for site in program.sites if site.counted and site.space != "local"]
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
         self.orders = orders.matter(blocks, program.sites)
@@ -83,7 +86,9 @@ class Map:
     @functools.cached_property
     def own_loops(self) -> dict[int, frozenset[int]]:
         """Loops that lanes go round for themselves, and that no barrier has to do with."""
-        return own_loops(self.blocks, {*self.heads, *self.branches, *self.pollers})
+        others = {*self.heads, *self.branches, *self.pollers}
+        lanes = self.convergence
+        return own_loops(self.blocks, others | lanes.affected | lanes.saves.keys())
 
     def _reachable(self) -> dict[int, int]:
         """The barriers that can be reached from each block, itself included, as bits."""

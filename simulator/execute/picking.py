@@ -127,6 +127,7 @@ class Picking:
             and type(m.schedule) is Schedule
             and m.step + 1 < m.livelock.next_look
             and m.idle.lanes is None
+            and m.splits.ahead is None
             and not m.livelock.turns
             and self._in_vain.get(self.about[number], 0) < GIVEN_UP
             and m.count(mask)[0] * SHARE <= g.lanes
@@ -172,16 +173,11 @@ class Picking:
             return None
         if m.held() and not alone and m.step % FAIR == 0:
             return None
+        number = min(groups)
+        if number not in self.loop or (alone and not m.splits.settle(number)):
+            return None
         if alone:
             m.together = m.step
-        oldest = m.oldest(groups)
-        lowest = min(groups)
-        number = lowest if oldest is None else oldest
-        if number not in self.loop:
-            return None
-        if number != lowest:
-            for tell in self.told.overtaken:
-                tell()
         m.ages[number] = m.step
         m.memories.exact = not alone or m.memories.watched
         return number, groups.pop(number), alone
@@ -195,7 +191,7 @@ class Picking:
             if following is None:
                 return None
             if not alone:
-                self.join(following, mask)
+                self.go(number, following, mask)
                 return None
             if following not in self.loop or m.step + 1 >= m.livelock.next_look:
                 self._put_back(mask)
@@ -228,6 +224,12 @@ class Picking:
                 self.counts.clear()
             known = self.counts[id(mask)] = mask, self.lanes.active(mask)
         return known[1]
+
+    def go(self, at: int, to: int, mask: Mask | None) -> None:
+        """See ``Machine``."""
+        if (at, to) in self.machine.splits.facts.edges:
+            self.machine.splits.arrive(at, to, self.lanes.spread_mask(mask))
+        self.join(to, mask)
 
     def join(self, number: int, mask: Mask | None) -> None:
         """See ``Machine``; those that leave the loop are put back."""

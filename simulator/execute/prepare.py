@@ -19,6 +19,7 @@ from kernels.arguments import (
 )
 from kernels.clusters import ONE, cluster_shape
 from kernels.errors import LaunchError, PtxError
+from kernels.restricted import Pointers, pointers
 from kernels.symbols import convert_all
 
 from ..compile.compiler import compile_ptx, compile_traced
@@ -50,6 +51,7 @@ class Prepared:
         counted: Whether counters are kept; ``followed``: whether what it touches is noted.
         cluster: Blocks of a cluster; ``clustered``: whether anybody says so.
         heap_bytes: What ``malloc`` has to give.
+        pointers: See ``kernels.restricted.pointers``.
     """
 
     kernel: Kernel
@@ -68,6 +70,7 @@ class Prepared:
     counted: bool = True
     followed: bool = False
     held: Mapping[str, Held] = field(default_factory=dict)
+    pointers: Pointers = Pointers()  # noqa: RUF009 - never changed
 
     @property
     def shared_space(self) -> int:
@@ -92,7 +95,16 @@ class Prepared:
 
     def order(self) -> Schedule:
         """The schedule, from its start."""
-        return schedules.make(self.schedule)
+        return schedules.make(self.schedule, self.program.fact(blocks_vary))
+
+
+def blocks_vary(program: Program) -> bool:
+    """Whether the order of blocks may matter, and may be varied: by atomics, and no copies.
+
+    Asynchronous copies and ``mbarrier`` are followed for blocks that go on side by side.
+    """
+    strong = any(site.strong and not site.order for site in program.sites)
+    return strong and not any(site.asynchronous or site.order for site in program.sites)
 
 
 def _granules(program: Program) -> Granules:
@@ -149,5 +161,5 @@ def prepare(
     clusters = cluster_shape(cluster, grid3, entry)
     return Prepared(
         kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit,
-        cooperative, *clusters, heap_bytes,
+        cooperative, *clusters, heap_bytes, pointers=pointers(kernel, arguments),
     )  # fmt: skip

@@ -6,17 +6,15 @@ import numpy as np
 
 from kernels.errors import LaunchError
 
-from ..geometry import Geometry, Mask
+from ..geometry import Geometry, Mask, as_mask
 
 PATIENCE = (16, 4096)
 """Basic blocks that one warp may run before another gets its turn: the fewer, the more
 often warps had to be stopped, which is what those do that spin for one another. (It is half as many
 each time, so that warps spin for some twice the most in all.)"""
-_OTHER = 16
-"""One in so many turns of a warp goes to any of its groups, not to the lowest."""
 FAIR = 64
-"""After so many steps that did not bring all lanes together, the group that has waited
-longest goes: a lane that spins cannot starve the one it waits for."""
+"""After so many steps that did not bring all lanes together, the warps that have waited
+longest go: a warp that polls cannot starve the one it waits for."""
 NAMES = ("lockstep", "warps", "reverse")
 
 Part = Mask | None | Literal[False]
@@ -28,21 +26,28 @@ Pick = tuple[int, Mask | None, bool]
 
 
 class Schedule:
-    """``lockstep``: all lanes at the lowest block together."""
+    """``lockstep``: all lanes at the lowest block together.
+
+    A schedule chooses among warps. Which of a warp's lanes go is the same under every schedule.
+    """
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
 
-    def pick(self, groups: Groups, oldest: int | None) -> Pick:
-        """Choose lanes to run.
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
+        """Choose lanes to run: of each warp those at the lowest block, or none."""
+        number = min(groups)
+        return number, groups[number]
 
-        Args:
-            groups: Lanes by block number; what is taken of a group in part is to be
-                taken out of it here.
-            oldest: The group whose turn it is for fairness, if it is.
-        """
-        number = min(groups) if oldest is None else oldest
-        return number, groups[number], True
+
+def _lowest(groups: Groups, mine: Mask) -> tuple[int, Mask | None] | None:
+    """Of some warps' lanes those at the lowest block; ``None``: they have none that can run."""
+    for number in sorted(groups):
+        mask = groups[number]
+        lanes = mine if mask is None else mask & mine
+        if lanes.any():
+            return number, lanes if (as_mask(mask) & ~mine).any() else mask
+    return None
 
 
 class _ByWarp(Schedule):
@@ -60,23 +65,18 @@ class _ByWarp(Schedule):
         """The order in which warps are tried."""
         return list(range(geometry.warps))
 
-    def pick(self, groups: Groups, oldest: int | None) -> Pick:
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.turns += 1
         if self.turns > self.patience:  # it may be spinning for what another warp has to do
             self.patience = max(self.patience // 2, PATIENCE[0])
             self.turns = 0
             self.at = (self.at + 1) % len(self.order)
         for _ in range(len(self.order) + 1):
-            mine = self.warps == self.order[self.at]
-            here = [n for n, m in groups.items() if m is None or (m & mine).any()]
-            if here:
-                number = min(here)
-                if len(here) > 1 and self.random.integers(_OTHER) == 0:
-                    number = here[int(self.random.integers(len(here)))]
-                return take(groups, number, mine)
+            found = _lowest(groups, self.warps == self.order[self.at])
+            if found is not None:
+                return found
             self.next_warp()
-        number = min(groups)
-        return number, groups[number], True
+        return super().pick(groups)
 
     def next_warp(self) -> None:
         """The warp at hand is blocked or done; was its turn a long one, so may the next be."""
@@ -92,33 +92,76 @@ class _Reverse(_ByWarp):
 
 
 class _Random(_ByWarp):
-    """A warp picked at random runs one basic block."""
+    """A warp picked at random runs one basic block: in all blocks, or (``apart``) in some."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, apart: bool) -> None:
+        self.seed, self.apart = seed, apart
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
         self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
+        self.apart &= geometry.columns > 1
+        self.columns = geometry.columns
+        self.every = self.warps
 
-    def pick(self, groups: Groups, oldest: int | None) -> Pick:
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.at = int(self.random.integers(len(self.order)))
-        return super().pick(groups, oldest)
+        if self.apart:
+            some = self.random.integers(2, size=self.columns) == 1
+            self.warps = np.where(some, self.every, -1)
+        return super().pick(groups)
 
 
-def take(groups: Groups, number: int, lanes: Mask) -> Pick:
-    """Take some lanes out of a group."""
-    group = groups[number]
-    mask = lanes if group is None else group & lanes
-    rest = ~lanes if group is None else group & ~lanes
-    if not rest.any():
-        return number, group, True
-    groups[number] = rest
-    return number, mask, False
+class _InTurn(_ByWarp):
+    """Each warp of each block runs one basic block, one after the other."""
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.warps = geometry.warp_ids + geometry.warps * np.arange(geometry.columns)
+
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        return list(range(geometry.warps * geometry.columns))
+
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
+        self.next_warp()
+        return super().pick(groups)
 
 
-def make(schedule: str | int) -> Schedule:
-    """The schedule of a name or a seed.
+class _ByBlock(_InTurn):
+    """The first warp of the first block that can run does; who takes too long becomes the last."""
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.running = -1
+
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
+        self.turns += 1
+        if self.turns > self.patience:  # it may be spinning for what another one has to do
+            self.patience = max(self.patience // 2, PATIENCE[0])
+            self.order.remove(self.running)
+            self.order.append(self.running)
+        for number in self.order:
+            if (found := _lowest(groups, self.warps == number)) is not None:
+                self.turns = self.turns if number == self.running else 0
+                self.running = number
+                return found
+        return Schedule.pick(self, groups)
+
+
+class _ByBlockReverse(_ByBlock):
+    """The same, the last block and its last warp first."""
+
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        return super().warp_order(geometry)[::-1]
+
+
+_ORDERS = {"by block": _ByBlock, "by block, reverse": _ByBlockReverse, "in turn": _InTurn}
+ORDERS = tuple(_ORDERS)
+"""In which blocks and warps come one by one: what atomics put in order by chance then differs."""
+
+
+def make(schedule: str | int, apart: bool = False) -> Schedule:
+    """The schedule of a name or a seed; ``apart``: whether a seed varies the order of blocks.
 
     Raises:
         LaunchError: Neither.
@@ -128,9 +171,11 @@ def make(schedule: str | int) -> Schedule:
     if not isinstance(schedule, str):
         if schedule < 0:
             raise LaunchError(f"a schedule's seed cannot be negative: {schedule}")
-        return _Random(int(schedule))
+        return _Random(int(schedule), apart)
     if schedule.isdecimal():
-        return _Random(int(schedule))
+        return _Random(int(schedule), apart)
+    if schedule in _ORDERS:
+        return _ORDERS[schedule]()
     named = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}
     if schedule not in named:
         raise LaunchError(f"unknown schedule {schedule!r}; there are {', '.join(NAMES)}, or a seed")

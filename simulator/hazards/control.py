@@ -29,10 +29,13 @@ from .kinds import (
     LEFT,
     LIVELOCK,
     MOVE,
+    ROUND_UP,
     SHORT,
     STILL,
     TRAP,
+    TRIPS,
     UNDEFINED,
+    VOTE,
     Case,
     HazardKind,
 )
@@ -246,22 +249,33 @@ class Control:
         yield from (said.condition.format(text=text) for text in sorted(group.notes))
         if said.advice and branches:
             first = branches[0]
-            word, continues = self._word(first)
-            advice = INSTEAD if continues and said.advice == MOVE else said.advice
-            yield advice.format(line=self._line(first.instruction), word=word)
+            word, jump = self._word(first)
+            advice, how = said.advice, ROUND_UP if word == "for" else VOTE
+            if said.advice == MOVE and jump == "continue":
+                advice = INSTEAD
+            elif said.advice == MOVE and (word in ("for", "loop") or jump == "break"):
+                advice = TRIPS
+            word = "loop" if word == "for" else word
+            yield advice.format(line=self._line(first.instruction), word=word, how=how)
 
     def _line(self, ins: Instruction) -> str:
         return f"line {ins.location.user.line}" if ins.location else f"PTX line {ins.line}"
 
-    def _word(self, part: _Part) -> tuple[str, bool]:
-        """What a branch is in the source, and whether it goes on with a loop's next round."""
+    def _word(self, part: _Part) -> tuple[str, str]:
+        """What a branch is in the source: ``for``, another ``loop``; and how its ``if`` jumps."""
         code = self._text(part, 1)
         loop = re.search(r"\b(for|while)\b", code)
         if re.search(r"\bif\b", code):
-            jumps = re.search(r"\bif\b[^;{]*\{?\s*continue\s*;", self._text(part, 2))
-            return "branch" if loop else "if", bool(jumps)
-        word = "loop" if loop else "switch" if re.search(r"\bswitch\b", code) else "branch"
-        return word, False
+            jumps = re.search(r"\bif\b[^;{]*\{?\s*(continue|break)\s*;", self._text(part, 2))
+            return "branch" if loop else "if", jumps[1] if jumps else ""
+        if loop:
+            return "for" if loop[1] == "for" and self._counts(code) else "loop", ""
+        return "switch" if re.search(r"\bswitch\b", code) else "branch", ""
+
+    def _counts(self, code: str) -> bool:
+        """Whether a loop counts: its head has a condition, and says what each round changes."""
+        head = re.search(r"\bfor\b\s*\(([^;]*);([^;]*);([^;]*)", code)
+        return head is None or bool(head[2].strip())
 
     def _text(self, part: _Part, lines: int) -> str:
         location = part.instruction.location

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,11 +19,20 @@ from ..memory.site import Site
 from ..memory.spaces import Home
 from ..memory.words import distinct
 from .control import Control
+from .folding import Shifts, counted, fold
 from .hazard import Hazard, Triple
-from .kinds import EXITED_BLOCK, KINDS, LEAVES, UNINITIALISED, UNSET_CONSTANT, HazardKind
-from .naming import spot, variable_at
+from .kinds import (
+    EXITED_BLOCK,
+    KINDS,
+    LEAVES,
+    UNINITIALISED,
+    UNSET_CONSTANT,
+    HazardKind,
+)
+from .naming import place_at, spot
 from .parts import ROLES, VERBS
 from .races import RaceHazards
+from .shapes import Shapes
 from .sources import Sources, Who
 
 _USERS = 3
@@ -44,18 +54,24 @@ class Findings(Observer):
     """Collects hazards; the same finding at the same source line is one hazard with a count.
 
     ``put_in`` says of a trap whether the compiler put it in (``traps.put_in``).
+
+    Attributes:
+        more: What checks find at the launch's end, whole.
     """
 
     def __init__(
         self, sources: Sources, layout: Layout, functions: Mapping[str, Function],
-        races: RaceHazards, put_in: Callable[[Instruction], str | None],
+        races: RaceHazards, put_in: Callable[[Instruction], str | None], shapes: Shapes,
     ) -> None:  # fmt: skip
-        self.put_in = put_in
+        self.put_in, self.shapes = put_in, shapes
         self.sources, self.layout, self.functions, self.races = sources, layout, functions, races
         self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
+        self.more: list[Hazard] = []
         self.control = Control(sources)
         self.unwritten: dict[_Key, set[int]] = {}
+        self.shifts = Shifts()
+        self.independent: list[Hazard] | None = None
         self.geometry: Geometry
 
     def start(self, geometry: Geometry) -> None:
@@ -86,12 +102,13 @@ class Findings(Observer):
         self.control.merge(other.control)
         for key, places in other.unwritten.items():
             self.unwritten.setdefault(key, set()).update(places)
+        self.shifts.merge(other.shifts)
 
     @property
     def clean(self) -> bool:
         """Whether nothing was found."""
         races = self.races.book.groups or self.races.of_registers.found
-        return not (self.found or self.control.groups or races)
+        return not (self.found or self.more or self.control.groups or races)
 
     def hazards(self) -> list[Hazard]:
         """Errors first, then in order of discovery."""
@@ -100,7 +117,7 @@ class Findings(Observer):
             line = key._replace(site=-1)
             if line in raced:
                 continue
-            once = KINDS[key.kind].once
+            once, hazard = KINDS[key.kind].once, dataclasses.replace(hazard)
             mine = lines.setdefault(line._replace(line=("", 0)) if once else line, hazard)
             if mine is not hazard:
                 mine.count += hazard.count
@@ -111,10 +128,11 @@ class Findings(Observer):
                 called = mine.involved[0].called(*theirs.calls[:1], *theirs.also)
                 more = (part for part in hazard.involved[1:] if part not in mine.involved)
                 mine.involved = (called, *mine.involved[1:], *more)
-        found = list(lines.values())
+        found = [*(counted(hazard) for hazard in lines.values()), *self.more]
         found += self.control.hazards()
         if self.races.book.groups or self.races.of_registers.found:
             found += self.races.hazards(self.geometry)
+        found = fold(found, self.shifts.known(self.unwritten, self.independent))
         return sorted(found, key=lambda h: h.severity != "error")
 
     def _raced(self) -> set[_Key]:
@@ -152,10 +170,14 @@ class Findings(Observer):
     def memory(
         self, name: str, site: Site, relative: int, home: Home | None,
         thread: Triple, block: Triple, count: int, what: str = "",
+        span: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
-        """A bad access, by its hazard's name; ``relative``: bytes from the start of ``home``."""
+        """A bad access, by its hazard's name: see ``BadAccess``."""
         kind, case = KINDS[name], "picture" if what else "nowhere" * (home is None)
-        at = spot(home, relative, site, self.layout, self.functions)
+        code = self.sources.of(site.instruction).code
+        at = spot(home, relative, site, self.layout, self.functions, self.shapes, code)
+        if kind.causes and site.access == "store":
+            self.shifts.overran(at, site, relative, span or (relative, relative))
         words = {
             "verb": VERBS[site.access], "place": what or at.text, "extent": at.extent,
             "space": site.space, "width": site.nbytes,
@@ -173,20 +195,23 @@ class Findings(Observer):
 
         ``home``: the column of the block whose memory it is.
         """
-        name, element = variable_at(self.layout, space, int(address[0]), site)
+        code, at = self.sources.of(site.instruction).code, int(address[0])
+        name, element, text = place_at(self.layout, self.shapes, space, at, site, code)
         if space == "shared":
             places = (self.geometry.blocks[home] << 32) + address // site.size
             self._unwritten(site, name).update(distinct(places).tolist())
-        place = f"{space} {name}[{element}]"
-        if name == LOCAL_MEMORY:
-            place = f"byte {int(address[0])} of the thread's local memory"
+            self.shifts.read(site, self.layout.variable(space, at))
+        place = text if name == LOCAL_MEMORY else f"{space} {text}"
         self._unset("read", site, place, space, name, element, thread, column)
 
-    def unset(self, site: Site, name: str, elements: Flat, thread: Flat, column: Flat) -> None:
+    def unset(
+        self, site: Site, number: int, name: str, elements: Flat, thread: Flat, column: Flat
+    ) -> None:
         """Reads of global memory that is as ``cudaMalloc`` left it."""
         element = int(elements[0])
         self._unwritten(site, name).update(distinct(elements).tolist())
-        role, place = ROLES[site.access], f"global {name}[{element}]"
+        index = self.shapes.index(self.shapes.argument(number, site.size), element)
+        role, place = ROLES[site.access], f"global {name}{index}"
         self._unset(role, site, place, "global", name, element, thread, column)
 
     def _unset(
@@ -260,6 +285,10 @@ class Findings(Observer):
         raced = self._raced()
         keys = (key for key in self.found if key.site >= 0 and key._replace(site=-1) not in raced)
         return sorted({key.site for key in keys})
+
+    def unset_used(self) -> set[int]:
+        """The sites that read what nothing wrote, and whose values are used."""
+        return {key.site for key in self.found if key.kind == UNINITIALISED.name and key.site >= 0}
 
     def keep_used(self, uses: Mapping[int, Sequence[Instruction]]) -> None:
         """Forget all of these but those whose values are used, and say by what, where given."""

@@ -1,15 +1,22 @@
 """Hazards: what is wrong with a kernel, where, and an example of it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
-from .kinds import KINDS, HazardKind
+from .kinds import KINDS, UPDATES, HazardKind
 from .parts import Cure, Involved, Source, Triple
-from .text import COLUMNS, report
+from .text import COLUMNS, in_short, report
+from .titles import with_cure
 
 __all__ = ["SEVERITIES", "Cure", "Hazard", "Involved", "Source", "Triple"]
 
 SEVERITIES = {row.name: row.severity for row in KINDS.values()}
 """Every kind of hazard and its usual severity."""
+
+_FOLLOW = "follows from the above:"
+_STEPS = "one update in several steps explains these {count}{how}: the above and"
+_ATOMIC = " (an atomic operation does it in one)"
 
 
 @dataclass
@@ -19,7 +26,7 @@ class Hazard:
     Attributes:
         kind: The name of its row in ``KINDS``; ``case``: which of the row's cases it is.
         message: The finding in a sentence.
-        severity: ``error`` or ``warning``.
+        severity: ``error``, ``warning`` or ``note``.
         space: State space, or ``""``.
         variable: Array or variable name, if known; ``also``: others with the same finding.
         element: Index of an example element (by the access's element size), if known.
@@ -33,6 +40,8 @@ class Hazard:
         builds: In which builds it was seen, where several were checked.
         reach: Of a race: between whom it is, a key of ``REACHES``.
         pairs: Of races told as one: the two lines of each.
+        heading: Of a race: what is missing, and in which lines (``titles.py``).
+        follows: Findings that exist only because of this one: no reports of their own.
     """
 
     kind: str
@@ -52,11 +61,18 @@ class Hazard:
     case: str = field(default="", repr=False)
     reach: str = field(default="", repr=False)
     pairs: tuple[tuple[Source, ...], ...] = field(default=(), repr=False)
+    follows: tuple[Hazard, ...] = field(default=(), repr=False)
+    heading: str = field(default="", repr=False)
 
     @property
     def row(self) -> HazardKind:
         """What holds for all hazards of its kind."""
         return KINDS[self.kind]
+
+    @property
+    def title(self) -> str:
+        """What a report begins with: what to do about it, where that is known."""
+        return with_cure(self.heading, self.cure) if self.heading else self.message
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -99,14 +115,23 @@ class Hazard:
 
     def text(self, columns: int = COLUMNS) -> str:
         """The report, in lines of so many columns."""
-        headline = f"{self.severity}: {self.message}"
-        return report(headline, self.involved, self.notes, self.cure, columns)
+        headline = f"{self.severity}: {self.title}"
+        why = _FOLLOW
+        if self.case in UPDATES:
+            why = _STEPS.format(count=1 + len(self.follows), how="" if self.cure else _ATOMIC)
+        beneath = why, [hazard.in_short() for hazard in self.follows]
+        return report(headline, self.involved, self.notes, self.cure, columns, beneath)
+
+    def in_short(self) -> str:
+        """The finding in a sentence."""
+        return in_short(self.severity, self.title, () if self.heading else self.involved)
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready."""
         return {
             "kind": self.kind,
             "severity": self.severity,
+            "title": self.title,
             "message": self.message,
             "space": self.space,
             "variable": self.variable,
@@ -120,4 +145,5 @@ class Hazard:
             "notes": list(self.notes),
             "cure": self.cure.to_dict() if self.cure else None,
             "builds": list(self.builds),
+            "follows": [hazard.to_dict() for hazard in self.follows],
         }

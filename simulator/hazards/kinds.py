@@ -10,32 +10,16 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class Case:
-    """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
-
-    Attributes:
-        message: The finding in a sentence; ``severity``: ``error`` or ``warning``. Where empty,
-            the row's.
-        note: What else is to say of it.
-        branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
-        waits: For whom a barrier waits that names a number of threads.
-        condition: What is said of the text of an assertion.
-        role: The part in it of the instruction at which it comes about.
-        policy: What of ``tilescope``'s policy decides on the severity, if people disagree on it.
-    """
-
-    message: str = ""
-    severity: str = ""
-    note: str = ""
-    branch: str = "{line} sends {who} another way"
-    advice: str = ""
-    waits: str = ""
-    condition: str = "the condition is {text}"
-    role: str = "at"
-    policy: str = ""
-
+from .race_cases import ANY_RACE, LOST
+from .race_cases import EQUAL as EQUAL
+from .race_cases import FRESH as FRESH
+from .race_cases import GUESS as GUESS
+from .race_cases import LOOK as LOOK
+from .race_cases import OVERRUN as OVERRUN
+from .race_cases import REACHES as REACHES
+from .race_cases import UNACQUIRED as UNACQUIRED
+from .race_cases import UPDATES as UPDATES
+from .race_cases import Case as Case
 
 KINDS: dict[str, HazardKind] = {}
 """The rows by name, in the order in which they are listed."""
@@ -58,6 +42,9 @@ class HazardKind:
         by_address: Whether it may be told by an address alone, of no variable.
         once: Whether all that read a variable are told together.
         by_instruction: Whether its space is that of the instruction, not of the address.
+        of_machine_code: Whether it is about the machine code that a GPU runs, which is made of the
+            device build alone.
+        causes: Whether other findings may be there only because of it (``folding.py``).
     """
 
     name: str
@@ -72,6 +59,8 @@ class HazardKind:
     by_address: bool = False
     once: bool = False
     by_instruction: bool = False
+    of_machine_code: bool = False
+    causes: bool = False
 
     def __post_init__(self) -> None:
         KINDS[self.name] = self
@@ -89,113 +78,36 @@ class HazardKind:
         )
 
 
-REACHES = {
-    "copy": "an asynchronous copy that is under way",
-    **dict.fromkeys(("product", "registers"), "a wgmma that is under way"),
-    **dict.fromkeys(("bulk", "transaction", "sent"), "a copy in bulk that is under way"),
-    "proxy": "a thread, with no fence.proxy.async since,",
-    "ungrouped": "a wgmma that is in no group",
-    "unfenced": "the thread, with no wgmma.fence since,",
-    "lane": "another lane of the warp",
-    "warp": "another warp",
-    "block": "another block",
-}
-"""Between whom a race is: how far its two threads are apart."""
-
 _RACE = (
     "Two threads touch the same bytes, at least one writes, and nothing orders them. Put a "
     "__syncthreads() between the two lines, or give each thread bytes of its own, or use atomics."
 )
-_VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics and fences"
-_FLAG = "a __threadfence_block() before a lane sets a flag, and behind where another waits for it"
-_CHECKED = "a compare-and-swap checks what was read; tell the compiler by an atomic load"
-_LANES = "lanes of a warp need __syncwarp() between them"
-_LOST = "an update is lost: both read the old value, and each writes what it made of it"
-_UPDATE = "an update takes several steps: another thread's may come between its read and write"
-EQUAL = "equal"
-"""The case in which every write of a race leaves the same value."""
-UPDATES = ("lost", "update", "update in step")
-"""The cases in which an update that is no single operation races with itself."""
-GUESS = "guess"
-"""The case in which a read is the first guess of a loop that swaps if it was right."""
-_ANY_RACE = {
-    "blocks": Case(
-        note="no __syncthreads() alone orders blocks: use atomics, two launches or a grid.sync(); "
-        "an atomic or a flag that hands on needs a __threadfence() before it, and one behind "
-        "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
-    ),
-    "far": Case(
-        note="only what the blocks of a cluster share orders them: put a cluster.sync() "
-        "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
-    ),
-    "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
-    "steps": Case(
-        note="of this atomic ptxas makes a load and a store where it is another block's shared "
-        "memory: updates are lost on an H100 and H200; use a 32-bit one, or add, exch or cas"
-    ),
-    "freed": Case(note="free() takes the memory from all: what uses it has to be done"),
-    "size": Case(note="strong accesses of different sizes are not atomic to each other"),
-    "volatile": Case(note=_VOLATILE),
-    "polled": Case("", "warning", _VOLATILE),
-    "volatile lanes": Case("", "warning", f"{_LANES}: volatile orders nothing"),
-    "copy": Case(
-        note="wait for the copy first: cp.async.wait_group, __pipeline_wait_prior(); then a "
-        "__syncthreads() where other threads read it"
-    ),
-    "product": Case(note="wgmma.wait_group first; then a barrier where other warps write there"),
-    "bulk": Case(
-        note="wait for the copy first: cp.async.bulk.wait_group.read; then a barrier where other "
-        "threads write there"
-    ),
-    "sent": Case(
-        note="wait until it is written: cp.async.bulk.wait_group, without .read, which waits for "
-        "what the copy reads alone; then a barrier where other threads touch it"
-    ),
-    "transaction": Case(
-        note="wait first until the phase of its mbarrier is over, for the right parity"
-    ),
-    "proxy": Case(
-        note="copies in bulk and wgmma read another way than threads write: put a "
-        "fence.proxy.async (fence_proxy_async()) behind the write, before the barrier"
-    ),
-    "registers": Case(
-        note="wait for it first: wgmma.wait_group, for so few groups that its own is done"
-    ),
-    "ungrouped": Case(
-        note="a wait is for groups: put a wgmma.commit_group behind the wgmma, and a "
-        "wgmma.wait_group 0 in front of what touches its registers"
-    ),
-    "unfenced": Case(
-        note="a wgmma.fence has to come before the first wgmma, and after its accumulators, or "
-        "registers with A, were touched"
-    ),
-    "quiet": Case(
-        "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
-    ),
-    GUESS: Case("", "warning", _CHECKED),
-    "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
-    "update": Case(note=_UPDATE),
-    "update in step": Case("", "warning", _UPDATE, policy="warp_synchronous"),
-    "flag": Case("", "warning", _FLAG, policy="warp_synchronous"),
-}
 
 RAW_RACE = HazardKind(
     "raw-race", "races", "error", "A read races with a write before it", _RACE,
     "RAW race on {place} (read of what {who} may not have written yet)",
-    _ANY_RACE, reads=True,
+    ANY_RACE, reads=True,
 )  # fmt: skip
 WAR_RACE = HazardKind(
     "war-race", "races", "error", "A write races with a read before it", _RACE,
     "WAR race on {place} (write over what {who} may not have read yet)",
-    _ANY_RACE, reads=True,
+    ANY_RACE, reads=True,
 )  # fmt: skip
+SCRATCH = "scratch"
+"""The case in which one instruction stores to the compiler's own memory."""
 WAW_RACE = HazardKind(
     "waw-race", "races", "error", "Two writes race", _RACE,
     "WAW race on {place} (write over what {who} may have written)",
-    _ANY_RACE | {
+    ANY_RACE | {
         EQUAL: Case("", "warning", "every write leaves the same value", policy="equal_writes"),
-        "lost": Case(note=_LOST),
+        "lost": Case(note=LOST),
         "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
+        SCRATCH: Case(
+            "Triton's reduction stores a total to {place} from several threads, and theirs may "
+            "differ in the last bits", "note",
+            "each added up in an order of its own, and any of them may stay; this is Triton's own "
+            "memory, and no edit of the Python changes it",
+        ),
     },
 )  # fmt: skip
 LEAVES = "leaves"
@@ -212,6 +124,9 @@ EXITED_BLOCK = HazardKind(
 )  # fmt: skip
 _KEEPS = "{line} keeps {who} from it"
 MOVE = "move the barrier out of the {word}, {line}"
+TRIPS = "the trip count of the loop, {line}, must be one for all threads: {how}, and guard the body"
+ROUND_UP = "round it up"
+VOTE = "go on until all are done, by __syncthreads_or()"
 INSTEAD = "put the work under an if instead of the continue, {line}"
 LEFT = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(
@@ -314,7 +229,7 @@ OUT_OF_BOUNDS = HazardKind(
         "nowhere": Case("{verb} outside any array, at address {place}"),
         "picture": Case("{verb} out of bounds: {place}"),
     },
-    by_address=True,
+    by_address=True, causes=True,
 )  # fmt: skip
 MISALIGNED = HazardKind(
     "misaligned", "memory", "error", "A misaligned access",
@@ -351,6 +266,7 @@ UNINITIALISED = HazardKind(
             note="read within the lanes there are: a smaller offset or width, or whole warps",
         ),
     },
+    causes=True,
 )  # fmt: skip
 BAD_MASK = HazardKind(
     "bad-mask", "", "error", "A warp instruction waits for lanes that never come",
@@ -379,11 +295,69 @@ TRAP = HazardKind(
      "stack": Case("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
      "free": Case("free() of what malloc() has not given, or of what is free already")},
 )  # fmt: skip
+TOO_MANY_RESOURCES = HazardKind(
+    "too-many-resources", "", "error", "A launch that the GPU has too few resources for",
+    "The driver refuses the launch: a block takes more registers or shared memory than it may. Use "
+    "smaller blocks, or __launch_bounds__(), which holds the compiler to fewer registers.",
+    cases={
+        "registers": Case(
+            "{threads:,} threads of {registers} registers do not fit on {gpu}, where a block has "
+            "{most:,} registers: the launch fails",
+            note="at most {fit:,} threads of so many registers fit: use smaller blocks, or declare "
+            "the kernel __global__ void __launch_bounds__({threads}), for which the compiler takes "
+            "no more than {each} registers a thread",
+        ),
+        "shared memory": Case(
+            "{bytes:,} bytes of shared memory in a block do not fit on {gpu}, which has {most:,} "
+            "for one: the launch fails",
+            note="static and dynamic shared memory count together; use smaller tiles, fewer stages",
+        ),
+    },
+    of_machine_code=True,
+)  # fmt: skip
 UNSET_CONSTANT = HazardKind(
     "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",
     "The __constant__ variable has no initial value in the source, and the host's copy into "
     "it is not part of the launch: it reads as zeros here.",
     "read of constant {place}, which nothing has filled: zeros here", once=True,
+)  # fmt: skip
+ALIASED = "aliased"
+"""The case in which two ``__restrict__`` pointers reach the same bytes."""
+CACHE, PICTURE = "cache", "picture"
+"""The cases of a load, and of a texture fetch."""
+READ_ONLY_PATH = HazardKind(
+    "read-only-path", "races", "error",
+    "A read-only load of what the launch writes",
+    "__ldg(), textures, and what the compiler makes of const __restrict__, promise that nothing "
+    "writes the bytes while the kernel runs: the load may go through a cache that is not coherent "
+    "within a launch, or to another place in the code. Use plain loads without __restrict__, or "
+    "let the kernel write to an array of its own.",
+    "read-only load of {place}, which this launch writes",
+    {
+        CACHE: Case(
+            note="the read-only path (__ldg(), const __restrict__) is not coherent within a "
+            "launch: no barrier or fence helps. Drop __ldg() or __restrict__, or write to a copy"
+        ),
+        PICTURE: Case(
+            "texture fetch of {place}, which this launch writes",
+            note="textures are not coherent within a launch: no barrier or fence helps. Load it by "
+            "a plain pointer, or write to a copy",
+        ),
+        ALIASED: Case(
+            "{place} is accessed through {who}, both __restrict__, and written",
+            note="__restrict__ promises that bytes which are written are reached in one way: the "
+            "compiler may reorder or drop accesses. Drop __restrict__, or pass a copy",
+        ),
+    },
+)  # fmt: skip
+BUILDS_DIFFER = HazardKind(
+    "builds-differ", "", "error",
+    "The two builds of a kernel leave different results",
+    "The optimised and the unoptimised build of one source leave different values, which neither "
+    "the order of threads nor fused multiply-adds explain: the source has a race, a wrong "
+    "__restrict__, or other undefined behaviour that the optimiser relies on. volatile, an atomic "
+    "or a barrier makes both builds access memory alike.",
+    "the two builds leave different results: {place} is {value}",
 )  # fmt: skip
 HOST_ORDER = HazardKind(
     "host-order", "", "error", "A launch does not wait for what it depends on",

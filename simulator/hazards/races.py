@@ -9,21 +9,41 @@ from kernels.ptx.module import Instruction
 
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
-from ..memory.site import Site
-from ..races.book import RaceBook, RaceGroup
+from ..races.book import OVERRUN, RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
-from .kinds import EQUAL, GUESS, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
+from .kinds import (
+    EQUAL,
+    FRESH,
+    GUESS,
+    LOOK,
+    RAW_RACE,
+    REACHES,
+    SCRATCH,
+    UNACQUIRED,
+    WAR_RACE,
+    WAW_RACE,
+    HazardKind,
+)
 from .parts import ROLES
+from .race_cases import TOO_FEW, WAITS
 from .sources import Sources, Who
+from .steps import Steps
+from .titles import race_title
 
 
 class RaceHazards:
-    """Makes hazards of the races in a book."""
+    """Makes hazards of the races in a book.
 
-    def __init__(self, book: RaceBook, sources: Sources, steering: Steering) -> None:
+    ``scratch``: the shared array that is the compiler's own, if there is one.
+    """
+
+    def __init__(
+        self, book: RaceBook, sources: Sources, steering: Steering, scratch: str = ""
+    ) -> None:
         self.book, self.sources, self.steering = book, sources, steering
-        self.sites = book.sites
+        self.scratch = scratch
+        self.sites, self.steps = book.sites, Steps(book, steering)
         self.of_registers = RegisterRaces(sources)
 
     def hazards(self, g: Geometry) -> list[Hazard]:
@@ -34,7 +54,7 @@ class RaceHazards:
         groups = self.book.groups.values()
         joined: list[list[tuple[RaceGroup, Hazard]]] = []
         for group in groups:
-            if _explained(group, groups) or (self._guessed(group) and _wider(group, groups)):
+            if _explained(group, groups) or (self.steps.guesses(group) and _wider(group, groups)):
                 continue
             hazard = self._hazard(group, g)
             same = [known for known in joined if any(_alike(hazard, h) for _, h in known)]
@@ -65,18 +85,31 @@ class RaceHazards:
         return Hazard(
             kind.name, said.message.format(place=place, who=who), said.severity,
             group.space, group.name, example.element, involved,
-            notes=(said.note,) if said.note else (), case=case, reach=group.distance,
+            notes=tuple(filter(None, [self._note(group, case)])), case=case, reach=group.distance,
             pairs=(tuple(item.source for item in involved),),
         )  # fmt: skip
+
+    def _note(self, group: RaceGroup, case: str) -> str:
+        """What else is to say; of a wait for too few, the number."""
+        pairs = {*group.meets, *((other, one) for one, other in group.meets)}
+        short = [self.book.waits[pair] for pair in sorted(pairs & {*self.book.waits})]
+        queues = {self.sites[one].queue for pair in group.meets for one in pair}
+        queue = next((name for name in WAITS if name in (case, *queues)), "")
+        if not short or not (case in WAITS or _kind(group) is RAW_RACE):
+            return _kind(group).case(case).note
+        left, needed = min(short, key=lambda pair: pair[1])
+        return (TOO_FEW + WAITS[queue]).format(left=left, needed=needed)
 
     def _case(self, group: RaceGroup) -> str:
         """Why it is as severe as it is: a case of its kind."""
         near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
-        if group.how in ("quiet", "proxy", "steps", *UNDER_WAY):
+        if group.how in (OVERRUN, "quiet", "proxy", "steps", *UNDER_WAY):
             return group.how
+        if self.steps.looks(group):
+            return LOOK
         if group.reads:
-            if self._guessed(group):
+            if self.steps.guesses(group):
                 return GUESS
             if volatile:
                 return "volatile lanes" if near else "polled" if in_global else "volatile"
@@ -90,17 +123,26 @@ class RaceHazards:
             if volatile and in_global:
                 steps = near and not group.clashes
                 return EQUAL if not group.unequal else "volatile lanes" if steps else "polled"
-            if (group.at_once or not near) and self._loses_update(group):
+            if group.unequal and self._of_scratch(group):
+                return SCRATCH
+            if (group.at_once or not near) and self.steps.loses(group):
                 return "lost"
             if not group.unequal:
                 return EQUAL
             if near:
                 return "one instruction" if group.clashes else "in step"
+        if group.how == UNACQUIRED:
+            return FRESH if group.fresh else UNACQUIRED
         if group.how in _kind(group).cases:
             return group.how
         if group.distance == "block":
             return "blocks" if in_global else "far"
         return ""
+
+    def _of_scratch(self, group: RaceGroup) -> bool:
+        """Whether it is one instruction's stores to the compiler's own memory."""
+        mine = group.space == "shared" and group.name == self.scratch
+        return mine and all(one == other for one, other in group.meets)
 
     def _updates(self, group: RaceGroup) -> bool:
         """Whether threads read for updates that are lost, all in the same lines."""
@@ -115,45 +157,7 @@ class RaceHazards:
     def _flagged(self, group: RaceGroup) -> bool:
         """Whether a flag is to hand on what lanes race for."""
         one, other = (self.sites[min(side)] for side in group.sides)
-        return self.book.find_order().handed(one, other, group.distance) is not None
-
-    def _guessed(self, group: RaceGroup) -> bool:
-        """Whether a compare-and-swap at the same place checks what a read found."""
-        if not group.reads:
-            return False
-        one, other = ([self.sites[number] for number in sorted(side)] for side in group.sides)
-        reads, writes = (one, other) if one[0].access == "load" else (other, one)
-        swaps = [
-            self.sites[number]
-            for known in self.book.groups.values()
-            if (known.space, known.name) == (group.space, group.name)
-            for number in sorted(set().union(*known.sides))
-            if self.sites[number].operation == "cas"
-        ]
-        return all(site.access == "atomic" for site in writes) and all(
-            any(self.steering.expected(read, swap) for swap in swaps) for read in reads
-        )
-
-    def _loses_update(self, group: RaceGroup) -> bool:
-        """Whether both write what they made of what stood there, by reads that race, too."""
-        reads = {
-            number
-            for other in self.book.groups.values()
-            if other.reads and (other.space, other.name) == (group.space, group.name)
-            for number in other.sides[1]
-            if self.sites[number].access == "load"
-        }
-
-        def updates(write: Site) -> bool:
-            return write.access == "atomic" or any(
-                self.steering.flows(self.sites[read], write)
-                and self.steering.same_place(self.sites[read], write)
-                for read in sorted(reads)
-            )
-
-        sides = [[self.sites[number] for number in side] for side in group.sides]
-        plain = any(site.access == "store" for side in sides for site in side)
-        return plain and all(any(map(updates, side)) for side in sides)
+        return self.book.find_order().handed(one, other, group.distance, False) is not None
 
 
 def _place(group: RaceGroup) -> tuple[object, ...]:
@@ -217,9 +221,11 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
     if not hazard.capped:  # those that are not counted may be of any block
         blocks = len(group.pairs.blocks(group.threads))
         text += f" in {blocks:,} block{'s' if blocks != 1 else ''}"
+    text += f": a {hazard.kind[:3].upper()} race"
     if hazard.also:
         text += f"; also on {', '.join(hazard.also)}"
     hazard.notes = (text, *hazard.notes)
+    hazard.heading = race_title(hazard)
     return hazard
 
 

@@ -19,9 +19,12 @@ _CUT = "..."
 
 def report(
     headline: str, involved: Sequence[Involved], notes: Sequence[str], cure: Cure | None,
-    columns: int = COLUMNS,
+    columns: int = COLUMNS, beneath: tuple[str, Sequence[str]] = ("", ()),
 ) -> str:  # fmt: skip
-    """The finding, the lines that take part in it, what else is to say, and the cure."""
+    """The finding, the lines that take part in it, what else is to say, and the cure.
+
+    ``beneath``: further findings that it explains, and a line that says so.
+    """
     text = wrap(headline, columns, others="  ")
     roles = max((len(i.role) for i in involved), default=0)
     places = max((len(str(i.source)) for i in involved), default=0)
@@ -47,13 +50,25 @@ def report(
             text.append(f"{indent}{who}")
     for note in notes:
         text += wrap(note, columns, "  ", "    ")
-    return "\n".join(text + (cured(cure, columns) if cure else []))
+    text += cured(cure, columns) if cure else []
+    what, others = beneath
+    text += wrap(what, columns, "  ", "  ") if others else []
+    for other in others:
+        text += wrap(other, columns, "    ", "      ")
+    return "\n".join(text)
 
 
 def cured(cure: Cure, columns: int = COLUMNS) -> list[str]:
     """A cure: what it is, the lines it changes, and what proved it."""
     text = _paragraph(f"cure  {cure}", columns) + _shown(cure.diff, columns)
     return text + (_paragraph(f"      {cure.proof}", columns) if cure.proof else [])
+
+
+def in_short(severity: str, message: str, involved: Sequence[Involved]) -> str:
+    """A finding in a sentence: what it is, and where."""
+    places = list(dict.fromkeys(str(item.source) for item in involved))
+    where = " and ".join(filter(None, (", ".join(places[:-1]), *places[-1:])))
+    return f"{severity}: {message}{', ' * bool(where)}{where}"
 
 
 def _calls(item: Involved) -> list[tuple[str, Source]]:

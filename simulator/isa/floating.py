@@ -202,7 +202,9 @@ def sign_bit(ins: Instruction) -> Op:
             result = change(a)
             return nan(result) if nan else np.where(np.isnan(a), ieee.quiet(a), result)
 
-        return Op(finished(ins, apply), (type,), (type,))
+        # ptxas at level 0 makes an addition of it: no operation of the textbook's, but counted.
+        count = "add_f32" if type == "f32" else None
+        return Op(finished(ins, apply), (type,), (type,), count)
     flushes = ins.has("ftz") and not type.startswith("bf")
     sign = np.uint16(0x8000)
 

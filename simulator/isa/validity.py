@@ -6,6 +6,7 @@ simulator does not execute it yet.
 """
 
 from kernels.errors import PtxError
+from kernels.old_names import hint_of
 from kernels.ptx.header import Param
 from kernels.ptx.module import (
     Address,
@@ -58,6 +59,8 @@ def place(ins: Instruction) -> str:
 
 def invalid(ins: Instruction, why: str) -> PtxError:
     """The error for what is not PTX."""
+    hint = hint_of(ins)
+    why = f"{why} ({hint})" if hint else why
     return PtxError(f"{ins.name!r} is not PTX: {why}: {place(ins)}")
 
 

@@ -105,6 +105,8 @@ class BadAccess(NamedTuple):
         thread, block: That lane's.
         lanes: How many such lanes there are.
         what: The place in words, where that is more than an address (textures, surfaces).
+        span: Lowest and highest ``relative`` of all such lanes.
+        mask: These lanes.
     """
 
     kind: str
@@ -115,3 +117,5 @@ class BadAccess(NamedTuple):
     block: tuple[int, int, int]
     lanes: int
     what: str = ""
+    span: tuple[int, int] | None = None
+    mask: Mask | None = None

@@ -289,8 +289,9 @@ class Memories:
         thread, column = divmod(first, g.columns)
         place, count = g.place(thread, int(g.blocks[column])), int(np.count_nonzero(lanes))
         at = int(relative.flat[first])
+        low, high = int(relative[lanes].min()), int(relative[lanes].max())
         if self.heap and home is self.heap.array:
             home, at = self.heap.nearest(at)
-        bad = BadAccess(kind, site, at, home, *place, count, what)
+        bad = BadAccess(kind, site, at, home, *place, count, what, (low, high), lanes)
         for tell in self.told_bad:
             tell(bad)

@@ -14,26 +14,26 @@ from ..isa.table import OfAddress
 from .layout import Layout
 from .site import Site
 
-_OTHER = ""
+OTHER = ""
 """What came from memory, from a caller, or from numbers: another address, or a number."""
-_MADE = "+"
+MADE = "+"
 """A number that was made of an address: a distance, a comparison. With another address it may be
 any; no variable of PTX has such a name."""
 _OWN = Special(OWN)
 """Adds to an address which block's it is."""
 Origins = dict[str, frozenset[str]]
-"""By register the variables of whose addresses it may be one; ``_OTHER``, ``_MADE``, if it may."""
+"""By register the variables of whose addresses it may be one; ``OTHER``, ``MADE``, if it may."""
 _Known = frozenset[str]
 
 
 def origins(function: Function) -> Origins:
     """Of which variables the registers of a function may hold addresses."""
     made: list[tuple[Sequence[str], Roles]] = []
-    known: Origins = {p.name: frozenset([_OTHER]) for p in function.params}
+    known: Origins = {p.name: frozenset([OTHER]) for p in function.params}
     for ins in function.body:
         role = roles(ins)
         if role.row.memory or calls(ins):
-            known |= dict.fromkeys(role.writes, frozenset([_OTHER]))
+            known |= dict.fromkeys(role.writes, frozenset([OTHER]))
         elif role.writes:
             made.append((role.writes, role))
     changed = True
@@ -41,7 +41,7 @@ def origins(function: Function) -> Origins:
         changed = False
         for writes, role in made:
             given = [_source(known, operand) for operand in role.sources if operand != _OWN]
-            found = _of(given, role.row.of_address)
+            found = combined(given, role.row.of_address)
             for name in writes if found else ():
                 before = known.get(name, frozenset())
                 if not found <= before:
@@ -52,10 +52,10 @@ def origins(function: Function) -> Origins:
 def _source(known: Origins, operand: Operand | None) -> _Known:
     if isinstance(operand, Reg):
         return known.get(operand.name, frozenset())
-    return frozenset([operand.name if isinstance(operand, Symbol) else _OTHER])
+    return frozenset([operand.name if isinstance(operand, Symbol) else OTHER])
 
 
-def _of(sources: Sequence[_Known], how: OfAddress) -> _Known:
+def combined(sources: Sequence[_Known], how: OfAddress) -> _Known:
     """What an instruction makes of its sources; nothing while they are not known."""
     nothing: _Known = frozenset()
     if how == "either":
@@ -69,14 +69,14 @@ def _of(sources: Sequence[_Known], how: OfAddress) -> _Known:
     elif how == "addend" and not any(map(_names, sources[:2])):
         sources = sources[2:]
     elif how != "sum":
-        return frozenset([_MADE if any(map(_names, sources)) else _OTHER])
+        return frozenset([MADE if any(map(_names, sources)) else OTHER])
     named = [part for part in sources if _names(part)]
     return nothing.union(*(named or sources))
 
 
 def _names(part: _Known) -> bool:
     """Whether something of an address is in it."""
-    return part != {_OTHER}
+    return part != {OTHER}
 
 
 def named(found: Origins, site: Site) -> frozenset[str]:
@@ -84,7 +84,7 @@ def named(found: Origins, site: Site) -> frozenset[str]:
     if site.variable:
         return frozenset([site.variable])
     base = site.operand.base if site.operand else None
-    return found.get(base.name, frozenset([_OTHER])) if isinstance(base, Reg) else frozenset()
+    return found.get(base.name, frozenset([OTHER])) if isinstance(base, Reg) else frozenset()
 
 
 def set_rooms(layout: Layout, functions: Iterable[Function], sites: Iterable[Site]) -> None:

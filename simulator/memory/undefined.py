@@ -9,6 +9,7 @@ import numpy as np
 from ..geometry import NO_LANE, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ..isa import Op
 from ..isa.undefined import bits_of, spread
+from ..isa.windows import WINDOWS
 from . import atomics
 from .access import Access
 from .bulk import Moved
@@ -17,6 +18,7 @@ from .memories import Memories
 from .places import MixedIndex
 from .site import Site
 from .spaces import Allocation
+from .written import Written
 
 _SHADOWS = 1 << 30
 """Added to a site's number: that of its shadow."""
@@ -36,21 +38,25 @@ class UndefinedMemory:
     Args:
         allocations: Global memory at the start.
         wanted: Numbers of the sites whose reads of what nothing wrote count as undefined.
+        followed: Numbers of the global arrays to which stores are followed.
 
     Attributes:
         copied: Ones where what was written is undefined; ``unset``: where nothing was written.
         stores: The sites that stored undefined bits in a global array, by its number.
         printed: Whether any were printed.
         returned: Whether undefined bits were read back from where they had been stored.
+        written: Where those of ``followed`` are written.
         readers: The lanes of a batch whose reads count, by ``wanted`` site, whatever they read;
             ``None``: all lanes, where they read what nothing wrote.
+        strays: Whether what is read out of bounds is undefined too, and what is written there.
     """
 
     readers: dict[int, Mask] | None = None
+    strays = False
 
     def __init__(
         self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
-        wanted: Collection[int],
+        wanted: Collection[int], followed: Collection[int] = (),
     ) -> None:  # fmt: skip
         def shadow(unset: bool) -> Memories:
             made = {number: _shadow(a, unset) for number, a in allocations.items()}
@@ -59,6 +65,7 @@ class UndefinedMemory:
         self.copied, self.unset, self.wanted = shadow(False), shadow(True), wanted
         self.stores: dict[int, set[int]] = {}
         self.returned = self.printed = False
+        self.written = {n: Written(np.zeros(allocations[n].nbytes, bool)) for n in followed}
 
     def accesses(self, sites: Collection[Site], real: Memories) -> dict[str, object]:
         """What generated code calls, by its name there; ``real``: where the values are."""
@@ -96,6 +103,10 @@ class UndefinedMemory:
             if bits.any() and into.space == "global":
                 self.stores.setdefault(to.array, set()).add(into.number)
             to.put(self.copied, bits)
+            if to.array in self.written:
+                self.written[to.array].mask[to.places - self.copied.allocations[to.array].base] = (
+                    True
+                )
             filled = _Bytes(into.space, _all_of(piece.filled, piece.size), piece.block)
             for memories, where in ((self.unset, to), (self.unset, filled), (self.copied, filled)):
                 where.put(memories, 0)
@@ -176,6 +187,8 @@ class _UndefinedAccess:
         """The undefined bits of what is loaded."""
         found = self._read(self.copied, base, mask, *length)
         self.memory.returned |= any(bits.any() for bits in found)
+        if self.memory.strays and (astray := self._astray(base, mask)) is not None:
+            found = tuple(np.where(astray, ~bits.dtype.type(0), bits) for bits in found)
         if self.wanted:
             unset = self._wanted(found, base, mask, *length)
             found = tuple(a | b for a, b in zip(found, unset, strict=True))
@@ -192,9 +205,26 @@ class _UndefinedAccess:
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
         """Undefined bits are stored, and defined ones."""
+        if self.memory.strays and (astray := self._astray(base, mask)) is not None:
+            values = tuple(np.where(astray, ~v.dtype.type(0), v) for v in values)
         self.copied.store(base, mask, *values)
         self._note(mask, values)
         self.unset.store(base, mask, *(value.dtype.type(0) for value in values))
+
+    def _astray(self, base: Addresses, mask: Mask | None) -> Mask | None:
+        """The lanes out of bounds: of all memory, or of the shared variables they are meant for."""
+        index, _ = self.memory.copied.resolve(self.copied.site, base, mask)
+        placed: Mask = as_mask(None)
+        if isinstance(index, MixedIndex):
+            placed = functools.reduce(np.logical_or, (part for part, _ in index.parts), NO_LANE)
+        elif self.site.room is None:
+            return None
+        if self.site.room is not None:
+            start = WINDOWS["shared"] if self.site.space == "generic" else 0
+            at = base + np.int64(self.site.offset - start)
+            placed = placed & (at >= self.site.room[0]) & (at < self.site.room[1])
+        astray = as_mask(mask) & ~placed
+        return astray if astray.any() else None
 
     def atomic(
         self, base: Addresses, mask: Mask | None, *values: Lanes
@@ -252,7 +282,19 @@ class _UndefinedAccess:
         return tuple(np.where(on, bits, bits.dtype.type(0))[()] for bits in found)
 
     def _note(self, mask: Mask | None, values: tuple[Lanes, ...]) -> None:
+        if self.memory.written:
+            self._follow()
         if any((as_mask(mask) & (value != 0)).any() for value in values):
             for _, _, _, home, _ in self.copied.events:
                 if isinstance(home, Allocation):
                     self.memory.stores.setdefault(home.number, set()).add(self.number)
+
+    def _follow(self) -> None:
+        """Where the last store or atomic wrote to arrays that are followed."""
+        site, shape = self.site, self.memory.copied.geometry.shape
+        for _, address, lanes, home, _ in self.copied.events:
+            if isinstance(home, Allocation) and home.number in self.memory.written:
+                chosen = np.broadcast_to(address, shape)[np.broadcast_to(as_mask(lanes), shape)]
+                places = np.unique(chosen.astype(np.int64)) + (site.offset - home.base)
+                if places.size:
+                    self.memory.written[home.number].add(site, places)

@@ -12,6 +12,7 @@ from typing import cast
 
 from kernels.errors import LaunchError
 
+from ..analysis.bases import Bases
 from ..analysis.steering import Steering
 from ..analysis.taint import Judged
 from ..events import Apart, Observer, Told
@@ -22,6 +23,8 @@ from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
+from ..hazards.scratch import scratch
+from ..hazards.shapes import Shapes
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
 from ..memory.event import BadAccess
@@ -44,6 +47,7 @@ from ..races.unwritten import Report
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
+from .read_only_path import ReadOnlyPathCheck
 from .totals import InstructionCounter, RaceWorkCounter, WorkCounter
 from .touched import TouchRecorder
 from .trace import Trace
@@ -63,7 +67,7 @@ class MemoryCheck(Observer):
 
     def bad_access(self, bad: BadAccess) -> None:
         """See ``Observer``."""
-        self.findings.memory(*bad)
+        self.findings.memory(*bad[:-1])
 
 
 _ALL = 1 << 20
@@ -91,6 +95,7 @@ class Observers:
         told: What they are to be told.
         idle_reads: Whether races were left out for nobody uses what is read.
         unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
+        padding: Arrays in which undefined bytes count as padding although no type says so.
     """
 
     def __init__(
@@ -101,6 +106,7 @@ class Observers:
         steering = program.fact(Steering)
         self.idle_reads = False
         self.unset: Collection[int] = ()
+        self.padding = set[str]()
         self.sites, self.blocks = program.sites, program.blocks
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
@@ -111,10 +117,11 @@ class Observers:
         adapter = launch.kernel.adapter
         most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
         book = RaceBook(sites, order, functools.partial(variable_at, layout), most)
-        races = RaceHazards(book, sources, steering)
+        races = RaceHazards(book, sources, steering, scratch(launch.kernel))
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
-        self.findings = findings = Findings(sources, layout, functions, races, own)
+        shapes = Shapes(launch.kernel, launch.arguments.arrays)
+        self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, Output()
         warps = -(-math.prod(launch.block) // WARP) * math.prod(launch.cluster)
         self.work = (RaceWorkCounter if "races" in checks else WorkCounter)(
@@ -145,6 +152,13 @@ class Observers:
                 all_of_them += others
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
+        self.read_only = ReadOnlyPathCheck(
+            findings, program.sites, granules.array, math.prod((*launch.grid, *launch.block)),
+            launch.pointers,
+            Bases(program, launch.pointers.arrays) if launch.pointers.arrays else None, closer,
+        )  # fmt: skip
+        if "races" in checks and not self.read_only.idle:
+            all_of_them.append(self.read_only)
         self.shuffles = ShuffleCheck(findings)
         if "uninitialised" in checks:
             all_of_them.append(self.shuffles)
@@ -178,7 +192,7 @@ class Observers:
     def judged(self) -> Judged:
         """What values decide: equal writes, atomics that add nothing, unset ones, texts' ends."""
         atomics = {site.number for site in self.sites if site.access == "atomic"}
-        numbers = set[int]()
+        numbers = set(self.read_only.quiet)
         for group in self.findings.races.book.groups.values():
             racing = group.sides[0] | group.sides[1]
             numbers |= racing & atomics if group.reads else racing

@@ -77,7 +77,8 @@ class GlobalCheck(Observer):
             bad = np.flatnonzero(missing.any(axis=1))
             if bad.size:
                 elements = places[missing] // site.size
-                self.findings.unset(site, home.name, elements, lanes.thread[bad], lanes.column[bad])
+                thread, column = lanes.thread[bad], lanes.column[bad]
+                self.findings.unset(site, home.number, home.name, elements, thread, column)
         if site.access != "load":
             home.missing[places] = False
 
@@ -91,7 +92,8 @@ class GlobalCheck(Observer):
             missing = elements[home.missing[elements]]
             if missing.size:
                 thread, column = _thread(self.findings.geometry, lane)
-                self.findings.unset(_printed(block, "global"), home.name, missing, thread, column)
+                site = _printed(block, "global")
+                self.findings.unset(site, home.number, home.name, missing, thread, column)
 
 
 class LocalCheck(Observer):

@@ -4,21 +4,18 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from kernels.ptx.module import Instruction
 
 from ..compile.program import Program
 from ..events import Observer
 from ..execute.prepare import Prepared
-from ..geometry import Flat, Lanes, Mask, as_mask
+from ..geometry import Lanes, Mask, as_mask
 from ..memory.bulk import Moved
-from ..memory.layout import HEAP, array_number
+from ..memory.layout import HEAP
 from ..memory.site import Site
 from ..memory.undefined import UndefinedMemory
+from .members import Members, may_be_padding, undefined_members
 
-_ALIGNED = 8
-"""Alignment of a structure, at least: its padding is shorter, what is longer are members."""
 _PRINTED = 10_000
 """Texts of one call of ``printf`` that are looked at."""
 
@@ -33,12 +30,14 @@ class UseFinder(Observer):
 
     Attributes:
         work: How long the run takes, about: blocks executed, more for long ones and many threads.
+        assumed: Arrays in which undefined bits count as padding although no type says so.
     """
 
     def __init__(self, program: Program, memory: UndefinedMemory) -> None:
         self.program, self.memory = program, memory
         self.steered, self.prints, self.block = set[int](), set[int](), 0
         self.work = 0
+        self.assumed = set[str]()
         self.costs = [1 + len(block.body.lines) // _LONG for block in program.blocks]
 
     def ran(self, block: int, threads: int, warps: int) -> None:
@@ -69,45 +68,39 @@ class UseFinder(Observer):
             self.steered.add(number)
 
     def uses(self, launch: Prepared) -> list[Instruction]:
-        """The instructions that use undefined values, after the launch."""
+        """The instructions that use undefined values, after the launch.
+
+        Raises:
+            UntypedArray: Where stores write to an array has to be known as well.
+        """
         sites = self.program.sites
         found = [self.program.uses[number] for number in sorted(self.steered)]
         found += [self.program.blocks[n].block.instructions[-1] for n in sorted(self.prints)]
+        members = Members(launch)
         for number, stores in self.memory.stores.items():
             if number == HEAP:  # nobody else sees it
                 continue
-            content = self.memory.copied.allocations[number].content()
-            if _any_result(launch, number, content):
+            array = self.memory.copied.allocations[number]
+            bits = array.content()
+            if not bits.any():
+                continue
+            known = members.of(number)
+            if known is not None:
+                is_result = undefined_members(known, bits)
+            elif number not in self.memory.written:
+                raise UntypedArray(number)
+            else:
+                is_result = not may_be_padding(self.memory.written[number], bits)
+                if not is_result:
+                    self.assumed.add(array.name)
+            if is_result:
                 found += [sites[n].instruction for n in sorted(stores)]
         return found
 
 
-def _any_result(launch: Prepared, number: int, bits: Flat) -> bool:
-    """Whether an array's undefined bits are more than the padding of structures."""
-    arguments = launch.arguments
-    if number < len(arguments.arrays) and number not in arguments.structures:
-        dtype = arguments.arrays[number].dtype
-        return bool((bits.reshape(-1, dtype.itemsize) * _members(dtype)).any())
-    placed = launch.program.layout.placed.values()
-    kinds = {
-        array_number(p.address): p.variable.type for p in placed if p.variable.space == "global"
-    }
-    if kinds.get(number, "b8") != "b8":
-        return bool(bits.any())
-    stores = (site.nbytes for site in launch.program.sites if site.access == "store")
-    edges = np.flatnonzero(np.diff((bits == 255).astype(np.int8), prepend=0, append=0))
-    return bool((edges[1::2] - edges[::2] >= max(_ALIGNED, *stores)).any())
+class UntypedArray(Exception):
+    """Undefined bits were left in an array of which no type is known."""
 
-
-def _members(dtype: Any) -> Flat:
-    """Ones for the bytes of an element that belong to a field, zeros for padding."""
-    if dtype.subdtype:
-        base, shape = dtype.subdtype
-        return np.tile(_members(base), int(np.prod(shape)))
-    found = np.zeros(dtype.itemsize, np.uint8)
-    if dtype.fields is None:
-        found[:] = 1
-    else:
-        for kind, offset, *_ in dtype.fields.values():
-            found[offset : offset + kind.itemsize] |= _members(kind)
-    return found
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number

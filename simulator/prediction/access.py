@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 
+from kernels.ptx.module import Instruction
+
 from ..caches.watch import SETS
+from ..hazards.sources import Sources
 from ..observe.banks import BANKS
 from .case import Case
 from .change import Change, places, plain, worst
@@ -16,6 +20,12 @@ _WASTE, _SHIFTED = 1.25, 1.1
 _ARITHMETIC = ("fma", "half", "fp64", "tensor", "sfu")
 _APART = 3
 """Sectors of a request beyond those that would do: two rows of a tile are no defect."""
+_BUILT_IN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]\b")
+_FIELD = re.compile(
+    r"[\w)\]]\s*(?:->|(?<!\d)\.)\s*[A-Za-z_]\w*"  # p[i].x, p->x
+    r"|\[[^][]*(?:\b\d+[uUlL]*\s*\*|\*\s*\d)"  # p[3 * i + 1]
+    r"|\[[^][]*,\s*\d+\s*\]"  # Python's p[i, 1]
+)
 _STRUCTURE = 128
 """Bytes that elements of an array of structures may have."""
 _WIDER = 4
@@ -90,7 +100,7 @@ def _compact(case: Case, some: Mapping[int, SiteWork]) -> Change | None:
     told = {
         "stride": stride,
         "cure": "keep each field in an array of its own"
-        if stride <= _STRUCTURE
+        if stride <= _STRUCTURE and _takes_field(case, first)
         else "let neighbouring lanes take neighbouring elements",
         "each": sum(one.sectors for one in shown) / requests,
         "ideal": sum(one.ideal for one in shown) / requests,
@@ -98,6 +108,13 @@ def _compact(case: Case, some: Mapping[int, SiteWork]) -> Change | None:
     everything = sum(block.sectors.values())
     dense = 1 - (touched - asked) / everything if everything else 1.0
     return Change(case.with_sites(changed, dense=dense), first, told)
+
+
+def _takes_field(case: Case, ins: Instruction) -> bool:
+    """Whether an access is of a field: of a structure, or of so many elements that are one."""
+    sources = Sources(case.launch.kernel.source_text)
+    code = sources.code(ins.location.user if ins.location else None)
+    return bool(_FIELD.search(_BUILT_IN.sub("", code)))
 
 
 def small(case: Case) -> Change | None:

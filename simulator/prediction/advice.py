@@ -51,7 +51,7 @@ RULES = (
          "a block loads each sector {times:.0f} times", "load tiles into shared memory"),
     Rule("redundant between blocks", reuse.between_blocks,
          "blocks load the same {times:.0f} times from L2",
-         "larger tiles: four times the results from what a block loads"),
+         "{cure}: four times the results from what a block loads"),
     Rule("missing reuse", reuse.again,
          "the same address in {share:.0%} of the rounds", "keep it in a register"),
     Rule("operands", reuse.operands,

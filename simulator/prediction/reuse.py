@@ -84,7 +84,9 @@ def between_blocks(case: Case) -> Change | None:
     changed = {at: dataclasses.replace(one, missed=one.missed / _MORE) for at, one in loads.items()}
     first = worst(loads.values(), lambda one: one.missed)
     told = max(often(one) for one in loads.values() if one.site.line == first.user_line)
-    return Change(case.with_sites(changed), first, {"times": told})
+    tiled = any(one.space == "shared" and one.site.access == "store" for one in case.work.sites)
+    cure = "larger tiles" if tiled else "more results a block"
+    return Change(case.with_sites(changed), first, {"times": told, "cure": cure})
 
 
 def again(case: Case) -> Change | None:

@@ -11,6 +11,7 @@ from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
+from .looks import Loaded
 
 SHARED = -1
 """The number under which ``LookCloser`` names shared memory."""
@@ -47,6 +48,9 @@ class Race:
             memory of one is raced on by others.
         at_once: Whether both are of one execution of an instruction, or of two to which the lanes
             did not come together.
+        met: Whether a barrier stands behind a relaxed read that a fence would make an acquire.
+        behind: Whether the read comes behind an earlier write by the same thread.
+        loaded: What the readers' blocks would have to hold in L1 from before that.
     """
 
     other: Site
@@ -60,6 +64,18 @@ class Race:
     columns: int
     blocks: Flat | None = None
     at_once: bool = False
+    met: bool = False
+    behind: bool = False
+    loaded: Loaded | None = None
+
+    def overruns(self, places: Flat) -> Flat:
+        """At which locations one of the two is out of bounds of the variables it is meant for."""
+        found = np.zeros(len(places), bool)
+        for room in (self.other.room, self.site.room):
+            if room is not None and self.space == "shared":
+                at = places // self.columns * self.granule
+                found |= (at < room[0]) | (at >= room[1])
+        return found
 
 
 @dataclass

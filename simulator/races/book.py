@@ -7,6 +7,7 @@ warps of a block, blocks) and for the same reason are one group.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from ..geometry import Flat
 from ..memory.site import Site
 from .accesses import Race
 from .clip import Bound
+from .looks import Loaded
 from .pairs import MOST, Pairs
 from .program_order import ProgramOrder
 from .raced import LOCATIONS, Places
@@ -37,6 +39,9 @@ READING = ("product", "bulk")
 wherever it stands."""
 WRITING = ("copy", "transaction", "proxy")
 """How a read races with what a copy still writes, or what another proxy wrote: that comes first."""
+UNACQUIRED = "unacquired"
+"""How a read races that a fence behind a relaxed read of a flag would put in order."""
+OVERRUN = "overrun"  # of its own array
 SENT = "sent"
 """How an access races with what a copy in bulk still writes to global memory: that comes first."""
 
@@ -48,8 +53,10 @@ class RaceGroup:
     Attributes:
         unequal: Whether some leave different values.
         at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
+        fresh: Whether no read behind a relaxed one may find stale data in L1; ``loaded``: what of
+            it would have to be there.
         swaps: Whether some are with an atomic operation.
-        places: The elements, by the name of their variable.
+        meets: Which two instructions race; ``places``: the elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
     """
@@ -64,12 +71,20 @@ class RaceGroup:
     unequal: bool = False
     at_once: bool = False
     clashes: bool = False
+    fresh: bool = True
+    loaded: list[Loaded] = field(default_factory=list)
     swaps: bool = False
     pairs: Pairs = field(default_factory=Pairs)
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    meets: set[tuple[int, int]] = field(default_factory=set)
     places: dict[str, Places] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
+
+    @property
+    def where(self) -> tuple[object, ...]:
+        """What two races have in common that are one to a reader."""
+        return self.distance, self.space, self.name, self.lines, self.reads
 
     @property
     def in_order(self) -> bool:
@@ -114,10 +129,12 @@ class RaceGroup:
         self.unequal |= other.unequal
         self.at_once |= other.at_once
         self.clashes |= other.clashes
+        self.fresh &= other.fresh
         self.swaps |= other.swaps
         self.pairs.update(other.pairs)
         for mine, theirs in zip(self.sides, other.sides, strict=True):
             mine |= theirs
+        self.meets |= other.meets
         self.take_places(other)
         self.turns |= other.turns
         for turn, example in other.examples.items():
@@ -141,6 +158,7 @@ class RaceBook:
         self.most = most
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
+        self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
     def like(self) -> RaceBook:
@@ -169,17 +187,19 @@ class RaceBook:
 
     def add(self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat) -> None:
         """Pairs of accesses that race; ``unequal``, ``quiet``: see ``written.compare``."""
-        for still in (False, True):
-            at = np.flatnonzero(quiet == still)
+        overrun = race.overruns(conflict.place)
+        for still, over in itertools.product((False, True), repeat=2):
+            at = np.flatnonzero((quiet == still) & (overrun == over))
             if at.size:
-                self._add(race, conflict, at, unequal, "quiet" if still else race.how)
+                how = "quiet" if still else race.how
+                self._add(race, conflict, at, unequal, OVERRUN if over else how)
 
     def _add(self, race: Race, conflict: Conflict, at: Flat, unequal: Flat, how: str) -> None:
         one, other = race.other, race.site
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
         reads = "load" in (one.access, other.access)
-        turn = how == SENT or self.find_order().first(one, other, race.distance)
+        turn = how == SENT or self.find_order().named(one, other, race.distance, race.behind)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         turn &= how not in (*READING, FREED)
@@ -205,11 +225,13 @@ class RaceBook:
         group.swaps |= "atomic" in (one.access, other.access)
         group.at_once |= race.at_once
         group.clashes |= race.at_once and bool(unequal[at].any())
+        group.fresh &= race.met
+        group.loaded += [race.loaded] if race.loaded and group.fresh else []
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)
-        size = one.size
-        elements = conflict.place[at]
+        group.meets.add((one.number, other.number))
+        size, elements = one.size, conflict.place[at]
         elements = elements // race.columns if race.space == "shared" else elements
         for turn, first, second in ((True, earlier, later), (False, later, earlier)):
             pick = _smallest(second, first, elements)
@@ -244,11 +266,19 @@ class RaceBook:
             mine = self.groups.setdefault(key, group)
             if mine is not group:
                 mine.merge(group)
+        self.waits |= other.waits
         keys = {id(group): key for key, group in other.groups.items()}
         for sites, groups in other._by_sites.items():
             known = self._by_sites.setdefault(sites, [])
             news = [self.groups[keys[id(group)]] for group in groups]
             known += [group for group in news if not any(group is one for one in known)]
+
+    def add_unknown(self, other: RaceBook) -> None:
+        """Take over the races of another run at lines where this one has none."""
+        known = {group.where for group in self.groups.values()}
+        for key, group in other.groups.items():
+            if group.where not in known:
+                self.groups[key] = group
 
     def _named(self, race: Race, place: int) -> str:
         if race.space == "shared":
@@ -266,7 +296,8 @@ class RaceBook:
         """Whether writes that race with a source line's reads are what these found missing."""
         raced: set[int] = set()
         for group in self.groups.values():
-            reading = {self.sites[n].line for n in group.sides[1]} if group.reads else set()
+            told = group.sides[1] if group.reads and group.how != OVERRUN else ()
+            reading = {self.sites[n].line for n in told}
             if group.in_order and group.name == name and line in reading:
                 if group.pairs.full or len(group.places[name]) >= LOCATIONS:
                     return True

@@ -120,6 +120,7 @@ class CopyCheck(Observer):
             if copy.event.site.queue != queue:
                 continue
             late = on & (copy.group < awaited)
+            copy.awaits(on, left, self.groups[queue], self.race.now)
             if not late.any():
                 continue
             done = copy.lanes & late if late.ndim else copy.lanes
@@ -361,10 +362,12 @@ class CopyCheck(Observer):
             near &= mine == issuer
         far = others.column[entry] != column
         since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
-        seen = self.race.happens_before.horizon(issuer, mine, column) >= since
+        horizon = self.race.happens_before.horizon(issuer, mine, column)
+        seen = horizon >= since
+        self.book.waits |= copy.waited_short(event.site, horizon)
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
         if copy.done is not None:
-            known = self.race.happens_before.horizon(issuer, mine, column) >= copy.done
+            known = horizon >= copy.done
             self._tell(race, conflict.some(near & (mine != issuer) & ~known))
             return
         # Who did not wait for the copy to begin races with that: it is told as such.
@@ -373,7 +376,6 @@ class CopyCheck(Observer):
             later &= copy.barrier[issuer, column] < 0
         if copy.ended is not None:
             ended = copy.ended[issuer, column]
-            horizon = self.race.happens_before.horizon(issuer, mine, column)
             ends = (ended > 0) & seen & (mine != issuer) & (horizon < ended)
             same = mine // WARP == issuer // WARP
             self._tell(replace(race, how="race", distance="lane"), conflict.some(ends & same))

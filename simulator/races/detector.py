@@ -29,6 +29,7 @@ from .book import RaceBook
 from .exact import ExactLook
 from .happens_before import HappensBefore
 from .intervals import Intervals, Memo
+from .looks import Sectors, cached
 from .pages import Pages, copied_to
 from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
@@ -275,6 +276,7 @@ class RaceCheck(Synchronisation):
             self.arrays[number] = home
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         self.exact.in_step.access(site, thread, shadow.threads, self.now)
+        self._load(number, site, lanes, place, thread)
         at = np.flatnonzero(closer[place])
         if not at.size:
             return
@@ -282,6 +284,16 @@ class RaceCheck(Synchronisation):
             lanes, place, thread = lanes.some(at), place[at], thread[at]
             values = None if values is None else values[at]
         self.exact.look_up(shadow, event, self.now, lanes, place, thread, values)
+
+    def _load(self, number: int, site: Site, lanes: Accesses, place: Flat, thread: Flat) -> None:
+        """A load of global memory may leave its sectors in L1, if anything asks for that."""
+        if site.access != "load" or site.strong or not cached(site) or self.releases is None:
+            return
+        if self.releases.relaxed:
+            self.exact.now = self.now
+            self.releases.blocks()  # what has been noted down is gone through
+            sectors = self.exact.sectors.setdefault(number, Sectors(self.granules.array))
+            sectors.load(place, self.geometry.blocks[lanes.column], self.exact.looks(thread))
 
     def forget(self, home: Allocation, piece: range) -> None:
         """Bytes begin a new life: who used them before has nothing to do with it."""

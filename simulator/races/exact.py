@@ -1,5 +1,6 @@
 """The exact look: lanes held against the table of who accessed each location before."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,15 +10,17 @@ from ..geometry import GROUP, Flat, Geometry, Mask
 from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
-from .accesses import Accesses, Race
+from .accesses import SHARED, Accesses, Race
 from .asked import Alike
-from .book import RaceBook
+from .book import UNACQUIRED, RaceBook
 from .clip import Bound
 from .clocks import NOTHING, Clock
+from .firsts import Firsts
 from .happens_before import HappensBefore
 from .history import History
 from .in_step import InStep
 from .locks import Lock
+from .looks import Reads, Sectors, cached, needed
 from .pairs import DISTANCES, distances
 from .releases import Releases
 from .shadow import Conflict, Ordered, Shadow, clash
@@ -25,6 +28,8 @@ from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
+Clocks = dict[int, Clock]
+"""What threads (global numbers) have acquired that access now."""
 Locked = tuple[Flat, Flat, Lock]
 """Lanes, and threads whose earlier accesses a lock puts before the lanes'."""
 
@@ -46,6 +51,9 @@ class ExactLook:
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
         self.in_step = InStep()
+        self.first: dict[tuple[int, object], Firsts] = {}  # by array and line
+        self.sectors: dict[int, Sectors] = {}
+        self.now = 0
 
     def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
         """A new batch begins."""
@@ -61,6 +69,11 @@ class ExactLook:
         ``written``; ``sure``: who surely comes after all that was read there; ``again``: what
         races with these lanes did so before, but for other stores.
         """
+        self.now = now
+        if self.releases.acquiring and event.site.access != "load":
+            array = event.home.number if event.space == "global" else SHARED
+            first = self.first.setdefault((array, event.site.line), Firsts())
+            first.add(place * self.geometry.everyone + thread, np.full_like(place, now))
         site, since = event.site, self.happens_before.block_time[lanes.column]
         all_of_them = site, place, thread, now, values, since
         if again and site.access == "load":
@@ -87,8 +100,7 @@ class ExactLook:
         site = event.site
         asked = shadow.asked(place, thread)
         locked: list[Locked] = []
-        clocks: dict[int, Clock] = {}
-        ordered = self.ordered(site, lanes, locked, clocks)
+        clocks: Clocks = {}
         together: Alike | None = None
 
         clusters = event.space != "global" and self.happens_before.cluster is not None
@@ -100,7 +112,9 @@ class ExactLook:
                 continue
             if own and (how in ("scope", "steps") or (again and history.loads)):
                 continue  # a matter of other blocks; or known
-            before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
+            before = self.ordered(site, history.site, lanes, locked, clocks)
+            if history.site.queue == "product":
+                before = self._by_group(lanes, before)
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
             if far and shadow.many(history, place):
                 together = self._alike(site, lanes, place, thread, clocks)
@@ -140,13 +154,13 @@ class ExactLook:
         return self.granules.array if space == "global" else self.granules.shared
 
     def _alike(
-        self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: dict[int, Clock]
+        self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: Clocks
     ) -> Alike | None:
         """Lanes of a block, at one location, that have heard the same of other blocks."""
         if self.happens_before.cluster is not None:
             return None
         number = np.zeros(len(thread), np.int64)
-        groups = self._by_clock(site, lanes, np.arange(len(thread)), clocks)
+        groups = self._by_clock(site, lanes, np.arange(len(thread)), clocks, needed(site))
         for i, (_, which) in enumerate(groups, 1):
             number[which] = i
         alone = np.flatnonzero(np.isin(thread, list(self.releases.locks.takers)))
@@ -208,34 +222,113 @@ class ExactLook:
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
                 for race.at_once, some in self.in_step.apart(site, other, conflict, history):
-                    if some.any():
-                        self.book.add(race, conflict.some(some), *(one[some] for one in found))
+                    behind = self._behind(race, conflict, history, lanes)
+                    for race.behind in (False, True) if behind.any() else (False,):
+                        at = np.flatnonzero(some & (behind == race.behind))
+                        for one, part in self._by_looks(race, conflict.some(at), history, lanes):
+                            if part.any():
+                                left = conflict.some(at[part])
+                                self.book.add(one, left, *(column[at[part]] for column in found))
+                    race.behind = False
+
+    def _behind(
+        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+    ) -> Mask:
+        """Which reads come behind an earlier write of the same location by the same thread."""
+        site, other, out = race.site, race.other, np.zeros(len(conflict.lane), bool)
+        late = site.access == "load"
+        if history is None or late == (other.access == "load"):
+            return out
+        array = race.allocation.number if race.allocation else SHARED
+        first = self.first.get((array, (other if late else site).line))
+        if first is None:
+            return out
+        writer = conflict.earlier if late else conflict.later
+        began = first.of(conflict.place * self.geometry.everyone + writer)
+        if not late:
+            out[:] = (began >= 0) & (began < history.table.times[conflict.entry])
+            return out
+        at = np.flatnonzero(began >= 0)
+        out[at] = self.ordered(site, other, lanes, [], {})(began[at], writer[at], conflict.lane[at])
+        return out
+
+    def _by_looks(
+        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+    ) -> Iterator[tuple[Race, Mask]]:
+        """The races that a fence behind a relaxed read would order, and the others.
+
+        The first say which sectors L1 would have to hold (``looks``).
+        """
+        one, other, every = race.site, race.other, np.ones(len(conflict.lane), bool)
+        read = next((s for s in (one, other) if s.access == "load" and not s.strong), None)
+        blocks = self.releases.blocks() if self.releases.acquiring else ()
+        copied = one.asynchronous or other.asynchronous
+        if race.how != "race" or history is None or read is None or copied or not blocks:
+            yield race, every
+            return
+        times, g = history.table.times[conflict.entry], self.geometry
+        rest = every
+        for reads in (Reads.MET, Reads.ALL) if len(every) else ():
+            before = self.ordered(one, other, lanes, [], {}, reads)
+            found = np.zeros_like(rest)
+            found[rest] = before(times[rest], conflict.earlier[rest], conflict.lane[rest])
+            rest = rest & ~found
+            if not found.any():
+                continue
+            thread = conflict.later if read is one else conflict.earlier
+            sectors = self.sectors.get(race.allocation.number) if race.allocation else None
+            far = found & (conflict.later // g.threads != conflict.earlier // g.threads)
+            loaded = None
+            if sectors is not None and cached(read) and far.any():
+                known, block = self.looks(thread[far]), thread[far] // g.threads
+                loaded = sectors.asked(conflict.place[far], block, known)
+            met = reads is Reads.MET
+            yield dataclasses.replace(race, how=UNACQUIRED, met=met, loaded=loaded), found
+        yield race, rest
+
+    def looks(self, thread: Flat) -> Flat:
+        """Of how many relaxed reads of their blocks threads (global numbers) know now."""
+        g = self.geometry
+
+        def horizon(other: Flat, mine: Flat) -> Flat:
+            block, lane = np.divmod(mine, g.threads)
+            return self.happens_before.near(other, lane, np.searchsorted(g.blocks, block))
+
+        return self.releases.looks.known(thread, horizon, self.now)
 
     def ordered(
-        self, site: Site, lanes: Accesses, locked: list[Locked], clocks: dict[int, Clock]
-    ) -> Ordered:
-        """What orders lanes after earlier accesses; notes those in ``locked`` that a lock does."""
+        self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
+        reads: Reads | None = None,
+    ) -> Ordered:  # fmt: skip
+        """What orders lanes after earlier accesses of ``other``.
+
+        ``locked`` gets those that a lock does; ``reads``: which strong reads count, if not those
+        that each of the two accesses needs.
+        """
         g, releases = self.geometry, self.releases
+        mine = needed(site) if reads is None else reads
+        met = (needed(other) if reads is None else reads) >= Reads.MET
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
-            column, mine = lanes.column[which], lanes.thread[which]
+            column, lane = lanes.column[which], lanes.thread[which]
             own = g.blocks[column]
-            out = self.happens_before.ordered_across(time, earlier, mine, column)
+            out = self.happens_before.ordered_across(time, earlier, lane, column)
             if not releases.acquiring or out.all():
                 return out
             those = np.flatnonzero(~out)
             asking = which[those]
             starts = np.flatnonzero(np.diff(asking, prepend=-1))
             counts = np.diff(starts, append=len(asking))
-            for clock, lots in self._by_clock(site, lanes, asking[starts], clocks):
+            for clock, lots in self._by_clock(site, lanes, asking[starts], clocks, mine):
                 at = those[np.repeat(lots, counts)]
                 known = clock.covers(time[at], earlier[at], g.threads)
                 out[at] = known
                 if not clock.held or known.all():
                     continue
                 at = at[~known]
-                who = own[at] * g.threads + mine[at]
-                for some, lock in releases.locks.ordered(clock.held, who, time[at], earlier[at]):
+                who = own[at] * g.threads + lane[at]
+                asked = clock.held, who, time[at], earlier[at], met
+                for some, lock in releases.locks.ordered(*asked):
                     out[at[some]] = True
                     if lock is not None:
                         locked.append((which[at[some]], earlier[at[some]], lock))
@@ -244,7 +337,7 @@ class ExactLook:
         return ordered
 
     def _by_clock(
-        self, site: Site, lanes: Accesses, asking: Flat, clocks: dict[int, Clock]
+        self, site: Site, lanes: Accesses, asking: Flat, clocks: Clocks, reads: Reads
     ) -> Iterator[tuple[Clock, Mask]]:
         """What others have handed on to the threads of some lanes; and to which of them that."""
         g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
@@ -259,7 +352,7 @@ class ExactLook:
             clock = clocks.get(asker)
             if clock is None:
                 seen = happens_before.known(me, at) if happens_before.partly else None
-                clock = clocks[asker] = self.releases.known(site, asker, met, warp, seen)
+                clock = clocks[asker] = self.releases.known(site, asker, met, warp, seen, reads)
             found.setdefault(id(clock), (clock, []))[1].append(i)
         for clock, those in found.values():
             if clock is not NOTHING:
@@ -294,3 +387,6 @@ class ExactLook:
             race = raced[0]
             if self.releases.doubtful(lock, time, race.other, race.site):
                 self.book.add(*raced)
+        for group in self.book.groups.values():
+            group.fresh &= not any(loaded.held() for loaded in group.loaded)
+            group.loaded = []

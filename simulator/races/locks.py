@@ -5,7 +5,7 @@ fences on both sides of its own. What one run shows is one order of the two.
 """
 
 import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,11 +38,15 @@ class Lock(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A lock was taken or let go: when, and when a fence came (after, before), near and wide."""
+    """A lock was taken or let go: when, and when a fence came (after, before), near and wide.
+
+    ``met``: when a barrier came after it was taken.
+    """
 
     turn: int
     near: int
     wide: int
+    met: int = NEVER
 
 
 class Locks:
@@ -80,7 +84,7 @@ class Locks:
         wide = near if far else NEVER
         if wide == NEVER:
             self.open.setdefault(thread, set()).add(place)
-        if takes and takes[-1].near == NEVER:
+        if takes and takes[-1].near == takes[-1].met == NEVER:
             takes.pop()  # it tried in vain, or went on without a fence
         takes.append(Turn(turn, near, wide))
 
@@ -94,21 +98,31 @@ class Locks:
             self._puts.setdefault((thread, place), []).append(Turn(turn, near, wide))
 
     def fence(self, threads: set[int], now: int, wide: bool) -> None:
-        """A fence or a barrier of some threads, after what they have taken."""
+        """A fence of some threads, after what they have taken."""
         for thread in threads & self.open.keys():
             for place in self.open[thread]:
                 at = thread // self.threads, place
                 takes = self._takes[at][thread]
                 last = takes[-1]
-                takes[-1] = Turn(
-                    last.turn, min(last.near, now), min(last.wide, now if wide else NEVER)
+                takes[-1] = last._replace(
+                    near=min(last.near, now), wide=min(last.wide, now if wide else NEVER)
                 )
                 self._tables.pop(at, None)
             if wide:
                 del self.open[thread]
 
+    def meet(self, threads: Sequence[int], now: int) -> None:
+        """Some threads meet at a barrier, after what they have taken."""
+        for thread in self.open.keys() & set(threads) if self.open else ():
+            for place in self.open[thread]:
+                at = thread // self.threads, place
+                takes = self._takes[at][thread]
+                if takes[-1].met == NEVER:
+                    takes[-1] = takes[-1]._replace(met=now)
+                    self._tables.pop(at, None)
+
     def ordered(
-        self, held: Mapping[Held, Flat], mine: Flat, time: Flat, thread: Flat
+        self, held: Mapping[Held, Flat], mine: Flat, time: Flat, thread: Flat, met: bool
     ) -> Iterator[tuple[Flat, Lock | None]]:
         """Which accesses at ``time`` by ``thread`` were handed over to ``mine`` with a lock.
 
@@ -116,7 +130,7 @@ class Locks:
         Then the lock is given (and where only the one asking has, for ``by_chance``). But what the
         other did between taking it and a fence does not come first: it did this time; had it come
         second, nothing would have brought it what the first had done. So that races, whoever comes
-        first.
+        first. (``met``: a barrier is enough for what the other did, as ``releases`` has it.)
         """
         block, lane = np.divmod(thread, self.threads)
         left = np.ones(len(time), bool)
@@ -127,7 +141,7 @@ class Locks:
             at = at[left[at] & (time[at] <= row[lane[at]])]
             if not at.size:
                 continue
-            taken, fenced = self._last(number, place, near, time[at], thread[at])
+            taken, fenced = self._last(number, place, near, time[at], thread[at], met)
             if (~taken).any() and place in self._free:
                 locked.append((place, near, False, at[~taken]))
             elif (~taken).any():
@@ -172,19 +186,21 @@ class Locks:
         return bool(place in self._free and takes and puts and puts[-1].turn > takes[-1].turn)
 
     def _last(
-        self, block: int, place: int, near: bool, time: Flat, thread: Flat
+        self, block: int, place: int, near: bool, time: Flat, thread: Flat, met: bool
     ) -> tuple[Flat, Flat]:
-        """Whether each thread took a lock before a time; and when it fenced after that."""
+        """Whether each thread took a lock before a time; when it fenced, or ``met``, after that."""
         takes = self._takes.get((block, place))
         if not takes:
             return np.zeros(len(time), bool), time
         table = self._tables.get((block, place))
         if table is None:
-            turns = [(who << _TIME | t.turn, t.near, t.wide) for who in takes for t in takes[who]]
-            table = self._tables[block, place] = np.array([(0, 0, 0), *sorted(turns)]).T
-        keys, nears, wides = table
+            turns = [(who << _TIME | t[0], *t[1:]) for who in takes for t in takes[who]]
+            table = self._tables[block, place] = np.array([(0, 0, 0, 0), *sorted(turns)]).T
+        keys, nears, wides, meetings = table
         last = np.searchsorted(keys, thread << _TIME | time) - 1
-        return (keys[last] >> _TIME == thread) & (last > 0), (nears if near else wides)[last]
+        fenced = (nears if near else wides)[last]
+        fenced = np.minimum(fenced, meetings[last]) if met else fenced
+        return (keys[last] >> _TIME == thread) & (last > 0), fenced
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
         """Whether a thread let go of a lock with no fence after what it did at a time."""

@@ -88,12 +88,14 @@ class Arrival:
 class Waited:
     """Threads saw that a phase of an ``mbarrier`` is over, or of the barrier of a cluster.
 
-    (That is over with the first who sees it.)
+    (That is over with the first who sees it.) ``fences``: the wait acquires at a wider scope than
+    the block, as a fence does.
     """
 
     time: int
     threads: Flat
     at: Place
+    fences: bool
 
 
 @dataclass(slots=True)

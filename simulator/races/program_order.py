@@ -23,6 +23,7 @@ from ..isa.roles import callee, calls, roles
 from ..memory.site import PHASE, Site
 from .kept import Keeper, kept
 
+_NOWHERE = frozenset[int]()
 _Place = tuple[int, int]
 """A block, and where in it."""
 
@@ -37,13 +38,17 @@ class ProgramOrder(Keeper):
             id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
         }
 
-    @kept
     def first(self, one: Site, other: Site, distance: str) -> bool:
         """Whether one instruction is named before the other."""
+        return self.named(one, other, distance, False)
+
+    @kept
+    def named(self, one: Site, other: Site, distance: str, behind: bool) -> bool:
+        """Whether one instruction is named before the other; ``behind``: see ``handed``."""
         if one is other:
             return True
         reading = (one.access == "load") != (other.access == "load")
-        handed = self.handed(one, other, distance) if reading else None
+        handed = self.handed(one, other, distance, behind) if reading else None
         if handed is not None:
             return handed
         ways = ("all", distance) if distance == "block" else (distance, "all")
@@ -55,13 +60,15 @@ class ProgramOrder(Keeper):
                 return one.access != "load"
         return self._text(one) < self._text(other)
 
-    def handed(self, one: Site, other: Site, distance: str) -> bool | None:
+    def handed(self, one: Site, other: Site, distance: str, behind: bool) -> bool | None:
         """Whether the one comes first by what threads tell each other, by a flag, say.
 
         Who tells does so behind its access; what it tells decides whether the other's happens (in
         a block with no barrier in between). If either may tell the other, each at a place of its
-        own, the first of the run comes first: the flags force that. Of flags themselves nothing is
-        said.
+        own, the first of the run comes first: the flags force that. But if one of them tells
+        before its access, it is that access, and the other's next one, that nothing orders.
+        ``behind``: the read comes behind an earlier write of the same thread: so it is the next
+        one that it races with. Of flags themselves nothing is said.
         """
         if one.asynchronous or other.asynchronous or {one, other} & self._hears:
             return None
@@ -69,7 +76,13 @@ class ProgramOrder(Keeper):
         told, told_other = (self._tells_behind(x, way) for x in (one, other))
         heard, heard_other = (self._hears_before(x, way) for x in (one, other))
         hands, back = told and bool(heard_other - heard), told_other and bool(heard - heard_other)
+        if told and told_other and heard and heard_other:
+            direct, direct_other = (self._tells_directly(x, way) for x in (one, other))
+            if direct != direct_other:
+                return direct_other
         if hands != back:
+            if behind and not self._met_between(one, other, way):
+                return one.access == "load"
             return hands
         if not (told and told_other):
             return None
@@ -85,6 +98,22 @@ class ProgramOrder(Keeper):
     def _tells_behind(self, site: Site, way: str) -> bool:
         """Whether a thread may tell that an access is done."""
         return any(s is not site and self._leads(site, s, way) for s in self._tells)
+
+    @kept
+    def _tells_directly(self, site: Site, way: str) -> bool:
+        """The same, before it waits for others again."""
+        waits = {f.block for f in self._hears if self._steering.waits(f)}
+        behind = self._paths(way, False, frozenset(waits)).after(site.block)
+        return any(
+            s.block in behind or (s.block == site.block and self._at(s) > self._at(site))
+            for s in self._tells
+            if s is not site
+        )
+
+    def _met_between(self, one: Site, other: Site, way: str) -> bool:
+        """Whether threads meet at a barrier on every way from a read to the next write."""
+        read, write = (one, other) if one.access == "load" else (other, one)
+        return self._leads(read, write, "all") and not self._leads(read, write, way)
 
     @kept
     def _hears_before(self, site: Site, way: str) -> frozenset[int]:
@@ -123,11 +152,13 @@ class ProgramOrder(Keeper):
         return location.file, location.line, site.access == "load", *at
 
     def _leads(self, one: Site, other: Site, way: str) -> bool:
-        if one.block == other.block:
-            a, b = (self._position[id(site.instruction)] for site in (one, other))
-            if a < b:
-                return True
+        if one.block == other.block and self._at(one) < self._at(other):
+            return True
         return other.block in self._after(one.block, way)
+
+    def _at(self, site: Site) -> int:
+        """Where an access stands in its block."""
+        return self._position[id(site.instruction)]
 
     @kept
     def unwaited(self, one: Site, other: Site) -> bool:
@@ -259,15 +290,19 @@ class ProgramOrder(Keeper):
     @kept
     def _after(self, number: int, way: str) -> set[int]:
         """The blocks on a way; to arrive at a cluster's barrier and then to wait ends one."""
-        found = self._paths(way, False).after(number)
+        found = self._paths(way, False, _NOWHERE).after(number)
         if way == "all" or not self._clustered:
             return found
-        return found.union(*map(self._paths(way, True).after, {number} | found))
+        return found.union(*map(self._paths(way, True, _NOWHERE).after, {number} | found))
 
     @kept
-    def _paths(self, way: str, arrived: bool) -> Paths:
+    def _paths(self, way: str, arrived: bool, closed: frozenset[int]) -> Paths:
+        """The ways that pass no barrier of a kind; ``closed``: nor these blocks."""
+
         def passes(block: Block, to: int) -> bool:
             end = block.end
+            if to in closed:
+                return False
             if way != "all" and end is not None and roles(end).flow is Flow.BARRIER:
                 return roles(end).holds != (arrived or not end.has("cluster"))
             if way in ("lane", "warp") and self._awaits_phase(block, to):

@@ -34,14 +34,23 @@ class Readings:
         for thread in threads if found else ():
             self._of[thread] = _both(self._of.get(thread, {}), found)
 
-    def share(self, lanes: Sequence[int]) -> None:
-        """Lanes meet: what one has read, any may acquire by a fence (``Scope.meet``)."""
-        self.hear(lanes, self.of(lanes, {}))
+    def share(self, threads: Sequence[int], more: Found | None = None) -> Found:
+        """Threads meet: what one has read, any may acquire by a fence (``Scope.meet``).
+
+        ``more``: what others brought there. Returns what all of them have now.
+        """
+        found = self.of(threads, more or {})
+        if found:
+            self._of.update(dict.fromkeys(threads, found))
+        return found
 
     def of(self, threads: Iterable[int], more: Found) -> Found:
         """What threads have found, and more."""
-        for thread in threads if self._of else ():
-            more = _both(more, self._of.get(thread, {}))
+        if not self._of:
+            return more
+        mine = (self._of.get(thread) for thread in threads)
+        for found in {id(one): one for one in mine if one}.values():
+            more = _both(more, found)
         return more
 
     def take(self, thread: int, covered: int) -> dict[int, Clock]:

@@ -3,11 +3,15 @@
 A release is a strong write after a fence (or one that is a release itself). It hands on what
 its thread had done by the fence, what barriers had brought to it by then, and what it had
 acquired. An acquire is a strong read that finds the released value (or what atomics made of it),
-with a fence after it, or that is an acquire itself; or with a block barrier, as the CUDA guide's
-own example of ``__threadfence`` has it. (The write that it finds comes before it without any: the
-last who counts may set the counter back.) It counts for the accesses that the value found decides
-on: who does not look at the flag has waited for nobody. Scopes: a fence or an access of block scope
-serves within its block alone. (PTX ISA, "Memory Consistency Model": release and acquire patterns.)
+with a fence after it, or that is an acquire itself. The fence may be another thread's that has met
+the reader since: then it serves that thread (PTX ISA, "Fence-SC order"). (The write that it finds
+comes before it without any: the last who counts may set the counter back.) It counts for the
+accesses that the value found decides on: who does not look at the flag has waited for nobody.
+Scopes: a fence or an access of block scope serves within its block alone. (PTX ISA, "Memory
+Consistency Model": release and acquire patterns.)
+
+A barrier of a block is no acquire. Behind a relaxed read and a barrier a weak read may find stale
+data in L1 (docs/measured.md); writes and strong reads may not, so the barrier orders those.
 
 What happens is noted down, and gone through in its order when two accesses may race: then each
 location has a clock of what it hands on, and each thread one of what it has acquired.
@@ -30,6 +34,7 @@ from .acquired import NONE, Acquired, Acquisitions
 from .clocks import NOTHING, Clock
 from .handover import Content, Levels, Release
 from .locks import COUNTS, Lock, Locks
+from .looks import Looks, Reads
 from .noted import (
     Arrival,
     Fence,
@@ -70,6 +75,8 @@ class Releases:
         self._come: dict[Place, Come] = {}
         self._over: dict[Place, Come] = {}
         self._acquired = Acquisitions(threads)
+        self._met = Acquisitions(threads)  # what relaxed reads found, by a barrier with no fence
+        self.looks = Looks(threads)
         self.locks = Locks(threads)
         self._guards: dict[int, Set[int]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
@@ -110,10 +117,10 @@ class Releases:
         if self.acquiring and self.active:
             self._note(Arrival(now, threads, at, ends, known, relaxed))
 
-    def waited(self, threads: Flat, now: int, at: Place) -> None:
+    def waited(self, threads: Flat, now: int, at: Place, fences: bool) -> None:
         """Threads saw that a phase is over (``Waited``)."""
         if self.acquiring and self.active:
-            self._note(Waited(now, threads, at))
+            self._note(Waited(now, threads, at, fences))
 
     def warp_barrier(self, blocks: Flat, warps: Flat, lanes: Flat, now: int) -> None:
         """Lanes of warps met (``WarpMeeting``); it hands on their fences, and is none."""
@@ -164,10 +171,13 @@ class Releases:
                     at = block, event.number
                     for scope in self._scopes:
                         scope.meet(block, lanes, self.threads, at)
-                    if come := self._come.pop(at, None):
-                        self._read.hear((block * self.threads + lanes).tolist(), come.read)
-                self._effective(event.threads, event.time, DEVICE, None)
-                self._acquired.meet(event.blocks.tolist())
+                    come = self._come.pop(at, None)
+                    self._meet((block * self.threads + lanes).tolist(), event.time, come)
+                for block in event.blocks.tolist():
+                    first = block * self.threads
+                    self._meet(range(first, first + self.threads), event.time, None)
+                for known in (self._acquired, self._met):
+                    known.meet(event.blocks.tolist())
             elif isinstance(event, Arrival):
                 self._arrive(event)
             elif isinstance(event, Waited):
@@ -179,6 +189,15 @@ class Releases:
                     self._read.share((block * self.threads + lanes).tolist())
             else:
                 self._strong(event)
+
+    def _meet(self, threads: Sequence[int], now: int, come: Come | None) -> None:
+        """Threads meet, and those who came before: a fence of any acquires what one has read."""
+        if found := self._read.share(threads, come.read if come else {}):
+            brought = Acquired({site: clocks[-1] for site, clocks in found.items()})
+            whole = len(threads) == self.threads
+            for thread in threads[:1] if whole else threads:
+                self._met.add(thread, now, brought, now)
+        self.locks.meet(threads, now)
 
     def _fence(self, event: Fence) -> None:
         heard = np.maximum(event.met, event.warp) if event.known is None else None
@@ -245,13 +264,15 @@ class Releases:
         for scope in self._scopes:
             scope.waited(those, event.at)
         over = self._over.get(event.at, Come())
-        self._read.hear(those, over.read)
         for thread in those if over.acquired is not NONE else ():
             self._acquired.add(thread, event.time, over.acquired, event.time)
-        self._effective(event.threads, event.time, DEVICE, None)
+        for thread in those:  # who waits has met those who came, and not the others who wait
+            self._meet([thread], event.time, over)
+        if event.fences:
+            self._effective(event.threads, event.time, DEVICE, None)
 
     def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
-        """A fence or a barrier after strong reads makes acquires of them.
+        """A fence after strong reads makes acquires of them.
 
         ``heard``: up to when others have heard of each thread before; ``None``: up to now.
         """
@@ -271,6 +292,10 @@ class Releases:
         rows = zip(*(c.tolist() for c in columns), strict=True)
         for i, (place, thread, turn, met, warp) in enumerate(rows):
             content = self._contents.get(place)
+            if site.acquires and (self._read.any or self.locks.open):
+                # Behind it nothing is read that L1 held before, whatever it reads itself.
+                before = np.array([max(met, warp)])
+                self._effective(np.array([thread]), turn, site.reach, before)
             idle = site.access == "load" or (event.quiet is not None and event.quiet[i])
             vain = event.vain is not None and event.vain[i]
             if reads:
@@ -280,7 +305,8 @@ class Releases:
                     far = self.levels.covered(site.reach) > 1
                     self.locks.take(site, place, thread, turn, far, content is None)
                 heard = turn if event.known is not None else max(met, warp)
-                self._finds(site, thread, turn, content, heard, not idle)
+                if self._finds(site, thread, turn, content, heard, not idle):
+                    self.looks.add(thread, turn)
             if idle or vain:
                 continue
             if content is None or site.access == "store":
@@ -293,6 +319,7 @@ class Releases:
             if site.releases:
                 seen = event.known[i] if event.known is not None else None
                 acquired = self._acquired.of(thread, met, warp, seen)
+                acquired = acquired.merge(self._met.of(thread, met, warp, seen))
                 seen = seen or Seen(thread % self.threads // WARP, warp, met, None, None, None)
                 fenced[:covered] = [Fenced(turn, seen, acquired)] * covered
             self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
@@ -302,21 +329,23 @@ class Releases:
 
     def _finds(
         self, site: Site, thread: int, turn: int, content: Content | None, heard: int, atomic: bool
-    ) -> None:
+    ) -> bool:
+        """A strong read finds what was released; whether it takes a fence to acquire that."""
         if content is None:
-            return
+            return False
         block = thread // self.threads
         counts = range(1, self.levels.covered(site.reach) + 1)
         clocks = [content.taken(block, count, atomic) for count in counts]
         if clocks[-1] is NOTHING:
-            return
+            return False
         if site.acquires:
             self._acquired.add(thread, turn, Acquired({site.number: clocks[-1]}), heard)
-            return
+            return False
         if site.number in self._returns:
             found = Acquired({site.number: content.found(block, counts[-1])})
             self._acquired.add(thread, turn, found, heard)
         self._read.hear([thread], {site.number: clocks})
+        return True
 
     def _number(self, place: int, site: Site) -> int:
         return self._numbers.setdefault((place, site.number), len(self._numbers))
@@ -336,17 +365,25 @@ class Releases:
     # -- asking ------------------------------------------------------------------------------
 
     def blocks(self) -> set[int]:
-        """The blocks in which something has been acquired."""
+        """The blocks in which something has been acquired, or found by a relaxed read."""
         before = self._acquired.blocks()
-        if before or any(
-            not isinstance(e, StrongAccess) or self._gives(e.site) for e in self._noted
+        if (
+            before
+            or (self.fences and self._noted)
+            or any(not isinstance(e, StrongAccess) or self._gives(e.site) for e in self._noted)
         ):
             self._catch_up()
-        return self._acquired.blocks()
+        return self._acquired.blocks() | self.looks.blocks
 
     def _gives(self, site: Site) -> bool:
         """Whether a strong access alone may give somebody something."""
         return site.acquires or site.number in self._returns
+
+    @functools.cached_property
+    def relaxed(self) -> bool:
+        """Whether strong reads steer something that are no acquires themselves."""
+        sites = self.steering.program.sites
+        return any(s.number in self.acquiring and not s.acquires for s in sites)
 
     @functools.cached_property
     def _returns(self) -> Set[int]:
@@ -360,23 +397,32 @@ class Releases:
             if not site.strong and self.steering.guards(read, site) and same(read, site)
         }
 
-    def known(self, site: Site, thread: int, met: int, warp: int, seen: Seen | None) -> Clock:
+    def known(
+        self, site: Site, thread: int, met: int, warp: int, seen: Seen | None, reads: Reads
+    ) -> Clock:
         """What others have handed on to a thread (a global number) that accesses at ``site``.
 
-        ``met``, ``warp``, ``seen``: as ``fence`` takes them.
+        ``met``, ``warp``, ``seen``: as ``fence`` takes them; ``reads``: which strong reads count.
         """
-        return self._acquired.of(thread, met, warp, seen).through(self._waits(site))
+        acquired = self._acquired.of(thread, met, warp, seen)
+        if reads >= Reads.MET:
+            acquired = acquired.merge(self._met.of(thread, met, warp, seen))
+        if reads is Reads.ALL and (found := self._read.of([thread], {})):
+            brought = {number: clocks[-1] for number, clocks in found.items()}
+            acquired = acquired.merge(Acquired(brought))
+        return acquired.through(self._waits(site))
 
     def handed(self, time: int, thread: int, block: int) -> bool:
         """Whether anybody of a block has acquired what a thread did at a time."""
         if block not in self.blocks():
             return False
-        clock = self._acquired.all_of(block).through(self.acquiring)
+        acquired = self._acquired.all_of(block).merge(self._met.all_of(block))
+        clock = acquired.through(self.acquiring)
         when, who = np.array([time]), np.array([thread])
         if clock.covers(when, who, self.threads).all():
             return True
         mine = np.array([block * self.threads])
-        return any(at.size for at, _ in self.locks.ordered(clock.held, mine, when, who))
+        return any(at.size for at, _ in self.locks.ordered(clock.held, mine, when, who, True))
 
     def doubtful(self, lock: Lock, time: int, first: Site, second: Site) -> bool:
         """Whether a lock does not put two accesses in order, the second at a time.

@@ -108,7 +108,7 @@ class SentCheck(Observer):
         earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
         mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
         clocks: dict[int, Clock] = {}
-        ordered = self.race.exact.ordered(site, lanes, [], clocks)
+        ordered = self.race.exact.ordered(site, site, lanes, [], clocks)
         return earlier, mine, (earlier == mine) | ordered(found[what], earlier, lane)
 
     def _nobody(self, home: Allocation) -> Flat:
@@ -188,7 +188,7 @@ class SentCheck(Observer):
         if shadow is None:
             return
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        ordered = self.race.exact.ordered(site, lanes, [], {})
+        ordered = self.race.exact.ordered(site, site, lanes, [], {})
         for history, how in shadow.against(site):
             other = history.site
             known = self.book.knows(self._race(event, other, site, how, "lane"))

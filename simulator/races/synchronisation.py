@@ -100,12 +100,16 @@ class Synchronisation(Observer):
             near = scope(wait) == "cta"
             self.happens_before.wait_at(place, threads, self.now, relaxed(wait), near)
             if not relaxed(wait):
-                self._told(place, threads)
+                self._told(place, threads, scope(wait) == "cluster")
 
-    def _told(self, place: Key, threads: Flat) -> None:
-        """Threads of a block have seen what a phase of an ``mbarrier`` hands on."""
+    def _told(self, place: Key, threads: Flat, fences: bool = False) -> None:
+        """Threads of a block have seen what a phase of an ``mbarrier`` hands on.
+
+        ``fences``: their wait names the cluster's scope: ptxas invalidates L1 behind that alone.
+        """
         if self.releases is not None and self.releases.active:
-            self.releases.waited(self._numbers(place[0], threads), self.now, self._at(place))
+            numbers = self._numbers(place[0], threads)
+            self.releases.waited(numbers, self.now, self._at(place), fences)
 
     def _at(self, place: Key) -> Place:
         return mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
@@ -151,7 +155,7 @@ class Synchronisation(Observer):
         cluster.wait(full, self.now)
         if self.releases is not None and self.releases.active:
             for at, threads in cluster.phases(full):
-                self.releases.waited(threads, self.now, at)
+                self.releases.waited(threads, self.now, at, fences=True)
         if full.all() and self.arrived == self.seen:
             if self.shared_shadow is None:
                 self.intervals.close()

@@ -10,12 +10,17 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import WARP, Flat, Geometry, Mask, Rows
 from ..memory.event import Event
+from ..memory.site import Site
 from ..memory.words import among, distinct
 from .accesses import Accesses, Race, lanes_of
 from .shadow import Conflict
 
 TOUCHES = 64
 """Accesses to what a copy is to write that are kept until it ends."""
+
+
+_WAITS = 16
+"""Waits that left a copy under way, of which so many are remembered."""
 
 
 @dataclass
@@ -57,6 +62,8 @@ class Copy:
         waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
         ended: When each lane waited for its own, which arrives at an mbarrier, too; 0: it did not.
         done: When its lanes had waited for it, all at a time; ``None``: they have not.
+        short: When its issuers waited and left it under way, ascending; with what number, and with
+            what they had to.
     """
 
     event: Event
@@ -73,6 +80,7 @@ class Copy:
     known: Rows | None = None
     ended: Rows | None = None
     done: int | None = None
+    short: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
     def finished(self) -> Flat:
@@ -102,6 +110,23 @@ class Copy:
         found = np.zeros_like(self.lanes)
         found[:, column] = self.over[:, column] & among(self.barrier[:, column], barriers)
         return found
+
+    def awaits(self, on: Rows, left: int, groups: Rows, now: int) -> None:
+        """Lanes wait until so many groups are left, of those that they have ended: not for it."""
+        number = np.broadcast_to(groups - self.group - 1, self.lanes.shape)
+        those = self.lanes & on & (number < left) & (number >= 0)
+        if those.any():
+            self.short = [*self.short[1 - _WAITS :], (now, left, int(number[those].min()))]
+
+    def waited_short(self, site: Site, until: Flat) -> dict[tuple[int, int], tuple[int, int]]:
+        """The waits that those know of who touch its bytes; ``until``: up to when, each of them.
+
+        By this copy's site and theirs: of the last wait, the numbers of ``short``.
+        """
+        last = np.searchsorted([time for time, _, _ in self.short], until, "right") - 1
+        known = [self.short[at][1:] for at in distinct(last[last >= 0])]
+        pair = self.event.site.number, site.number
+        return {pair: min(known, key=lambda one: one[1])} if known else {}
 
     def leave(self, which: Rows | tuple[slice, int | Flat]) -> None:
         """Some lanes' copies, an index, are followed no more."""

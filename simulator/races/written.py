@@ -63,6 +63,15 @@ def compare(
     return ~nothing, nothing
 
 
+def changing(event: Event, g: Geometry) -> Mask | None:
+    """The lanes of an atomic but for those that cannot change what is there (``_quiet``)."""
+    if event.values is None:
+        return event.mask
+    flat = [np.broadcast_to(value, g.shape).reshape(-1) for value in event.values]
+    found: Mask = as_mask(event.mask) & (_quiet(event.site, flat) == 0).reshape(g.shape)
+    return found
+
+
 def other_values(history: History, start: Flat, threads: np.int64, values: Flat) -> Mask:
     """Which lanes store what some remembered store has not left in their location.
 

@@ -22,7 +22,12 @@ STEPS = 20_000_000
 
 @dataclass
 class Launch:
-    """One launch: PTX, entry, shape and arguments (arrays of unsigned integers, and numbers)."""
+    """One launch: PTX, entry, shape and arguments (arrays of unsigned integers, and numbers).
+
+    Attributes:
+        kernel: What is launched, if it is more than the PTX.
+        members: Of arrays of bytes, the bits of an element that belong to members.
+    """
 
     ptx: str
     entry: str
@@ -30,6 +35,8 @@ class Launch:
     block: tuple[int, ...]
     args: list[Any]
     shared_bytes: int = 0
+    kernel: Kernel | None = None
+    members: bytes | None = None
 
 
 def expected(
@@ -48,7 +55,7 @@ def expected(
 def simulated(launch: Launch, schedule: str | int, checks: str = "all") -> tuple[list[bytes], Any]:
     """What the simulator says they hold, and its run."""
     args = [a.copy() if isinstance(a, np.ndarray) else a for a in launch.args]
-    kernel = Kernel.from_ptx(launch.ptx, launch.entry)
+    kernel = launch.kernel or Kernel.from_ptx(launch.ptx, launch.entry)
     run = simulator.launch(
         kernel, launch.grid, launch.block, args, launch.shared_bytes, schedule, checks,
         step_limit=200_000,

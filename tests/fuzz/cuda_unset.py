@@ -1,5 +1,6 @@
 """Random CUDA C++ that copies structures, set in part, and uses a field of them or does not."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -35,7 +36,12 @@ extern "C" __global__ void k(long long* out, const int* in, S* part) {
 
 @dataclass
 class Program:
-    """A structure, statements about it, and a launch."""
+    """A structure, statements about it, and a launch.
+
+    Attributes:
+        given: How the array of structures is: see ``launch``.
+        result: What a thread stores there at the end, if that is all that is used.
+    """
 
     seed: int
     fields: list[tuple[str, str, int]]
@@ -44,6 +50,8 @@ class Program:
     block: tuple[int, ...]
     inputs: np.ndarray
     attribute: str
+    given: str
+    result: str = ""
     grid: tuple[int, ...] = (1,)
 
     def trees(self) -> list[list[Statement]]:
@@ -53,26 +61,55 @@ class Program:
         fields = " ".join(
             f"{kind} {name}{f' : {bits}' if bits else ''};" for name, kind, bits in self.fields
         )
+        body = render(self.body)
+        if self.result:  # all that is used is what the array of structures holds at the end
+            kept = [line for line in body.splitlines() if "sum" not in line]
+            body = "\n".join([*kept, f"part[g] = {self.result};"])
         return (
             KERNEL.replace("FIELDS", fields).replace("ATTRIBUTE", self.attribute)
-            .replace("FILL", render(self.fill)).replace("BODY", render(self.body))
+            .replace("FILL", render(self.fill)).replace("BODY", body)
             .replace("THREADS", str(self.block[0]))
         )  # fmt: skip
 
     def launch(self, build: str) -> Launch:
+        """The launch; ``given``: how the array of structures is.
+
+        With its fields, or as bytes of a type that the source has, or that nobody knows.
+        """
         kernel = Kernel.from_cuda(self.source(), "k", build=build)
         plain = [(name, FIELDS[kind]) for name, kind, bits in self.fields if not bits]
-        # Of a structure with bit fields numpy knows nothing: 16 bytes, where each one counts.
-        known = len(plain) == len(self.fields)
-        dtype = np.dtype(plain, align=True) if known else np.dtype("u8")
-        threads = self.block[0]
-        part = unset(threads if known else 8 * threads, dtype)
+        # Of a structure with bit fields numpy knows nothing.
+        known = len(plain) == len(self.fields) and self.given == "fields"
+        members, threads = layout(self.fields), self.block[0]
         if known:
+            part = unset(threads, np.dtype(plain, align=True))
             part[plain[0][0]] = 1
+        else:
+            part = unset(threads * len(members), np.uint8)
         out = np.zeros(threads, np.int64)
-        return Launch(
-            kernel.ptx, kernel.entry, self.grid, self.block, [out, self.inputs.copy(), part]
-        )
+        args = [out, self.inputs.copy(), part]
+        if self.given == "alone":
+            ptx, whole = _DEBUG.sub("", kernel.ptx), None
+        else:
+            ptx, whole = kernel.ptx, kernel
+        return Launch(ptx, kernel.entry, self.grid, self.block, args, 0, whole, members)
+
+
+_DEBUG = re.compile(r"\.section\s+\.debug_\w+\s*\{[^}]*\}")
+
+
+def layout(fields: list[tuple[str, str, int]]) -> bytes:
+    """The bits of a structure that belong to members (Itanium C++ ABI, "POD types")."""
+    at, align, members = 0, 1, 0
+    for _, kind, width in fields:
+        size = 32 if width else 8 * int(FIELDS[kind][1:])
+        align = max(align, size)
+        count = width or size
+        if not width or at // 32 != (at + width - 1) // 32:
+            at += -at % size
+        members |= (1 << count) - 1 << at
+        at += count
+    return members.to_bytes((at + -at % align) // 8, "little")
 
 
 class Writer:
@@ -181,4 +218,6 @@ def draw(seed: int) -> Program:
     body += [Statement(writer.use()) for _ in range(rng.randrange(1, 3))]
     inputs = np.array([rng.randrange(8) for _ in range(16)], np.int32)
     attribute = rng.choice(["__noinline__", "__forceinline__"])
-    return Program(seed, fields, fill, body, (threads,), inputs, attribute)
+    given = rng.choice(["fields", "types", "types", "alone"])
+    result = rng.choice(["", "", "v0", "v1", "s[t]", "d[t]"])
+    return Program(seed, fields, fill, body, (threads,), inputs, attribute, given, result)

@@ -15,6 +15,7 @@ from .race_program import (
     ClusterWait,
     Fence,
     Flag,
+    Lock,
     NamedBarrier,
     Program,
     Step,
@@ -23,7 +24,10 @@ from .race_program import (
 
 Clock = NDArray[np.int64]
 Key = tuple[str, str, str, int, int]
-"""Space, ``raw``/``war``/``waw``, ``warning``/``error``, and the two steps."""
+"""Space, ``raw``/``war``/``waw``, ``warning``/``error``, and the two steps.
+
+Inside ``detect`` ``stale``, ``fresh`` besides: behind a relaxed look, where a sector may be held.
+"""
 Verdict = dict[Key, set[tuple[int, int]]]
 """Pairs of threads, by what they do to each other."""
 
@@ -37,6 +41,7 @@ class _Seen:
     element: int
 
 
+SECTOR = 32
 LEVELS = {"cta": 0, "cluster": 1}
 """How far a scope reaches: within the block, its cluster, or (2) all of the device."""
 
@@ -53,8 +58,8 @@ class _Arrived:
 class Clocks:
     """What threads know of each other, and what each may hand on: so far as its fences reach.
 
-    What they have found in flags they know from a fence on, or a barrier of the block: that a
-    barrier is enough between blocks, too, is the simulator's rule (``races/releases.py``).
+    What they have found in flags they know from a fence on. A barrier of the block is none:
+    ``met`` is what they would know by it, which is enough for writes (``races/releases.py``).
     """
 
     def __init__(self, program: Program) -> None:
@@ -66,7 +71,11 @@ class Clocks:
         self.ready, self.found, self.fenced = (
             [self._nothing() for _ in range(3)] for _ in range(3)
         )
+        self.met = self._nothing()
         self.arrived: dict[int, _Arrived] = {}
+        self.looks: dict[int, list[tuple[int, int]]] = {}  # relaxed: by block, thread and its time
+        self.loads: dict[tuple[int, int], int] = {}
+        self.asked: list[tuple[int, int, tuple[int, int], int]] = []
 
     def _nothing(self) -> NDArray[np.int64]:
         return np.zeros((self.total, self.total), np.int64)
@@ -85,23 +94,42 @@ class Clocks:
         self.known[thread][thread] += 1
 
     def meet(self, givers: Sequence[int], takers: Sequence[int], step: Step) -> None:
-        """What was fenced passes on; and what flags said, which all but a warp know by it.
+        """What was fenced passes on; and what flags said, which takes a fence still.
 
         Who only arrives knows no more by that than before.
         """
-        tables = [self.known, *self.ready]
-        if isinstance(step, WarpBarrier):
-            tables += self.found
-        else:
-            heard = [found[giver] for giver in givers for found in self.found]
+        tables = [self.known, *self.ready, *self.found, self.met]
+        if not isinstance(step, WarpBarrier):
+            heard = [found[giver] for giver, found in product(givers, self.found)]
             for thread, found in product(takers, heard):
-                join(self.known[thread], found)
+                join(self.met[thread], found)
         for table in tables:
             told = table[list(givers)].max(axis=0)
             for thread in takers:
                 join(table[thread], told)
         for thread in {*givers, *takers}:
             self.known[thread][thread] += 1
+
+    def load(self, thread: int, byte: int) -> None:
+        """A weak load leaves its sector in L1; kept: of how few looks a loading thread knew."""
+        at, looks = self.sector(thread, byte)
+        self.loads[at] = min(looks, self.loads.get(at, looks))
+
+    def sector(self, thread: int, byte: int) -> tuple[tuple[int, int], int]:
+        """A sector that a thread reads, and of how many looks it knows."""
+        return (thread // self.size, byte // SECTOR), self._looked(thread)
+
+    def held(self) -> set[tuple[int, int]]:
+        """The instructions that may race for a sector which was loaded before a look."""
+        return {
+            (one, other)
+            for one, other, at, looks in self.asked
+            if self.loads.get(at, looks) < looks
+        }
+
+    def _looked(self, thread: int) -> int:
+        known = self.known[thread]
+        return sum(known[who] >= time for who, time in self.looks.get(thread // self.size, ()))
 
     def arrive(self, threads: Sequence[int], relaxed: bool) -> None:
         """The threads of a cluster arrive at its barrier.
@@ -136,11 +164,16 @@ class Clocks:
         told = self.ready[reach][giver].copy()
         if step.itself and step.put != "volatile":
             join(told, self.known[giver])
+            join(told, self.met[giver])
         self.known[giver][giver] += 1
         if step.looks and reach <= min(LEVELS.get(scope, 2) for scope in (step.put, step.get)):
             join(self.found[reach][taker], told)
             if step.itself and step.get != "volatile":
                 join(self.known[taker], told)
+            else:
+                block = step.taker[0]
+                look = int(self.known[taker][taker])
+                self.looks.setdefault(block, []).append((taker, look))
         if step.after:
             self.fence(taker, step.after)
 
@@ -164,6 +197,8 @@ def detect(program: Program) -> Verdict:
             for thread in range(size * program.blocks):
                 if step.guard.holds(*divmod(thread, size)):
                     clocks.fence(thread, step.scope)
+        elif isinstance(step, Lock):
+            _judge_lock(number, step, program, found)
         elif isinstance(step, Flag):
             clocks.flag(step)
             _judge_flag(number, step, program, found)
@@ -181,7 +216,7 @@ def detect(program: Program) -> Verdict:
                     ours = [[block * size + t for t in who] for who in (givers, takers)]
                     if ours[0]:
                         clocks.meet(*ours, step)
-    return found
+    return _grouped(found, program, clocks.held())
 
 
 def meetings(step: Step, threads: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
@@ -206,6 +241,11 @@ def _access(
 ) -> None:  # fmt: skip
     block, tid = divmod(thread, program.threads)
     clock = clocks.known[thread].tolist()
+    weak = step.kind == "load" and step.order == "weak"
+    tables = [] if step.kind == "store" and step.order == "weak" else [*clocks.found]
+    lesser = [clocks.met[thread], *(table[thread] for table in tables)]
+    if not weak:
+        clock = np.maximum.reduce([clocks.known[thread], *lesser]).tolist()
     for element in step.elements(block, tid):
         mine = _Seen(thread, clock[thread], number, step, element)
         for byte in range(element, element + step.width):
@@ -214,6 +254,12 @@ def _access(
             for other in earlier:
                 if other.thread != thread and other.time > clock[other.thread]:
                     severity = _severity(program, other, mine)
+                    if severity == "error" and weak and _read_late(other, lesser):
+                        fresh = other.time <= lesser[0][other.thread]
+                        far = other.thread // program.threads != block
+                        severity = "fresh" if fresh else "stale"
+                        if far and step.space == "global":
+                            clocks.asked.append((other.step, number, *clocks.sector(thread, byte)))
                     if severity:
                         kind = "waw" if other.access.writes and step.writes else ""
                         kind = kind or ("war" if step.writes else "raw")
@@ -221,6 +267,36 @@ def _access(
                         pair = (min(thread, other.thread), max(thread, other.thread))
                         found.setdefault(key, set()).add(pair)
             earlier.append(mine)
+            if weak and step.space == "global":
+                clocks.load(thread, byte)
+
+
+def _grouped(found: Verdict, program: Program, held: set[tuple[int, int]]) -> Verdict:
+    """The severities behind relaxed looks: of two instructions, so far apart, one alone."""
+    out: Verdict = {}
+    for (space, kind, severity, *steps), pairs in found.items():
+        for pair in pairs:
+            said = severity
+            if severity in ("stale", "fresh"):
+                stale = found.get((space, kind, "stale", steps[0], steps[1]), set())
+                reach = reach_of(pair, program)
+                said = "error" if any(reach_of(p, program) == reach for p in stale) else "warning"
+                said = "error" if reach == "block" and (steps[0], steps[1]) in held else said
+            out.setdefault((space, kind, said, steps[0], steps[1]), set()).add(pair)
+    return out
+
+
+def reach_of(pair: tuple[int, int], program: Program) -> str:
+    """How far apart two threads are."""
+    (one, mine), (other, yours) = (divmod(thread, program.threads) for thread in pair)
+    if one != other:
+        return "block"
+    return "lane" if mine // WARP == yours // WARP else "warp"
+
+
+def _read_late(other: _Seen, lesser: Sequence[Clock]) -> bool:
+    """Whether a fence behind a relaxed look would have ordered a write before a weak read."""
+    return any(other.time <= clock[other.thread] for clock in lesser)
 
 
 def _severity(program: Program, one: _Seen, two: _Seen) -> str:
@@ -249,6 +325,15 @@ def _severity(program: Program, one: _Seen, two: _Seen) -> str:
     if both_write and equal:
         return "warning"
     return "warning" if same_warp and not (both_write and one_step) else "error"
+
+
+def _judge_lock(number: int, step: Lock, program: Program, found: Verdict) -> None:
+    """Who has let the lock go reads what the writer may write, whoever was first."""
+    writer, *readers = (block * program.threads + tid for block, tid in step.takers)
+    for i, reader in enumerate(readers, 1):
+        if step.early in (0, i):
+            key = ("global", "raw", "error", number, number)
+            found.setdefault(key, set()).add((min(reader, writer), max(reader, writer)))
 
 
 def _judge_flag(number: int, step: Flag, program: Program, found: Verdict) -> None:

@@ -12,6 +12,7 @@ from .race_program import (
     Fence,
     Flag,
     Guard,
+    Lock,
     NamedBarrier,
     Program,
     Step,
@@ -48,12 +49,26 @@ def draw(rng: random.Random) -> Program:
     cluster = rng.choice([1, 1, 1, 2, 2, 3])
     blocks = cluster * rng.choice([1, 2]) if cluster > 1 else rng.choice([1, 1, 2, 3])
     hands = rng.random() < 0.3
+    if rng.random() < 0.08:
+        return _locked(rng)
     shape = _Shape(rng.choice(THREADS + (70,) * 4 * hands), blocks, cluster)
     equal = rng.random() < 0.2
     steps = _handed(rng, shape, False) if hands else _steps(rng, shape, equal)
     if any(isinstance(step, Access) and step.peer for step in steps):
         steps += CLUSTER_BARRIER  # no block leaves before
     return Program(tuple(steps), shape.threads, blocks, equal, cluster)
+
+
+def _locked(rng: random.Random) -> Program:
+    """Readers' locks, and barriers: the order that one of them gave by chance serves no other."""
+    threads, blocks = rng.choice([(3, 2), (64, 1), (40, 2), (33, 3)])
+    warps = [(block, tid) for block in range(blocks) for tid in range(0, threads, WARP)]
+    steps: list[Step] = []
+    for _ in range(rng.randrange(1, 4)):
+        takers = tuple(rng.sample(warps, rng.randrange(2, len(warps) + 1)))
+        steps.append(Lock(takers, rng.choice([-1, rng.randrange(len(takers))])))
+        steps += [BlockBarrier()] * rng.randrange(2)
+    return Program(tuple(steps), threads, blocks)
 
 
 def _steps(rng: random.Random, shape: _Shape, equal: bool) -> list[Step]:

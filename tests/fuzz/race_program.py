@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+LOCKS = 64
+"""Words of flags; a lock and what it guards, of each step, stand behind."""
 AREA = 256
 """Bytes of shared memory, and of the global array: few, so that accesses meet."""
 WARP = 32
@@ -261,9 +263,42 @@ class Flag:
             yield f"{end}:"
 
 
+@dataclass(frozen=True)
+class Lock:
+    """Threads of several warps take a readers' lock, the first of them to write a word.
+
+    The others read it, any number at once. ``early``: which of them lets the lock go before.
+    """
+
+    takers: tuple[tuple[int, int], ...]
+    early: int = -1
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        yield f"add.u64 %w, %f, {4 * LOCKS + 8 * number};"
+        for i, (block, tid) in enumerate(self.takers):
+            at = f"{number}_{i}"
+            yield f"setp.eq.u32 %g, %me, {tid};"
+            yield f"setp.eq.and.u32 %g, %cta, {block}, %g;"
+            yield f"@!%g bra L{at};"
+            yield f"T{at}:"
+            if i == 0:
+                yield "atom.global.cas.b32 %a, [%w], 0, -1; setp.ne.u32 %g, %a, 0;"
+            else:
+                yield f"atom.global.add.u32 %a, [%w], 0; setp.lt.s32 %g, %a, 0; @%g bra T{at};"
+                yield "add.u32 %b, %a, 1; atom.global.cas.b32 %v, [%w], %a, %b;"
+                yield "setp.ne.u32 %g, %v, %a;"
+            yield f"@%g bra T{at};"
+            access = "st.global.u32 [%w+4], 7;" if i == 0 else "ld.global.u32 %x, [%w+4];"
+            free = f"membar.gl; atom.global.add.u32 %a, [%w], {-1 if i else 1};"
+            yield "membar.gl;"
+            yield from (free, access) if i == self.early else (access, free)
+            yield f"L{at}:"
+
+
 Step = (
     Access | BlockBarrier | ClusterArrive | ClusterWait | WarpBarrier | NamedBarrier | Fence | Flag
-)
+    | Lock
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

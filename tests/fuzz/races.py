@@ -14,16 +14,18 @@ import simulator
 from kernels import Kernel
 
 from . import flights
-from .race_clocks import Verdict, detect
+from .race_clocks import Verdict, detect, reach_of
 from .race_draw import draw, stores_bytes
 from .race_program import (
     AREA,
+    LOCKS,
     Access,
     BlockBarrier,
     ClusterArrive,
     ClusterWait,
     Fence,
     Guard,
+    Lock,
     NamedBarrier,
     Program,
     WarpBarrier,
@@ -40,7 +42,7 @@ FEATURES = {
     "fence.sys", "flag", "flag ignored", "release/acquire", "mixed sizes", "equal values",
     "cluster", "several clusters", "cluster barrier", "cluster barrier in two parts",
     "relaxed arrival", "another block's shared memory", "relaxed.cluster", "atomic.cluster",
-    "fence.cluster",
+    "fence.cluster", "looks without acquire", "readers' lock", "lock let go early",
 }  # fmt: skip
 HAZARDS = {
     f"{space} {kind} {severity}"
@@ -82,7 +84,7 @@ def run(seconds: float, seed: int, count: int | None = None) -> Report:
 def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
     """What the simulator says otherwise than the detector; empty if nothing."""
     text, steps = program.ptx()
-    args = [np.zeros(AREA, np.uint8), np.zeros(max(1, len(program.steps)), np.int32)]
+    args = [np.zeros(AREA, np.uint8), np.zeros(LOCKS + 2 * len(program.steps), np.int32)]
     result = simulator.launch(
         Kernel.from_ptx(text), program.blocks, program.threads, args, schedule=schedule,
         checks={"races"}, step_limit=100_000,
@@ -95,14 +97,17 @@ def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
         reach = next(
             word for word in ("lane", "warp", "block") if f"another {word}" in hazard.message
         )
-        key = (hazard.space, hazard.kind[:3], hazard.severity, reach)
+        at = {steps[item.ptx_line] for item in hazard.involved}
+        locked = any(isinstance(program.steps[step], Lock) for step in at)
+        kind = "raw" if locked and hazard.kind[:3] == "war" else hazard.kind[:3]
+        key = (hazard.space, kind, hazard.severity, reach)
         counts.setdefault(key, []).append(hazard.count)
-        if not {steps[item.ptx_line] for item in hazard.involved} <= racing:
+        if not at <= racing:
             return f"{key} names other instructions: {hazard}"
     wanted: dict[tuple[str, ...], set[tuple[int, int]]] = {}
     for (space, kind, severity, *_), pairs in expected.items():
         for pair in pairs:
-            wanted.setdefault((space, kind, severity, _reach(pair, program)), set()).add(pair)
+            wanted.setdefault((space, kind, severity, reach_of(pair, program)), set()).add(pair)
     if counts.keys() != wanted.keys():
         more, less = sorted(counts.keys() - wanted.keys()), sorted(wanted.keys() - counts.keys())
         return f"found {more} too many, {less} missed"
@@ -110,14 +115,6 @@ def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
         if len(found) == 1 and found != [len(wanted[key])]:
             return f"{key}: {found[0]} pairs, not {len(wanted[key])}"
     return ""
-
-
-def _reach(pair: tuple[int, int], program: Program) -> str:
-    """How far apart two threads are."""
-    (one, mine), (other, yours) = (divmod(thread, program.threads) for thread in pair)
-    if one != other:
-        return "block"
-    return "lane" if mine // 32 == yours // 32 else "warp"
 
 
 def smaller(program: Program, schedule: str | int) -> Program:
@@ -182,5 +179,8 @@ def _of(step: Any) -> set[str]:
         return {"named barrier", "arrive"} if step.arrives else {"named barrier"}
     if isinstance(step, Fence):
         return {f"fence.{step.scope}"}
+    if isinstance(step, Lock):
+        return {"readers' lock"} | ({"lock let go early"} if step.early >= 0 else set())
     words = {"flag"} if step.looks else {"flag ignored"}
+    words |= {"looks without acquire"} if step.looks and not (step.itself or step.after) else set()
     return words | ({"release/acquire"} if step.itself else set())

@@ -4,7 +4,16 @@ import pytest
 
 from . import races
 from .race_clocks import detect
-from .race_program import Access, BlockBarrier, Flag, Guard, NamedBarrier, Program, WarpBarrier
+from .race_program import (
+    Access,
+    BlockBarrier,
+    Flag,
+    Guard,
+    Lock,
+    NamedBarrier,
+    Program,
+    WarpBarrier,
+)
 
 ALL = Guard()
 
@@ -145,7 +154,39 @@ CASES: dict[str, tuple[Program, set[tuple[str, str, str]]]] = {
             31,
             2,
         ),
+        {("global", "raw", "warning")},
+    ),
+    "the same, behind a load of the sector": (
+        Program(
+            (
+                word("store", Guard(0, 1, block=1), "global"),
+                Access("global", "load", 4, stride=0, start=5, guard=Guard(9, 10, block=0)),
+                Flag((1, 0), (0, 0), "gpu", "cta"),
+                BlockBarrier(),
+                word("load", Guard(5, 6, block=0), "global"),
+            ),
+            31,
+            2,
+        ),
+        {("global", "raw", "error")},
+    ),
+    "the same, and a fence before the barrier": (
+        Program(
+            (
+                word("store", Guard(0, 1, block=1), "global"),
+                Flag((1, 0), (0, 0), "gpu", "gpu"),
+                BlockBarrier(),
+                word("load", Guard(5, 6, block=0), "global"),
+            ),
+            31,
+            2,
+        ),
         set(),
+    ),
+    "a readers' lock": (Program((Lock(((0, 0), (1, 0), (0, 32))),), 33, 2), set()),
+    "a readers' lock that one reader lets go early": (
+        Program((Lock(((1, 0), (0, 0), (0, 32)), 2),), 33, 2),
+        {("global", "raw", "error")},
     ),
     "a flag, and nothing but a narrow fence": (
         Program(

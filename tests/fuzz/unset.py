@@ -31,7 +31,8 @@ def account(launch: Launch, wanted: set[int] | None = None) -> tuple[Follow, lis
         if isinstance(arg, np.ndarray):
             bits = getattr(arg, "missing", None)
             missing.append(None if bits is None else np.asarray(bits).tobytes())
-            members.append(fields(arg.dtype) if arg.dtype.fields else None)
+            of_bytes = launch.members if arg.dtype == np.uint8 else None
+            members.append(fields(arg.dtype) if arg.dtype.fields else of_bytes)
             given.append(bytearray(np.asarray(arg).tobytes()))
         else:
             given.append(arg.tobytes())
@@ -44,19 +45,19 @@ def account(launch: Launch, wanted: set[int] | None = None) -> tuple[Follow, lis
 
 
 def fields(dtype: np.dtype[Any]) -> bytes:
-    """A byte for each of an element's: not 0 where it belongs to a field."""
+    """The bits of an element that belong to a field."""
     found = bytearray(dtype.itemsize)
     for kind, offset, *_ in (dtype.fields or {}).values():
-        found[offset : offset + kind.itemsize] = b"\1" * kind.itemsize
+        found[offset : offset + kind.itemsize] = b"\xff" * kind.itemsize
     return bytes(found)
 
 
-def seen(raw: bytes, dtype: np.dtype[Any]) -> bytes:
-    """An array's bytes, with zeros for padding."""
-    if not dtype.fields:
+def seen(raw: bytes, dtype: np.dtype[Any], of_bytes: bytes | None) -> bytes:
+    """An array's bytes, with zeros for padding; ``of_bytes``: members where the dtype is bytes."""
+    members = fields(dtype) if dtype.fields else of_bytes if dtype == np.uint8 else None
+    if members is None:
         return raw
-    members = fields(dtype)
-    return bytes(b * members[i % len(members)] for i, b in enumerate(raw))
+    return bytes(b & members[i % len(members)] for i, b in enumerate(raw))
 
 
 def judged(launch: Launch, schedule: str | int, report: Report | None = None) -> str | None:
@@ -79,12 +80,19 @@ def judged(launch: Launch, schedule: str | int, report: Report | None = None) ->
     reads = {places[line] for line in follow.reads}
     if told and not follow.used:
         return f"invented: lines {sorted(told)} read what nothing wrote, and nothing uses it"
+    alone = launch.members is not None and launch.kernel is None and not follow.uses
+    if (
+        alone
+        and not told
+        and {launch.args[n - 1].dtype for n in follow.left_in} == {np.dtype("u1")}
+    ):
+        return None if run.padding else "missed: members that count as padding, without a word"
     if follow.used and not told:
         return f"missed: a use of what nothing wrote: {sorted(follow.uses) or 'a result'}"
     if not follow.used:
         arrays = (arg for arg in launch.args if isinstance(arg, np.ndarray))
         for number, (a, b, array) in enumerate(zip(found, wanted, arrays, strict=True)):
-            one, two = (seen(raw, array.dtype) for raw in (a, b))
+            one, two = (seen(raw, array.dtype, launch.members) for raw in (a, b))
             if one != two:
                 return compare.place(number, one, two)
         return None

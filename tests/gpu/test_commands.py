@@ -100,8 +100,8 @@ def test_a_difference_is_shown(stand_in: list[Any]) -> None:
 def test_a_racy_kernel_is_refused(stand_in: list[Any]) -> None:
     result = run("validate", "matmul_missing_first_barrier", "--size", "32")
     assert result.exit_code == 1
-    assert "RAW race on shared" in result.stdout
-    assert "NOT validated: not launched: RAW race on shared" in result.stdout
+    assert "Missing barrier: shared" in result.stdout
+    assert "NOT validated: not launched: Missing barrier: shared" in result.stdout
     assert "Stand-in" not in result.stdout
     assert "\nvalidated" not in result.stdout
 

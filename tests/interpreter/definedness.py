@@ -27,12 +27,13 @@ class Follow:
     Args:
         wanted: Lines of the PTX whose reads of what nothing wrote count; ``None``: of all.
         missing: Of each array argument, a byte each that is not 0 where it is unset; or ``None``.
-        members: Of each array argument, the bytes of an element that are no padding: what is left
+        members: Of each array argument, the bits of an element that are no padding: what is left
             there is to be seen. ``None``, or beyond: all.
 
     Attributes:
         reads: Lines that read what nothing wrote; ``uses``: lines that use an undefined bit, and
-            how; ``left``: whether some are left in a global array at the end.
+            how; ``left``: whether some are left in a global array at the end; ``left_in``: in
+            which, counted from 1.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Follow:
     ) -> None:  # fmt: skip
         self.wanted, self.missing, self.members = wanted, tuple(missing), tuple(members)
         self.reads, self.uses = set[int](), set[tuple[int, str]]()
-        self.left = False
+        self.left, self.left_in = False, set[int]()
         self.homes: dict[int, tuple[bytearray, bytearray, bytearray]] = {}
 
     @property
@@ -64,8 +65,9 @@ class Follow:
             copied = self.homes[id(home)][2]
             if number <= len(self.members) and (members := self.members[number - 1]):
                 size = len(members)
-                copied = bytearray(b for i, b in enumerate(copied) if members[i % size])
-            self.left |= any(copied)
+                copied = bytearray(b & members[i % size] for i, b in enumerate(copied))
+            if any(copied):
+                self.left, self.left_in = True, {*self.left_in, number}
 
     def shadows(self, home: bytearray) -> Shadow:
         """Those of some memory."""

@@ -11,11 +11,13 @@ from kernels.reading import display_path
 from .. import baseline as baselines
 from .. import fix as fixes
 from ..checker import Checker
+from ..completion import gpus as gpus_named
 from ..demonstrate import Difference, demonstrate
 from ..entries import is_file
 from ..failure import INTERRUPTED, UserError
 from ..options import launch_options, result_options
 from ..output import reader_gone, say, write_json
+from ..placement import find
 from ..policy import CHOICES, Policy
 from ..request import Request
 from ..searching import search
@@ -52,6 +54,10 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
     show_default=True,
     help="What makes the exit code 1.",
 )
+@click.option(
+    "--gpu", shell_complete=gpus_named, default="h200", show_default=True, metavar="NAME",
+    help="That has to have the registers and shared memory of a block.",
+)  # fmt: skip
 @click.option("--since", metavar="REF", help="Of pyproject.toml: what git says has changed.")
 @click.option("--no-cure", is_flag=True, help="Do not look for barriers that cure a race.")
 @click.option(
@@ -85,6 +91,7 @@ def check_command(
     equal_writes: str,
     warp_synchronous: str,
     fail_on: str,
+    gpu: str,
     since: str | None,
     no_cure: bool,
     fix_time: float | None,
@@ -154,7 +161,9 @@ def check_command(
         )  # fmt: skip
     if since is not None:
         raise UserError("--since is for pyproject.toml and pipelines, which list files")
-    checker = Checker(resolve_either(request), schedule, checks, policy, quiet, step_limit)
+    checker = Checker(
+        resolve_either(request), schedule, checks, policy, quiet, step_limit, gpu=find(gpu)
+    )
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.find(builds)
     listed = not (quiet or only_diff or files.quiet)

@@ -121,8 +121,8 @@ def run_command(
     for target in targets:
         wanted = not quiet or json_file is not None
         args, symbols = copies([target.args, target.symbols]) if wanted else ([], {})
-        outcomes.append(execute(target, schedule, checks, quiet, step_limit))
-        clean = wanted and not outcomes[-1].run.hazards
+        outcomes.append(execute(target, schedule, checks, quiet, step_limit, limits=chip))
+        clean = wanted and all(h.severity == "note" for h in outcomes[-1].run.hazards)
         there = forecast(target, args, symbols, chip or GPU, registers, quiet) if clean else None
         forecasts.append(there)
     placements = [place(outcome, chip, registers) for outcome in outcomes] if chip else []

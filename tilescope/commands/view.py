@@ -20,6 +20,7 @@ from simulator.cures import find_cures
 from simulator.observe.trace import Trace
 
 from ..beside import beside
+from ..closeness import compare
 from ..failure import UserError
 from ..forecast import GPU, forecast
 from ..options import launch_options, result_options
@@ -173,7 +174,7 @@ def _story(
         run = launch(target.kernel, None, Trace(_spread(target, [*asked, *named])))
     agreements: list[Agreement] = []
     if target.launch is not None and target.expected is not None:
-        agreements = target.launch.compare(target.expected)
+        agreements = compare(target, target.args, run)
     if any(hazard.row.is_race for hazard in run.hazards):
         find_cures(target.kernel, run, launch)
     clean = checks != "none" and not run.hazards

@@ -11,6 +11,7 @@ import simulator
 from kernels import Kernel
 from kernels.adapter import as_array
 from kernels.unset import Unset
+from simulator.gpus.table import Gpu
 from simulator.observe.touched import Touched
 from simulator.order import Clock, Order
 from simulator.order import Stream as Queue
@@ -65,6 +66,7 @@ class Machine:
         order: What orders them and copies: the session's.
         array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
         at: What stands at an address, ``Tensor.data_ptr()`` say: a ``Pointer`` to bytes.
+        gpu: The GPU that has to have what a block takes; by default an H200.
         memory: What the driver and ``cuda.core`` allocate: an address is one to both.
     """
 
@@ -79,6 +81,7 @@ class Machine:
     order: Order = field(default_factory=Order)
     array: Callable[[Any], Any] = as_array
     at: Callable[[int], Any] = lambda address: None
+    gpu: Gpu | None = None
     memory: Memory = field(init=False)
     _alike: dict[object, int] = field(default_factory=dict)
 
@@ -107,7 +110,8 @@ class Machine:
         with self.order.on(self.queue(stream)), ProgressBar(kernel.name, self.quiet) as progress:
             run = simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,
-                "all" if wanted else "none", progress, trace=traced, workers="all", **how,
+                "all" if wanted else "none", progress, trace=traced, workers="all",
+                limits=self.gpu, **how,
             )  # fmt: skip
         sys.stdout.write(run.output)
         return run

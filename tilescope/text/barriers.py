@@ -45,4 +45,5 @@ def _line(hazard: Hazard) -> str:
     """A hazard and its places in one sentence."""
     places = list(dict.fromkeys(str(source) for source in hazard.sources))
     mild = "warning: " if hazard.severity == "warning" else ""
-    return mild + hazard.message + (f", {' and '.join(places)}" if places else "")
+    where = places and not hazard.heading  # which names the lines
+    return mild + hazard.title + (f", {' and '.join(places)}" if where else "")

@@ -2,14 +2,13 @@
 
 import re
 
-from kernels.source_edit import INSTEAD
 from simulator import Hazard
 from simulator.cures import BUDGET, INTERRUPTED, TIME, Watch
 from simulator.hazards.kinds import UPDATES
 from simulator.hazards.text import cured, wrap
 
 from ..checker import Verdict
-from .findings import ONE_UPDATE, beneath, count, in_short, telling, together
+from .findings import ONE_UPDATE, beneath, count, telling, together
 from .layout import columns, wrapped
 
 _BARRIER = r"__sync(threads|warp)\(\);|[\w:()]+\.sync\(\);"
@@ -35,7 +34,8 @@ def cures(verdict: Verdict) -> str:
         if hazard.notes[known:] and id(hazard) in shown:
             why.setdefault(hazard.notes[known:], []).append(hazard)
     for notes, hazards in why.items():
-        lines = [line for hazard in hazards for line in wrap(in_short(hazard), columns(), "", "  ")]
+        found = [wrap(hazard.in_short(), columns(), others="  ") for hazard in hazards]
+        lines = [line for several in found for line in several]
         lines += [line for note in notes for line in wrap(note, columns(), "  ", "    ")]
         parts.append("\n".join(lines))
     if said := unfound(verdict):
@@ -63,7 +63,7 @@ def _cured(group: list[Hazard]) -> str:
     """A cure under the first hazard that it removes, and the others."""
     first, *others = group
     assert first.cure is not None
-    lines = [*wrap(in_short(first), columns(), others="  "), *cured(first.cure, columns())]
+    lines = [*wrap(first.in_short(), columns(), others="  "), *cured(first.cure, columns())]
     if not others:
         return "\n".join(lines)
     many = len(first.cure.places)
@@ -71,6 +71,6 @@ def _cured(group: list[Hazard]) -> str:
     few = {1: "one ", 2: "two "}.get(many, "")
     state = "wrong" if first.cure.where.startswith("for ") else "missing"
     cause = f"{few}{state} {what}{'s explain' if many > 1 else ' explains'}"
-    if first.case in UPDATES and first.cure.where == INSTEAD:
+    if first.case in UPDATES and "atomic" in first.cure.text:
         cause = ONE_UPDATE
     return "\n".join([*lines, *beneath(f"{cause} these {len(group)}", others)])

@@ -62,15 +62,8 @@ def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:
     """What has the same cause as a hazard, with a line or two each."""
     lines = wrap(f"{cause}: the above and", columns(), "  ", "  ")
     for hazard in others:
-        lines += wrap(in_short(hazard), columns(), "    ", "      ")
+        lines += wrap(hazard.in_short(), columns(), "    ", "      ")
     return lines
-
-
-def in_short(hazard: Hazard) -> str:
-    """A hazard in a sentence: what, and on which lines."""
-    *places, last = dict.fromkeys(str(source) for source in hazard.sources)
-    where = f"{', '.join(places)} and {last}" if places else last
-    return f"{hazard.severity}: {hazard.message}, {where}"
 
 
 def header(verdict: Verdict) -> str:
@@ -78,8 +71,9 @@ def header(verdict: Verdict) -> str:
     run = verdict.runs[0]
     found = [count(verdict.errors, "error")] if verdict.errors else []
     found += [count(verdict.warnings, "warning")] if verdict.warnings else []
-    known = verdict.set_aside
+    known, notes = verdict.set_aside, len(verdict.hazards) - verdict.errors - verdict.warnings
     found = found or [f"no hazards but {known:,} known" if known else "no hazards"]
+    found += [count(notes, "note")] if notes else []
     found += [count(len(verdict.doubts), "doubtful argument")] if verdict.doubts else []
     text = f"{', '.join(found)} in {verdict.target.name}, {launch(verdict)}"
     missing = [check for check in CHECKS if check not in run.checked]
@@ -102,7 +96,7 @@ def footer(verdict: Verdict) -> list[str]:
     """What was looked at, and how far a clean verdict reaches."""
     run = verdict.runs[0]
     lines = []
-    if not verdict.hazards:
+    if not verdict.errors + verdict.warnings:
         lines.append(wrapped(f"checked: {', '.join(run.checked)}"))
     which = " and ".join(verdict.builds)
     built = "the PTX as given" if which == "ptx" else f"{which} build"
@@ -136,11 +130,24 @@ def refusals(verdict: Verdict) -> list[str]:
 def reach(verdict: Verdict) -> list[str]:
     """Whether the verdict holds for other contents of the arrays too."""
     steered = [run.data_dependence for run in verdict.runs if run.data_dependence]
-    if not steered:
-        return ["reach: every content of the arrays, at this launch shape"]
-    place = steered[0]
-    text = f"reach: these inputs alone; what arrays hold may steer the kernel at {place}"
-    return [wrapped(text), *code(place.code)]
+    lines = ["reach: every content of the arrays, at this launch shape"]
+    if steered:
+        place = steered[0]
+        text = f"reach: these inputs alone; what arrays hold may steer the kernel at {place}"
+        lines = [wrapped(text), *code(place.code)]
+    return lines + [wrapped(f"reach: {text}") for text in assumed(verdict)]
+
+
+def assumed(verdict: Verdict) -> list[str]:
+    """What of the verdict rests on an assumption, a sentence each."""
+    arrays = sorted({name for run in verdict.runs for name in run.padding})
+    if not arrays:
+        return []
+    listed = ", ".join(arrays)
+    return [
+        f"assumed that bytes which no thread writes in any element of {listed} are padding: "
+        "no type says how the elements are laid out"
+    ]
 
 
 def code(text: str) -> list[str]:

@@ -5,6 +5,7 @@ import textwrap
 from kernels.library import Agreement
 from kernels.reading import plain
 from simulator import CHECKS, Counters, Run
+from simulator.hazards.folding import fold_updates
 from simulator.observe.totals import ARITHMETIC, TENSOR
 
 from ..outcome import Outcome
@@ -146,7 +147,8 @@ def results(outcome: Outcome) -> list[str]:
 def verdict(outcome: Outcome) -> str:
     """In a line: whether anything is wrong, and what was not looked at."""
     run, bad = outcome.run, [a.name for a in outcome.agreements if not a.within]
-    found = [sum(h.severity == s for h in run.hazards) for s in ("error", "warning", "note")]
+    hazards = fold_updates(run.hazards)
+    found = [sum(h.severity == s for h in hazards) for s in ("error", "warning", "note")]
     many = [
         f"{n} {noun}{'s' if n > 1 else ''}"
         for n, noun in zip(found, ("error", "warning", "note"), strict=True) if n
@@ -178,7 +180,7 @@ def clean(run: Run, set_aside: int = 0) -> str:
 def wrong(outcome: Outcome) -> list[str]:
     """Only what makes the run fail, or may."""
     bad = [result(agreement) for agreement in outcome.agreements if not agreement.within]
-    return bad + [told(hazard) for hazard in outcome.run.hazards]
+    return bad + [told(h) for h in outcome.run.hazards if h.severity != "note"]
 
 
 def result(agreement: Agreement) -> str:
@@ -196,7 +198,7 @@ def hazards(outcome: Outcome) -> list[str]:
     run, known = outcome.run, outcome.set_aside
     if run.hazards:
         left = [f"ignored by comments: {known:,} of the hazards found"] if known else []
-        return [*(told(hazard) for hazard in run.hazards), *left]
+        return [*(told(hazard) for hazard in fold_updates(run.hazards)), *left]
     if not run.checked:
         return ["hazards: not checked"]
     missing = [check for check in CHECKS if check not in run.checked]

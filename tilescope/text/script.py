@@ -4,6 +4,7 @@ import textwrap
 
 from kernels.reading import display_path
 from simulator import Hazard
+from simulator.hazards.folding import fold_updates
 from simulator.observe.traffic import Traffic
 
 from ..recording import Launch, Session, distinct
@@ -18,7 +19,7 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
     """What was launched from where, what it did, and what is wrong."""
     places = session.places()
     kernels = {name for name, _, _ in places}
-    found = len(hazards(session))
+    found = hazards(session)
     head = f"{count(len(session.launches), 'launch').replace('launchs', 'launches')}"
     checked = sum(bool(launch.run.checked) for launch in session.launches)
     clean = "no hazards" if checked else "not checked"
@@ -27,7 +28,7 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
     clean = clean if session.launches else "no hazards"
     known = session.set_aside.total()
     clean += _ignored(known)
-    head += f" of {count(len(kernels), 'kernel')}; {count(found, 'hazard') if found else clean}"
+    head += f" of {count(len(kernels), 'kernel')}; {_found(found, clean)}"
     parts = [head]
     for (name, file, line), some in places.items():
         known_here = session.set_aside[name, file, line]
@@ -55,6 +56,14 @@ def _launches(number: int) -> str:
     return f"{number:,} launch{'es' if number != 1 else ''}"
 
 
+def _found(found: list[Hazard], clean: str) -> str:
+    """``2 hazards``, ``no hazards, 1 note``; ``clean``: what to say where there are none."""
+    notes = sum(hazard.severity == "note" for hazard in found)
+    wrong = len(found) - notes
+    said = count(wrong, "hazard") if wrong else clean
+    return f"{said}, {count(notes, 'note')}" if notes else said
+
+
 def _ignored(known: int) -> str:
     return f" but {known:,} ignored" if known else ""
 
@@ -72,10 +81,10 @@ def _place(name: str, place: str, some: list[Launch], known: int) -> str:
                 f"global {kind} {traffic.sectors_per_request:.1f} sectors a request, "
                 f"{asked:.1f}x the bytes asked for"
             )
-    found = distinct(some)
+    found = fold_updates(distinct(some))
     checked = any(launch.run.checked for launch in some)
     clean = "no hazards" if checked else "not checked"
-    said.append(count(len(found), "hazard") if found else clean + _ignored(known))
+    said.append(_found(found, clean + _ignored(known)))
     lines += textwrap.wrap(
         "; ".join(said), columns(), initial_indent="    ", subsequent_indent="    "
     )

@@ -18,6 +18,22 @@ class Bite:
 
 BITES = (
     Bite(
+        "lanes converge at the post-dominators of branches alone", "convergence",
+        "simulator/compile/convergence.py", "if len(others) == 1 and _loops_fit(", "if False and (",
+    ),
+    Bite(
+        "fairness lets lanes of a warp go that wait for others to converge", "convergence",
+        "simulator/execute/machine.py",
+        "lanes = self.splits.leaders(number, groups)\n            if",
+        "lanes = groups[number]\n            if",
+    ),
+    Bite(
+        "lanes that come to a block at different times run it as one",
+        "tests/test_divergence_truth.py",
+        "simulator/execute/splits.py", "if what == NEW:\n            self.renew(lanes)",
+        "if what == NEW:\n            return",
+    ),
+    Bite(
         "a pack of two words has another dtype than its register", "ptx",
         "simulator/isa/moves.py", "return (a | (b << word.type(half))).view(dtype)",
         "return a | (b << word.type(half))",
@@ -185,6 +201,25 @@ BITES = (
         "        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
     ),
     Bite(
+        "undefined bits: what is shorter than eight bytes counts as padding", "unset",
+        "simulator/observe/members.py", "    return bool(left.any())\n",
+        "    edges = np.flatnonzero(np.diff((left == 255).astype(np.int8), prepend=0, append=0))\n"
+        "    return bool((edges[1::2] - edges[::2] >= 8).any())\n",
+        seed=72,
+    ),
+    Bite(
+        "undefined bits: that something counts as padding is not said", "unset",
+        "simulator/observe/uses.py", "                    self.assumed.add(array.name)\n",
+        "                    pass\n",
+        seed=300,
+    ),
+    Bite(
+        "undefined bits: bit fields are counted from the wrong end", "unset",
+        "kernels/debug_info.py", "whole - part.number(_BIT_OFFSET) - width",
+        "part.number(_BIT_OFFSET)",
+        seed=438,
+    ),
+    Bite(
         "undefined bits: a guard is no use", "unset",
         "simulator/compile/undefined.py",
         "            steps += self.uses(probe, None, step.guard)\n", "",
@@ -253,5 +288,48 @@ BITES = (
     Bite(
         "data that were kept in shared memory are forgotten", "claims",
         "simulator/analysis/taint.py", "news |= set(self._leaves(site, function))", "pass",
+    ),
+    Bite(
+        "a read-only load is taken for a plain one", "promises",
+        "simulator/observe/read_only_path.py",
+        'return site.access == "load" and (texture or site.instruction.has("nc"))',
+        'return site.access == "load" and texture',
+    ),
+    Bite(
+        "no array is looked for that two restricted pointers reach", "promises",
+        "kernels/restricted.py",
+        "return Pointers(arrays, names) if names else Pointers()", "return Pointers()",
+    ),
+    Bite(
+        "what pointers are based on is lost in local memory", "promises",
+        "simulator/analysis/bases.py", "if site.space not in KEPT:", "if site.space:",
+    ),
+    Bite(
+        "a null pointer is taken for another base", "promises",
+        "simulator/analysis/bases.py", "_NUMBER if isinstance(o, Imm) else OTHER", "OTHER",
+    ),
+    Bite(
+        "an atomic is no write to a read-only load", "promises",
+        "simulator/observe/read_only_path.py", 'site.access != "load", self._base(',
+        'site.access == "store", self._base(',
+    ),
+    Bite(
+        "contraction makes a difference between builds", "tests/test_differing.py",
+        "tilescope/differing.py", "self._without(found, self._contracted(), other)", "pass",
+    ),
+    Bite(
+        "the order of atomics makes a difference between builds", "tests/test_differing.py",
+        "tilescope/differing.py", "any(map(ordered_by_atomics, self.kernels.values()))", "False",
+    ),
+    Bite(
+        "a function that the compiler evaluates makes a difference between builds",
+        "tests/test_differing.py",
+        "tilescope/differing.py", "odd = perturbed(self.kernels[_SOURCE]) if found else None",
+        "odd = None",
+    ),
+    Bite(
+        "one run is enough to say that the optimiser removed a hazard", "tests/test_differing.py",
+        "tilescope/differing.py", "hazards = merge(runs, self._tried(runs))",
+        "hazards = merge(runs, [])",
     ),
 )  # fmt: skip

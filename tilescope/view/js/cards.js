@@ -65,7 +65,8 @@ export class Cards {
     return el(
       "article",
       { class: `finding ${hazard.severity}${on ? " on" : ""}` },
-      el("h3", {}, el("span", { class: "tag" }, hazard.severity), " ", hazard.message),
+      el("h3", {}, el("span", { class: "tag" }, hazard.severity), " ", hazard.title),
+      hazard.title === hazard.message ? null : el("p", {}, `${hazard.message}.`),
       el("ol", {}, rows),
       el("p", {}, howOften(hazard, more)),
       hazard.cure_text ? el("p", { class: "cure" }, `Cure: ${hazard.cure_text}`) : null,

@@ -1,0 +1,66 @@
+"""Hazards of the read-only path: what is said of loads and pointers that promise too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..memory.site import Site
+from ..memory.spaces import Allocation
+from .findings import Findings
+from .hazard import Hazard, Triple
+from .kinds import ALIASED, CACHE, PICTURE, READ_ONLY_PATH
+from .naming import spot
+from .parts import ROLES, Involved
+
+
+class Side(NamedTuple):
+    """An access that takes part, and an example of a thread that makes it."""
+
+    site: Site
+    thread: Triple
+    block: Triple
+
+
+def read_only(
+    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[Side, Side]],
+    elements: int, fetches: bool,
+) -> None:  # fmt: skip
+    """Tell of read-only loads; ``pairs``: each a load and a write, of byte ``at`` the first."""
+    _tell(findings, home, at, pairs, elements, PICTURE if fetches else CACHE)
+
+
+def aliased(
+    findings: Findings, home: Allocation, at: int, sides: tuple[Side, Side],
+    names: tuple[str, str], elements: int,
+) -> None:  # fmt: skip
+    """Tell of two restricted pointers, by their names, of which one writes what both reach."""
+    _tell(findings, home, at, [sides], elements, ALIASED, names)
+
+
+def _tell(
+    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[Side, Side]],
+    elements: int, case: str, names: Sequence[str] = (),
+) -> None:  # fmt: skip
+    said = READ_ONLY_PATH.case(case)
+    site = pairs[0][0].site
+    place = spot(home, at, site, findings.layout, findings.functions, findings.shapes)
+    parts = [[_part(findings, side) for side in pair] for pair in pairs]
+    unique = {(part.role, part.source): part for pair in parts for part in pair}
+    involved = sorted(unique.values(), key=lambda part: part.role != ROLES["load"])
+    words = {"place": f"{place.space} {place.text}", "who": " and ".join(names)}
+    many = f"{elements:,} element{'s' * (elements != 1)} of {place.variable}"
+    findings.more.append(
+        Hazard(
+            READ_ONLY_PATH.name, said.message.format_map(words), said.severity, place.space,
+            place.variable, place.element, tuple(involved), elements, elements,
+            notes=(many, said.note), case=case,
+            pairs=tuple(tuple(part.source for part in pair) for pair in parts),
+        )
+    )  # fmt: skip
+
+
+def _part(findings: Findings, side: Side) -> Involved:
+    return findings.sources.part(
+        ROLES[side.site.access], [side.site.instruction], side.thread, side.block
+    )

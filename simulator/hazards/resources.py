@@ -1,0 +1,130 @@
+"""Whether a GPU has what a block of a launch takes: registers, and shared memory.
+
+The registers of a thread stand in the machine code. It is made only where blocks are so large that
+registers may not suffice: for 255 a thread, and for about twice as many as are live in the PTX.
+"""
+
+import math
+from dataclasses import replace
+
+from kernels.arguments import Dim3
+from kernels.errors import KernelError
+from kernels.machine_code import registers
+from kernels.ptx.module import Function
+
+from ..compile.program import Program
+from ..execute.prepare import Prepared
+from ..gpus.occupancy import WARP, occupancy
+from ..gpus.table import Gpu
+from ..isa.roles import calls, roles
+from .hazard import Hazard
+from .kinds import TOO_MANY_RESOURCES, Case
+from .sources import Sources
+
+_SPARE = 24
+"""Registers that a compiler takes for itself, at most, where few are live."""
+_TIMES = 2
+"""Registers for each that is live in the PTX, at most: loops unrolled, loads moved ahead. Library
+kernels with ten and more had 0.7 to 1.9."""
+_UNIT = 8
+"""Registers of a thread come in groups."""
+
+
+def may_lack(block: Dim3, shared_bytes: int, gpu: Gpu) -> bool:
+    """Whether blocks of that size may be too large for a GPU; for most it takes no further look."""
+    chip = gpu.architecture
+    fit = _fits(gpu, math.prod(block), chip.registers_per_thread)
+    return not fit or shared_bytes > chip.shared_per_block
+
+
+def too_many(launch: Prepared, gpu: Gpu, sources: Sources) -> tuple[list[Hazard], list[str]]:
+    """What of a launch does not fit on a GPU; and a sentence if that could not be looked at."""
+    if launch.kernel.build == "source" or _surely_fits(launch, gpu):
+        return _hazards(launch, sources, lacking(launch, gpu)), []
+    try:
+        taken = registers(launch.kernel, gpu.capability)
+        why = "no machine code can be made of it here"
+    except KernelError as error:
+        taken, why = None, (str(error).splitlines() or ["refused"])[0]
+    found = _hazards(launch, sources, lacking(launch, gpu, taken))
+    if taken is None:
+        return found, [f"not checked: whether {gpu.name} has the registers for a block ({why})"]
+    return found, []
+
+
+def lacking(launch: Prepared, gpu: Gpu, taken: int | None = None) -> list[Case]:
+    """What a block takes more of than a GPU has for one; ``taken``: registers of a thread."""
+    threads, chip = math.prod(launch.block), gpu.architecture
+    words: dict[str, dict[str, object]] = {}
+    if launch.shared_bytes > chip.shared_per_block:
+        words["shared memory"] = {"bytes": launch.shared_bytes, "most": chip.shared_per_block}
+    if taken is not None and not _fits(gpu, threads, taken):
+        fit = next((n for n in range(-(-threads // WARP) * WARP, 0, -WARP)
+                    if _fits(gpu, n, taken)), 0)  # fmt: skip
+        each = next(n for n in range(chip.registers_per_thread, 0, -1) if _fits(gpu, threads, n))
+        words["registers"] = {
+            "registers": taken, "fit": fit, "most": chip.registers,
+            "each": each // _UNIT * _UNIT,
+        }  # fmt: skip
+    found = []
+    for name, more in words.items():
+        case, known = TOO_MANY_RESOURCES.case(name), more | {"gpu": gpu.name, "threads": threads}
+        message, note = case.message.format_map(known), case.note.format_map(known)
+        found.append(replace(case, message=message, note=note))
+    return found
+
+
+def _hazards(launch: Prepared, sources: Sources, cases: list[Case]) -> list[Hazard]:
+    name, part = TOO_MANY_RESOURCES.name, sources.part("kernel", launch.program.entry.body[:1])
+    return [
+        Hazard(name, case.message, case.severity, involved=(part,), notes=(case.note,))
+        for case in cases
+    ]
+
+
+def _fits(gpu: Gpu, threads: int, registers: int) -> bool:
+    return bool(occupancy(gpu, threads, registers).limits["registers"])
+
+
+def _surely_fits(launch: Prepared, gpu: Gpu) -> bool:
+    """Whether the registers suffice, whatever the compiler does."""
+    threads, entry = math.prod(launch.block), launch.program.entry
+    if _fits(gpu, threads, gpu.architecture.registers_per_thread):
+        return True
+    if entry.max_threads or entry.required_threads:  # for which the compiler has to save registers
+        return True
+    live = launch.program.fact(_live)
+    return live is not None and _fits(gpu, threads, _TIMES * live + _SPARE)
+
+
+def _live(program: Program) -> int | None:
+    """32-bit registers of the PTX that are live at a time, at most; ``None`` if it calls."""
+    most = 0
+    for compiled in program.blocks:
+        block = compiled.block
+        if any(calls(ins) for ins in block.instructions):
+            return None
+        sizes = _Sizes(block.function)
+        live = set(block.live_out)
+        count = sum(map(sizes.of, live))
+        most = max(most, count)
+        for ins in reversed(block.instructions):
+            role = roles(ins)
+            written = live & set(role.writes) if ins.guard is None else set[str]()
+            read = set(role.reads) - (live - written)
+            live = live - written | read
+            count += sum(map(sizes.of, read)) - sum(map(sizes.of, written))
+            most = max(most, count)
+    return most
+
+
+class _Sizes:
+    """32-bit registers that each of a function's registers takes."""
+
+    def __init__(self, function: Function) -> None:
+        self.types = function.registers
+
+    def of(self, name: str) -> int:
+        """A predicate is none of them."""
+        kind = self.types.get(name, "b32")
+        return 0 if kind == "pred" else max(1, int(kind.lstrip("abefsu")) // 32)

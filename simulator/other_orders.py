@@ -1,0 +1,64 @@
+"""Order by chance: races that locks, tickets and counters hide in the order of one run.
+
+Whoever takes a lock second, draws the later ticket or finds a sequence number behind its writer
+comes after the first in this run alone. If what an atomic finds steers the program, the launch
+runs again in ``ORDERS``: blocks and warps one by one, forward, backward and in turn. Each is an
+order that hardware may take, so what races there races. The verdict then depends on no schedule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+
+from kernels.errors import SimulatorError
+
+from .analysis.steering import Steering
+from .execute.batches import BlocksWait, batches, run_batches
+from .execute.prepare import Prepared, blocks_vary
+from .execute.schedule import ORDERS
+from .observe.observers import Observers
+from .races.accesses import Closer, LookCloser
+from .races.book import RaceBook
+
+_WORK = 8_000
+"""Work of a launch (``WorkCounter``) beyond which it is not run again: some tenths of a second."""
+_STEPS = 8
+"""So many times the work of the launch one of these runs may take."""
+_AGAIN = 8
+"""Times that one of them may begin anew, to look more closely."""
+
+
+def find_races_in_other_orders(
+    launch: Prepared, observers: Observers, checks: Collection[str], closer: Closer, together: bool
+) -> None:
+    """Add the races to the book that other orders of blocks and warps show."""
+    program = launch.program
+    if not ("races" in checks and program.fact(blocks_vary) and program.fact(Steering).handing):
+        return
+    if observers.work.work > _WORK or len(list(batches(launch, together))) > 1:
+        return
+    limit = min(launch.step_limit, _STEPS * (observers.work.work + _WORK))
+    launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)
+    book = observers.findings.races.book
+    for order in ORDERS:
+        found = _races(dataclasses.replace(launch, schedule=order), dict(closer), together)
+        if found is not None:
+            book.add_unknown(found)
+
+
+def _races(launch: Prepared, closer: Closer, together: bool) -> RaceBook | None:
+    """The races of one more run; ``None``: it did not end."""
+    for _ in range(_AGAIN):
+        allocations = launch.allocations()
+        seen = Observers(launch, {"races"}, None, allocations, closer)
+        try:
+            run_batches(launch, allocations, seen.told, batches(launch, together), together)
+            seen.end()
+        except LookCloser as suspicion:
+            closer[suspicion.number] = suspicion.places
+        except (BlocksWait, SimulatorError):
+            return None
+        else:
+            return seen.findings.races.book
+    return None

@@ -1,0 +1,140 @@
+"""A look at a location and a write that it decides on: one report, and one atomic for both."""
+
+from pathlib import Path
+
+import pytest
+from test_cure_edits import cured
+from test_cures import check, hazards, launch
+
+from simulator.cures.claims import claim_edits
+from simulator.cures.statements import Point, Syntax
+from tests.launches import every_other
+
+HEAD = "__global__ void k(int* a, const int* v, int* out, int* count) {\n"
+HEAD += "    int i = blockIdx.x * blockDim.x + threadIdx.x, key = v[i] & 7;\n"
+CLAIMS = {
+    "a flag, negated": (
+        "    if (!a[key]) {\n        a[key] = 1;\n        out[i] = key;\n    }\n",
+        "    if (atomicCAS(&a[key], 0, 1) == 0) {\n        out[i] = key;\n    }\n",
+    ),
+    "a flag, and a return": (
+        "    if (a[key]) return;\n    a[key] = key + 1;\n    out[atomicAdd(count, 1)] = key;\n",
+        "    if (atomicCAS(&a[key], 0, key + 1) != 0) return;\n"
+        "    out[atomicAdd(count, 1)] = key;\n",
+    ),
+    "a slot in a variable": (
+        "    int was = a[key];\n    if (was == 0) a[key] = i + 1;\n    out[i] = was;\n",
+        "    int was = atomicCAS(&a[key], 0, i + 1);\n    out[i] = was;\n",
+    ),
+    "a maximum behind another condition": (
+        "    if (i < 100 && v[i] > *a) *a = v[i];\n",
+        "    if (i < 100) atomicMax(a, v[i]);\n",
+    ),
+    "a minimum": ("    if (a[1] > key - 9) a[1] = key - 9;\n", "    atomicMin(&a[1], key - 9);\n"),
+    "a counter read before": (
+        "    int at = *count;\n    *count = at + 1;\n    out[at] = key;\n",
+        "    int at = atomicAdd(count, 1);\n    out[at] = key;\n",
+    ),
+    "a counter in an index": (
+        "    out[(*count)++] = key;\n", "    out[atomicAdd(count, 1)] = key;\n"
+    ),
+}  # fmt: skip
+WORDS = (2, 64, "i32[8]", "i32[128]=arange", "i32[129]", "i32[1]")
+
+
+@pytest.mark.parametrize("name", every_other([*CLAIMS]))
+def test_one_atomic_does_both(tmp_path: Path, name: str) -> None:
+    body, fixed = CLAIMS[name]
+    assert cured(tmp_path, f"{HEAD}{body}}}\n", *WORDS) == f"{HEAD}{fixed}}}\n"
+
+
+TABLE = """\
+__global__ void put(const unsigned* keys, unsigned* table, unsigned* n, unsigned mask) {
+    unsigned key = keys[blockIdx.x * blockDim.x + threadIdx.x] | 1u;
+    for (unsigned at = key * 7u & mask;; at = at + 1 & mask) {
+        unsigned there = table[at];
+        if (there == 0u) { table[at] = key; there = key; }
+        if (there == key) { atomicAdd(&n[at], 1u); return; }
+    }
+}
+"""
+
+
+def test_a_hash_table_is_one_report(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text(TABLE)
+    words = launch(file, 3, 64, "u32[192]=arange", "u32[256]", "u32[256]", 255)
+    [hazard] = hazards(*words)
+    assert hazard["kind"] == "raw-race"
+    assert hazard["cure"]["text"] == "atomicCAS(&table[at], 0u, key)"
+    assert {h["kind"] for h in hazard["follows"]} >= {"waw-race"}
+    assert all(h["cure"] is None for h in hazard["follows"])
+    said = check(*words).stdout
+    assert said.startswith("1 error in put, ")
+    assert said.count("\nerror:") == 1
+    patch = check(*words, "--diff").stdout
+    assert "+        unsigned there = atomicCAS(&table[at], 0u, key);\n" in patch
+    assert "+        if (there == 0u) { there = key; }\n" in patch
+    assert "unsigned there = table[at];" in file.read_text()
+
+
+OTHERS = {
+    "another comparison comes first": (
+        "    int was = a[key];\n    if (was == key) return;\n"
+        "    if (was == 0 && out[0]) a[key] = key;\n"
+    ),
+    "another condition in between": (
+        "    if (a[key] == 0) { if (out[0]) a[key] = key; }\n"
+    ),
+    "a return in between": (
+        "    int was = a[key];\n    if (out[0]) return;\n    if (was == 0) a[key] = key;\n"
+    ),
+    "a barrier in between": (
+        "    int was = a[key];\n    __syncthreads();\n    if (was == 0) a[key] = key;\n"
+    ),
+    "the key changes in between": (
+        "    int was = a[key];\n    key += 1;\n    if (was == 0) a[key] = key;\n"
+    ),
+    "it is not what is compared": "    if (a[key] < i) a[key] = i + 1;\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_would_do_something_else_is_not_tried(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text(f"{HEAD}{OTHERS[name]}}}\n")
+    syntax = Syntax({file: file.read_bytes()})
+    points = [Point(file, line) for line in range(3, 3 + OTHERS[name].count("\n"))]
+    assert list(claim_edits(syntax, points)) == []
+
+
+def test_what_an_atomic_does_is_clean(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    for _, fixed in CLAIMS.values():
+        file.write_text(f"{HEAD}{fixed}}}\n")
+        assert hazards(*launch(file, *WORDS)) == []
+
+
+def test_a_missing_barrier_is_no_missing_atomic(tmp_path: Path) -> None:
+    """Comparing and exchanging looks and writes too; no two threads do it to one pair at once."""
+    file = tmp_path / "my.cu"
+    file.write_text("""\
+__global__ void k(int* a) {
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    s[t] = a[127 - t];
+    __syncthreads();
+    for (int round = 0; round < 4; round++) {
+        int low = 2 * t + (round & 1);
+        if (low < 127) {
+            int one = s[low], other = s[low + 1];
+            if (one > other) { s[low] = other; s[low + 1] = one; }
+        }
+    }
+    __syncthreads();
+    a[t] = s[t];
+}
+""")
+    found = hazards(*launch(file, 1, 128, "i32[128]=arange"), "--no-cure")
+    assert {h["kind"] for h in found} == {"raw-race", "waw-race"}
+    assert not any("two steps" in note for h in found for note in h["notes"])
