@@ -22,14 +22,7 @@ from ..memory.words import distinct
 from .control import Control
 from .folding import Shifts, counted, fold
 from .hazard import Hazard, Triple
-from .kinds import (
-    EXITED_BLOCK,
-    KINDS,
-    LEAVES,
-    UNINITIALISED,
-    UNSET_CONSTANT,
-    HazardKind,
-)
+from .kinds import EXITED_BLOCK, KINDS, LEAVES, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import place_at, spot
 from .parts import ROLES, VERBS
 from .races import RaceHazards

@@ -61,8 +61,8 @@ def _found(hazard: Hazard) -> str:
 def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:
     """What has the same cause as a hazard, with a line or two each."""
     lines = wrap(f"{cause}: the above and", columns(), "  ", "  ")
-    for hazard in others:
-        lines += wrap(hazard.in_short(), columns(), "    ", "      ")
+    for text in dict.fromkeys(hazard.in_short() for hazard in others):
+        lines += wrap(text, columns(), "    ", "      ")
     return lines
 
 
