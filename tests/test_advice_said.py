@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import simulator
-from kernels import Kernel
+from kernels import Kernel, library
 from simulator import Prediction
 from simulator.gpus.occupancy import most_shared, occupancy
 from simulator.gpus.table import ARCHITECTURES
@@ -192,3 +192,60 @@ def test_a_barrier_that_other_blocks_need_is_not_said_to_order_nothing() -> None
     for far, said in ((32, False), (0, True)):
         found = simulator.predict(kernel, 264, 1024, [*arrays, far]).advice
         assert any(advice.rule == "unneeded barriers" for advice in found) == said
+
+
+LANES = """
+struct Point { int x, y, z, w, more[4]; };
+extern "C" {
+__global__ void rows(const signed char* A, const signed char* B, int* C, int n) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    const int *a = (const int*)(A + row * n), *b = (const int*)(B + col * n);
+    int sum = 0;
+    for (int k = 0; k < n / 4; ++k)
+        sum = __dp4a(a[k], b[k], sum);
+    C[row * n + col] = sum;
+}
+__global__ void field(const Point* in, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i].y;
+}
+__global__ void spread(const int* in, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[8 * i + 1];
+}
+__global__ void apart(const int* in, int* out, int pitch) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int* mine = in + i * pitch;
+    out[i] = *mine;
+}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "fields"), [("rows", False), ("field", True), ("spread", True), ("apart", False)]
+)
+def test_fields_are_spoken_of_where_there_are_some(entry: str, fields: bool) -> None:
+    kernel = Kernel.from_cuda(LANES, entry)
+    if entry == "rows":
+        matrix = np.ones((64, 64), np.int8)
+        args: list[Any] = [matrix, matrix, np.zeros((64, 64), np.int32), 64]
+        found = simulator.predict(kernel, (4, 4), (16, 16), args).advice
+    else:
+        args = [np.ones(8 << 19, np.int32), np.zeros(1 << 19, np.int32), *[8] * (entry == "apart")]
+        found = simulator.predict(kernel, 1 << 11, 256, args).advice
+    (advice,) = (one for one in found if one.rule == "strided")
+    assert ("keep each field in an array of its own" in str(advice)) == fields
+    assert ("let neighbouring lanes take neighbouring elements" in str(advice)) != fields
+
+
+@pytest.mark.parametrize(
+    ("name", "tiles"), [pytest.param("matmul_naive", False, marks=pytest.mark.second),
+                        ("matmul_tiled", True)],
+)  # fmt: skip
+def test_larger_tiles_are_for_kernels_that_have_some(name: str, tiles: bool) -> None:
+    entry = library.get(name)
+    launch = entry.launch(entry.parse_size("256x256x256"), None, np.random.default_rng(0))
+    found = simulator.predict(entry.kernel(None), launch.grid, launch.block, launch.args).advice
+    (advice,) = (one for one in found if one.rule == "redundant between blocks")
+    assert ("larger tiles" in str(advice)) == tiles

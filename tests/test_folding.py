@@ -168,3 +168,16 @@ CLEAN = (
 
 def test_a_correct_program_is_told_of_nothing() -> None:
     assert [found(CLEAN, build) for build in BUILDS] == [[], []]
+
+
+def test_a_wrong_result_may_follow_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model_of_sums.py").write_text("def ref(x, y):\n    return {'y': x + 5}\n")
+    file = tmp_path / "my.cu"
+    words = (*launch(file, 1, "32,4", "f32[128]=ones", "f32[128]"), "--no-cure", "--reference",
+             "model_of_sums:ref")  # fmt: skip
+    for text, said in ((SHIFTED, True), (SHIFTED.replace("[j + 1]", "[j]"), False)):
+        file.write_text(text)
+        result = " ".join(check(*words).stdout.split())
+        assert "y is WRONG" in result
+        assert ("it may follow from the above" in result) == said

@@ -162,7 +162,8 @@ def place_at(
     shape: Shape = ()
     if not variable.external:
         shape = shapes.variable(name, space == "shared", variable.nbytes, site.size)
-    return name, element, f"{name}{shapes.index(shape, element)}"
+    alone = not shape and element == 0 and variable.nbytes == site.size  # a variable, no array
+    return name, element, name if alone else f"{name}{shapes.index(shape, element)}"
 
 
 def variable_at(layout: Layout, space: str, address: int, site: Site) -> tuple[str, int]:
