@@ -12,10 +12,10 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.arguments import content
-from kernels.ptx.parser import parse
 
 from .analysis.taint import decided_by_atomics
 from .compile.compiler import compile_ptx
+from .compile.program import Program
 from .hazards.hazard import Hazard
 from .hazards.kinds import BUILDS_DIFFER
 from .isa.stack import STACK_BYTES
@@ -109,9 +109,8 @@ def reads_clocks(kernel: Kernel) -> bool:
 
 
 def has_atomics(kernel: Kernel) -> bool:
-    """Whether a kernel's module has any, whose order is anyone's."""
-    body = (ins for function in parse(kernel.ptx).functions.values() for ins in function.body)
-    return any(ins.opcode in ("atom", "red") for ins in body)
+    """Whether a kernel has any, whose order no program says."""
+    return any(site.access == "atomic" for site in _program(kernel).sites)
 
 
 def perturbed(kernel: Kernel) -> Kernel | None:
@@ -132,7 +131,11 @@ def perturbed(kernel: Kernel) -> Kernel | None:
 
 def ordered_by_atomics(kernel: Kernel) -> bool:
     """Whether results may depend on the order of lanes, which no schedule changes."""
-    return decided_by_atomics(compile_ptx(kernel.ptx, kernel.entry, 0, STACK_BYTES))
+    return decided_by_atomics(_program(kernel))
+
+
+def _program(kernel: Kernel) -> Program:
+    return compile_ptx(kernel.ptx, kernel.entry, 0, STACK_BYTES)
 
 
 def builds_differ(found: Sequence[Apart], notes: Sequence[str]) -> Hazard:

@@ -243,7 +243,8 @@ def no_barrier(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
 
 def instead(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
     """What would cure a lost update; nothing of another race."""
-    lost = any(h.case == "lost" and h.places >= hazard.places for h in hazards)
+    every = [one for h in hazards for one in (h, *h.follows)]
+    lost = any(h.case == "lost" and h.places >= hazard.places for h in every)
     return "; let one atomic operation read and write, as atomicAdd() does" * lost
 
 

@@ -23,6 +23,7 @@ class Convergence:
         saves: For each block where regions begin: those points, whose lanes keep their tokens.
         entries: First blocks of functions to which lanes come from several calls.
         depths: For each point in functions that call themselves: the register of the depth.
+        points: The convergence points.
         affected: Blocks at which lanes of a warp may stand that do not run together.
         yields: Heads of loops that wait for what others write.
     """
@@ -60,7 +61,7 @@ class Convergence:
             if what is not None:
                 self.edges |= {(end, follow): what for end in flow.ends}
         self.affected = self._affected(upset)
-        self.matters = bool(self.affected or self.yields)
+        self.points = frozenset(n for flow in self._flows.values() for n in flow.points)
 
     def _upsetting(self) -> set[str]:
         """Functions from which lanes may come back with other tokens than they had."""
@@ -119,6 +120,7 @@ class _Flow:
     """The control flow of one function.
 
     Attributes:
+        points: Its convergence points.
         first: Its first block; ``calls``: blocks that call; ``ends``: blocks that return.
         regions: For each point the block where its region begins, the region, and the blocks
             from which lanes come to it.
@@ -132,7 +134,8 @@ class _Flow:
         self.graph = graph = Graph(self.first, after)
         self.calls = [b.number for b in blocks if b.ends == "call" and b.number in graph.after]
         self.ends = [b.number for b in blocks if b.ends == "return"]
-        found, heads = points(graph)
+        self.points, heads = points(graph)
+        found = self.points
         loops = graph.loops
         self.regions: dict[int, tuple[int, set[int], list[int]]] = {}
         self.apart: list[tuple[int, int]] = []

@@ -40,6 +40,16 @@ class Schedule:
         return number, groups[number]
 
 
+def _lowest(groups: Groups, mine: Mask) -> tuple[int, Mask | None] | None:
+    """Of some warps' lanes those at the lowest block; ``None``: they have none that can run."""
+    for number in sorted(groups):
+        mask = groups[number]
+        lanes = mine if mask is None else mask & mine
+        if lanes.any():
+            return number, lanes if (as_mask(mask) & ~mine).any() else mask
+    return None
+
+
 class _ByWarp(Schedule):
     """One warp at a time runs as far as it can."""
 
@@ -62,13 +72,9 @@ class _ByWarp(Schedule):
             self.turns = 0
             self.at = (self.at + 1) % len(self.order)
         for _ in range(len(self.order) + 1):
-            mine = self.warps == self.order[self.at]
-            for number in sorted(groups):
-                mask = groups[number]
-                lanes = mine if mask is None else mask & mine
-                if lanes.any():
-                    whole = not (as_mask(mask) & ~mine).any()
-                    return number, mask if whole else lanes
+            found = _lowest(groups, self.warps == self.order[self.at])
+            if found is not None:
+                return found
             self.next_warp()
         return super().pick(groups)
 
@@ -106,8 +112,8 @@ class _Random(_ByWarp):
         return super().pick(groups)
 
 
-class _ByBlock(_ByWarp):
-    """One warp of one block at a time runs as far as it can, the blocks in their order."""
+class _InTurn(_ByWarp):
+    """Each warp of each block runs one basic block, one after the other."""
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
@@ -116,20 +122,37 @@ class _ByBlock(_ByWarp):
     def warp_order(self, geometry: Geometry) -> list[int]:
         return list(range(geometry.warps * geometry.columns))
 
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
+        self.next_warp()
+        return super().pick(groups)
+
+
+class _ByBlock(_InTurn):
+    """The first warp of the first block that can run does; who takes too long becomes the last."""
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.running = -1
+
+    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
+        self.turns += 1
+        if self.turns > self.patience:  # it may be spinning for what another one has to do
+            self.patience = max(self.patience // 2, PATIENCE[0])
+            self.order.remove(self.running)
+            self.order.append(self.running)
+        for number in self.order:
+            if (found := _lowest(groups, self.warps == number)) is not None:
+                self.turns = self.turns if number == self.running else 0
+                self.running = number
+                return found
+        return Schedule.pick(self, groups)
+
 
 class _ByBlockReverse(_ByBlock):
     """The same, the last block and its last warp first."""
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         return super().warp_order(geometry)[::-1]
-
-
-class _InTurn(_ByBlock):
-    """Each warp of each block runs one basic block, one after the other."""
-
-    def pick(self, groups: Groups) -> tuple[int, Mask | None]:
-        self.next_warp()
-        return super().pick(groups)
 
 
 _ORDERS = {"by block": _ByBlock, "by block, reverse": _ByBlockReverse, "in turn": _InTurn}

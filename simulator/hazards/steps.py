@@ -33,11 +33,12 @@ class Steps:
         )
 
     def _decides(self, read: Site, write: Site) -> bool:
-        """Whether what stands in a place decides whether it is written."""
+        """Whether what stands in a place decides whether it is written, and not with what."""
         odd = any(site.strong or site.volatile or site.asynchronous for site in (read, write))
         plain = not odd and (read.access, write.access) == ("load", "store")
         alike = read.size == write.size and self.steering.same_place(read, write)
-        return plain and alike and self.steering.guards(read, write)
+        decides = plain and alike and self.steering.guards(read, write)
+        return decides and not self.steering.flows(read, write)
 
     def guesses(self, group: RaceGroup) -> bool:
         """Whether a compare-and-swap at the same place checks what a read found."""

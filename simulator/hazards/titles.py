@@ -79,6 +79,9 @@ def race_title(hazard: Hazard) -> str:
             lead = _COLLIDE
         how = f"by {several}, in no order" if near else f"while {others} is under way"
         return f"{lead}: {what} {is_} written ({every}) {how}"
+    if hazard.case == "proxy":
+        how = f"by the asynchronous proxy, with no fence behind the write ({written})"
+        return f"{lead}: {what} {is_} read ({read}) {how}"
     if hazard.involved[0].role != "read":
         return f"{lead}: {what} {is_} read ({read}) before {others} {has} written {it} ({written})"
     return f"{lead}: {what} {is_} overwritten ({written}) before {others} {has} read {it} ({read})"

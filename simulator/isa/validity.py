@@ -59,6 +59,8 @@ def place(ins: Instruction) -> str:
 
 def invalid(ins: Instruction, why: str) -> PtxError:
     """The error for what is not PTX."""
+    hint = hint_of(ins)
+    why = f"{why} ({hint})" if hint else why
     return PtxError(f"{ins.name!r} is not PTX: {why}: {place(ins)}")
 
 
@@ -77,8 +79,7 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
     if isinstance(matches, str):
         return not_yet(ins, matches)
     if isinstance(matches, Misfit):
-        hint = hint_of(ins)
-        return invalid(ins, f"{matches.why} ({hint})" if hint else matches.why)
+        return invalid(ins, matches.why)
     flow = rows[0].flow
     try:
         if ins.guard and function.registers.get(ins.guard.name) != "pred":

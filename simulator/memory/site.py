@@ -180,15 +180,14 @@ def _param_space(ins: Instruction, function: Function) -> str:
     return "local"
 
 
-def interleaved(site: Site, address: Addresses, thread: Lanes) -> Addresses:
+def interleaved(address: Addresses, thread: Lanes) -> Addresses:
     """Where local memory lies: the same word of a warp's 32 threads stands side by side.
 
-    (CUDA C++ Programming Guide, "Local Memory".) An element wider than a word is
-    judged as if its words were neighbours.
+    (CUDA C++ Programming Guide, "Local Memory".) Of an element wider than a word this is the place
+    of its first; the others lie alike, 128 bytes further each.
     """
-    size = max(site.nbytes, 4)
-    inside = address & np.int64(size - 1)
-    place: Addresses = (address - inside) * WARP + thread.astype(np.int64) * size + inside
+    inside = address & np.int64(3)
+    place: Addresses = (address - inside) * WARP + thread.astype(np.int64) * 4 + inside
     return place
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..geometry import WARP, Flat, Rows
 from ..memory.event import Event, Spread
 from ..memory.words import changes, distinct
-from .banks import BANKS, SECTOR, bank_passes, off, word_passes
+from .banks import BANKS, SECTOR, bank_passes, fresh, off, word_passes
 
 
 def bulk_cost(event: Event, columns: int) -> Flat:
@@ -152,6 +152,47 @@ class Requests:
         made = Sorted(rows)
         self._known[start] = lanes, made
         return made
+
+
+def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:
+    """Of ``requests`` of atomic operations, as an H200 counts them (``docs/counters.md``).
+
+    Lanes that go to the same address come one after the other: a sector of global memory counts as
+    often as its fullest address has lanes, a request to shared memory passes as often as its
+    fullest bank has lanes, a compare-and-swap (``swaps``) twice as often.
+    """
+    rows = np.sort(in_order)
+    live = rows != off(rows)
+    on, some = int(np.count_nonzero(live)), int(np.count_nonzero(live[:, 0]))
+    first = fresh(rows)
+    each, nbytes = np.count_nonzero(first, axis=1) * width, on * width
+    ideal = int((-(-each // SECTOR)).sum())
+    moved = passes = conflicts = 0
+    flat, row = rows.reshape(-1), np.repeat(np.arange(len(rows)), rows.shape[1])
+    starts, lanes = np.flatnonzero(first), np.flatnonzero(live)
+    if space == "shared" and on:
+        banks = np.zeros((len(rows), BANKS), np.int64)
+        for word in range(max(width // 4, 1)):
+            at = (flat[lanes] >> 2) + flat.dtype.type(word)
+            np.add.at(banks, (row[lanes], (at & flat.dtype.type(BANKS - 1)).astype(np.intp)), 1)
+        fullest = banks.max(axis=1)
+        passes, conflicts = int(fullest.sum()) << swaps, int(fullest.sum()) - some
+    elif space != "cluster" and on:
+        ends = np.append(starts[1:], lanes[-1] + 1)
+        live_before = np.concatenate([[0], np.cumsum(live.reshape(-1))])
+        times = live_before[ends] - live_before[starts]
+        sector = flat[starts] >> flat.dtype.type(SECTOR.bit_length() - 1)
+        new = _starts(row[starts], sector)
+        moved = int(np.maximum.reduceat(times, new).sum())
+    return np.array(
+        [some, on, nbytes, int(each.sum()), moved, passes, conflicts, ideal], np.int64
+    )  # fmt: skip
+
+
+def by_word(figures: Flat, width: int) -> Flat:
+    """The cost of an access to local memory, where each word of an element is a request."""
+    words = max(width // 4, 1)
+    return figures * np.array([words, 1, 1, 1, words, 1, 1, 1]) if words > 1 else figures
 
 
 def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:

@@ -18,7 +18,7 @@ from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site, interleaved
 from .banks import SECTOR, requests
-from .costs import Words, bulk_cost, request_cost
+from .costs import Words, atomic_cost, bulk_cost, by_word, request_cost
 from .patterns import PATTERNS, Masks, Pattern, Patterns, pattern_of
 from .put_by import PutBy, Some
 from .several import Several
@@ -139,7 +139,7 @@ class TrafficCounter(Observer):
         address, at, places = event.accesses
         offset = site.offset
         if event.space == "local":
-            address, offset = interleaved(site, address + offset, lanes.thread[at]), 0
+            address, offset = interleaved(address + offset, lanes.thread[at]), 0
         self._put_by.add(slot, Some(site, event.space, address, places, lanes.warps, offset))
 
     def _picture(self, event: Event) -> None:
@@ -183,7 +183,7 @@ class TrafficCounter(Observer):
                 return np.zeros(_FIGURES, np.int64), 1
             mask = None
         if space == "local":
-            address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)
+            address = interleaved(address, self._shape.thread_ids) - np.int64(site.offset)
             pattern = pattern_of(address)
         else:
             pattern = self._patterns(address)
@@ -212,7 +212,7 @@ class TrafficCounter(Observer):
         self, site: Site, space: str, pattern: Pattern, mask: Mask | None, start: int
     ) -> Flat:
         key = (
-            space, site.nbytes, site.access == "load", start, pattern.content,
+            space, site.nbytes, _how(site), start, pattern.content,
             None if mask is None else (mask.shape, mask.tobytes()),
         )  # fmt: skip
         found = self.known.get(key)
@@ -231,7 +231,7 @@ class TrafficCounter(Observer):
         rows = g.factored(mask)
         found, known = self._masks.alike(mask, rows, g.shape[:3])
         if found is not None:
-            key = space, site.nbytes, site.access == "load", pattern.content, starts.tobytes()
+            key = space, site.nbytes, _how(site), pattern.content, starts.tobytes()
             if key not in known:
                 if len(known) > PATTERNS:
                     known.clear()
@@ -239,7 +239,8 @@ class TrafficCounter(Observer):
             total = known[key]
             if total is not None:
                 return total, 1
-        if space == "shared" and site.nbytes == 4 and len(starts) == 1:
+        plain = site.access != "atomic"
+        if plain and space == "shared" and site.nbytes == 4 and len(starts) == 1:
             return self._same_words(g.factored(pattern.relative)[:, 0] + starts[0], rows), 1
         return self._no_pattern(site, space, pattern.relative + starts, mask)
 
@@ -291,4 +292,12 @@ class TrafficCounter(Observer):
 
     def _judge_rows(self, site: Site, space: str, in_order: Rows) -> Flat:
         """Cost of ``requests``."""
-        return request_cost(site.nbytes, site.access == "load", space, in_order)
+        if site.access == "atomic":
+            return atomic_cost(site.nbytes, space, in_order, site.operation == "cas")
+        figures = request_cost(site.nbytes, site.access == "load", space, in_order)
+        return by_word(figures, site.nbytes) if space == "local" else figures
+
+
+def _how(site: Site) -> str:
+    """What of an access decides on its cost besides its place."""
+    return "cas" if site.operation == "cas" else site.access

@@ -11,7 +11,7 @@ from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.site import Site
 from ..picked import in_warps
 from .banks import near, off
-from .costs import Requests, Sorted
+from .costs import Requests, Sorted, by_word
 
 _SHIFT = WARP.bit_length() - 1
 _TOGETHER = 1 << 20
@@ -105,13 +105,15 @@ class PutBy:
         requests: dict[object, Requests] = {}
         for (slot, offset), several in self._waiting.items():
             site, space = several[0].site, several[0].space
-            if self.sparse and space in ("global", "local"):
+            if self.sparse and space in ("global", "local") and site.access != "atomic":
                 key = tuple([(id(some.address), id(some.places)) for some in several])
                 if key not in known:  # several accesses from one base differ by their offset
                     known[key] = _scattered(several, requests)
                 found = known[key]
                 if found and abs(offset) < Sorted.REACH:
-                    self.totals[slot] += found.cost(site.nbytes, offset)
+                    figures = found.cost(site.nbytes, offset)
+                    local = space == "local"
+                    self.totals[slot] += by_word(figures, site.nbytes) if local else figures
                     continue
             lanes, places, count = _together(several, offset)
             rows = np.full((count, WARP), off(lanes), lanes.dtype)

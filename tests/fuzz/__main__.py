@@ -18,7 +18,7 @@ from simulator.execute import picking
 from . import tree
 from .report import Report
 
-NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races", "claims", "promises")
+NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races", "claims", "promises", "convergence")
 
 
 def available() -> list[str]:

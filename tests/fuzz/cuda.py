@@ -1,8 +1,16 @@
-"""Random CUDA C++, held against the scalar interpreter in both builds under all schedules."""
+"""Random CUDA C++, held against the scalar interpreter in both builds under all schedules.
+
+The two builds are then held against each other, as ``tilescope check`` does.
+"""
 
 import re
 
+import numpy as np
+
+from kernels import Kernel
 from simulator.isa import TABLE
+from tilescope.checker import Checker
+from tilescope.target import Target
 
 from . import compare
 from .compare import SCHEDULES, difference
@@ -28,7 +36,17 @@ def wrong(program: Program, report: Report | None = None) -> str | None:
         said = difference(launch)
         if said:
             return f"{build}: {said}"
-    return None
+    return apart(program)
+
+
+def apart(program: Program) -> str | None:
+    """What is said of the results of the two builds, which are the same but for contraction."""
+    launch = program.launch(BUILDS[0])
+    kernel = Kernel.from_cuda(program.source(), launch.entry)
+    args = [np.array(a) if isinstance(a, np.ndarray) else a for a in launch.args]
+    target = Target("k", kernel, launch.grid, launch.block, args, launch.shared_bytes)
+    found = Checker(target, checks="none", quiet=True).check(BUILDS, cures=False).hazards
+    return f"builds: {compare.first_line(found[0])}" if found else None
 
 
 def shrunk(program: Program, what: str) -> str:

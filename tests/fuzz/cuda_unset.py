@@ -36,7 +36,12 @@ extern "C" __global__ void k(long long* out, const int* in, S* part) {
 
 @dataclass
 class Program:
-    """A structure, statements about it, and a launch."""
+    """A structure, statements about it, and a launch.
+
+    Attributes:
+        given: How the array of structures is: see ``launch``.
+        result: What a thread stores there at the end, if that is all that is used.
+    """
 
     seed: int
     fields: list[tuple[str, str, int]]
@@ -46,6 +51,7 @@ class Program:
     inputs: np.ndarray
     attribute: str
     given: str
+    result: str = ""
     grid: tuple[int, ...] = (1,)
 
     def trees(self) -> list[list[Statement]]:
@@ -55,9 +61,13 @@ class Program:
         fields = " ".join(
             f"{kind} {name}{f' : {bits}' if bits else ''};" for name, kind, bits in self.fields
         )
+        body = render(self.body)
+        if self.result:  # all that is used is what the array of structures holds at the end
+            kept = [line for line in body.splitlines() if "sum" not in line]
+            body = "\n".join([*kept, f"part[g] = {self.result};"])
         return (
             KERNEL.replace("FIELDS", fields).replace("ATTRIBUTE", self.attribute)
-            .replace("FILL", render(self.fill)).replace("BODY", render(self.body))
+            .replace("FILL", render(self.fill)).replace("BODY", body)
             .replace("THREADS", str(self.block[0]))
         )  # fmt: skip
 
@@ -209,4 +219,5 @@ def draw(seed: int) -> Program:
     inputs = np.array([rng.randrange(8) for _ in range(16)], np.int32)
     attribute = rng.choice(["__noinline__", "__forceinline__"])
     given = rng.choice(["fields", "types", "types", "alone"])
-    return Program(seed, fields, fill, body, (threads,), inputs, attribute, given)
+    result = rng.choice(["", "", "v0", "v1", "s[t]", "d[t]"])
+    return Program(seed, fields, fill, body, (threads,), inputs, attribute, given, result)

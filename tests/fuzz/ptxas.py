@@ -103,6 +103,19 @@ def initialised(text: str, target: str) -> bytes | None:
     return _section(kept[0], ".nv.global.init") if not code else None
 
 
+def assembled(text: str, target: str) -> bytes:
+    """The machine code of a module, at level 0.
+
+    Raises:
+        ValueError: ptxas refuses it.
+    """
+    kept: list[bytes] = []
+    code, said = _run(text, target, kept)
+    if code:
+        raise ValueError(said)
+    return kept[0]
+
+
 def _section(elf: bytes, name: str) -> bytes:
     """A section of a 64-bit ELF file (System V ABI, "Sections")."""
     (start,) = struct.unpack_from("<Q", elf, 0x28)

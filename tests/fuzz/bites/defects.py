@@ -18,6 +18,22 @@ class Bite:
 
 BITES = (
     Bite(
+        "lanes converge at the post-dominators of branches alone", "convergence",
+        "simulator/compile/convergence.py", "if len(others) == 1 and _loops_fit(", "if False and (",
+    ),
+    Bite(
+        "fairness lets lanes of a warp go that wait for others to converge", "convergence",
+        "simulator/execute/machine.py",
+        "lanes = self.splits.leaders(number, groups)\n            if",
+        "lanes = groups[number]\n            if",
+    ),
+    Bite(
+        "lanes that come to a block at different times run it as one",
+        "tests/test_divergence_truth.py",
+        "simulator/execute/splits.py", "if what == NEW:\n            self.renew(lanes)",
+        "if what == NEW:\n            return",
+    ),
+    Bite(
         "a pack of two words has another dtype than its register", "ptx",
         "simulator/isa/moves.py", "return (a | (b << word.type(half))).view(dtype)",
         "return a | (b << word.type(half))",
@@ -189,16 +205,19 @@ BITES = (
         "simulator/observe/members.py", "    return bool(left.any())\n",
         "    edges = np.flatnonzero(np.diff((left == 255).astype(np.int8), prepend=0, append=0))\n"
         "    return bool((edges[1::2] - edges[::2] >= 8).any())\n",
+        seed=72,
     ),
     Bite(
         "undefined bits: that something counts as padding is not said", "unset",
         "simulator/observe/uses.py", "                    self.assumed.add(array.name)\n",
         "                    pass\n",
+        seed=300,
     ),
     Bite(
         "undefined bits: bit fields are counted from the wrong end", "unset",
         "kernels/debug_info.py", "whole - part.number(_BIT_OFFSET) - width",
         "part.number(_BIT_OFFSET)",
+        seed=438,
     ),
     Bite(
         "undefined bits: a guard is no use", "unset",
@@ -279,7 +298,7 @@ BITES = (
     Bite(
         "no array is looked for that two restricted pointers reach", "promises",
         "kernels/restricted.py",
-        "return {array: names for array, names in found.items() if len(names) > 1}", "return {}",
+        "return Pointers(arrays, names) if names else Pointers()", "return Pointers()",
     ),
     Bite(
         "what pointers are based on is lost in local memory", "promises",
@@ -291,8 +310,8 @@ BITES = (
     ),
     Bite(
         "an atomic is no write to a read-only load", "promises",
-        "simulator/observe/read_only_path.py", 'site.access != "load", base if base in watched',
-        'site.access == "store", base if base in watched',
+        "simulator/observe/read_only_path.py", 'site.access != "load", self._base(',
+        'site.access == "store", self._base(',
     ),
     Bite(
         "contraction makes a difference between builds", "tests/test_differing.py",
