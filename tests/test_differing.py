@@ -100,7 +100,7 @@ def test_restrict_explains_it(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.stdout.startswith("1 error in k")
     said = flat(result)
-    assert "accessed through a and b, both __restrict__" in said
+    assert "Drop __restrict__: `a` (line 2) and `b` (line 3) reach the same bytes" in said
     assert "follows from the above: error: the two builds leave different results: a[0] is" in said
     (hazard,) = json.loads(check(*words, "--json", "-").stdout)["hazards"]
     assert [h["kind"] for h in hazard["follows"]] == [KIND]

@@ -332,19 +332,20 @@ READ_ONLY_PATH = HazardKind(
     "writes the bytes while the kernel runs: the load may go through a cache that is not coherent "
     "within a launch, or to another place in the code. Use plain loads without __restrict__, or "
     "let the kernel write to an array of its own.",
-    "read-only load of {place}, which this launch writes",
+    "Drop __ldg() or __restrict__: {place} is read through the read-only cache ({line}), and this "
+    "launch writes it ({word})",
     {
         CACHE: Case(
             note="the read-only path (__ldg(), const __restrict__) is not coherent within a "
-            "launch: no barrier or fence helps. Drop __ldg() or __restrict__, or write to a copy"
+            "launch: no barrier or fence helps. Load it plainly, or write to a copy"
         ),
         PICTURE: Case(
-            "texture fetch of {place}, which this launch writes",
+            "Texture of what the launch writes: {place} is fetched ({line}) and written ({word})",
             note="textures are not coherent within a launch: no barrier or fence helps. Load it by "
             "a plain pointer, or write to a copy",
         ),
         ALIASED: Case(
-            "{place} is accessed through {who}, both __restrict__, and written",
+            "Drop __restrict__: {who} reach the same bytes, {place}, and write there",
             note="__restrict__ promises that bytes which are written are reached in one way: the "
             "compiler may reorder or drop accesses. Drop __restrict__, or pass a copy",
         ),

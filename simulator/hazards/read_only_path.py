@@ -12,6 +12,7 @@ from .hazard import Hazard, Triple
 from .kinds import ALIASED, CACHE, PICTURE, READ_ONLY_PATH
 from .naming import spot
 from .parts import ROLES, Involved
+from .titles import lines_of
 
 
 class Side(NamedTuple):
@@ -48,7 +49,15 @@ def _tell(
     parts = [[_part(findings, side) for side in pair] for pair in pairs]
     unique = {(part.role, part.source): part for pair in parts for part in pair}
     involved = sorted(unique.values(), key=lambda part: part.role != ROLES["load"])
-    words = {"place": f"{place.space} {place.text}", "who": " and ".join(names)}
+    reads, writes = ([p for p in involved if (p.role == ROLES["load"]) is load]
+                     for load in (True, False))  # fmt: skip
+    through = [
+        f"`{name}` ({lines_of([part])})" for name, part in zip(names, parts[0], strict=False)
+    ]
+    words = {
+        "place": f"{place.space} `{place.text}`", "who": " and ".join(through),
+        "line": lines_of(reads), "word": lines_of(writes),
+    }  # fmt: skip
     many = f"{elements:,} element{'s' * (elements != 1)} of {place.variable}"
     findings.more.append(
         Hazard(

@@ -51,7 +51,7 @@ def race_title(hazard: Hazard) -> str:
     is_, it = ("are", "them") if hazard.also else ("is", "it")
     reads = [item for item in hazard.involved if item.role == "read"]
     writes = [item for item in hazard.involved if item.role != "read"]
-    every, read, written = (_lines(some) for some in (hazard.involved, reads, writes))
+    every, read, written = (lines_of(some) for some in (hazard.involved, reads, writes))
     near = hazard.reach in _OTHERS
     others = _OTHERS.get(hazard.reach, _ENGINES.get(hazard.case, REACHES.get(hazard.reach, "")))
     several = _SEVERAL.get(hazard.reach, others)
@@ -100,7 +100,7 @@ def with_cure(title: str, cure: Cure | None) -> str:
     return f"{_RACE}: {rest}"
 
 
-def _lines(items: Iterable[Involved]) -> str:
+def lines_of(items: Iterable[Involved]) -> str:
     """``line 27``, ``lines 24 and 25``, ``line 27 and util.h:9``."""
     sources = list(dict.fromkeys(item.source for item in items))
     own = sorted({s.line for s in sources if s.line and s.file == sources[0].file})

@@ -8,6 +8,7 @@ build leaves accesses out: what it finds has to be possible.
 
 import itertools
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -212,7 +213,7 @@ def found(program: Program, build: str, schedule: str | int) -> Found:
             continue
         name = labels.get(hazard.variable, hazard.variable)
         if hazard.case == "aliased":
-            name = hazard.message.partition("through ")[2].partition(", both")[0]
+            name = " and ".join(re.findall(r"`([\w.]+)` \(", hazard.message))
         result.add((hazard.case, name, hazard.locations))
     return result
 
