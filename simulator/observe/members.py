@@ -129,12 +129,17 @@ class Members:
 
 def undefined_members(members: list[tuple[int, Bits]], bits: Flat) -> bool:
     """Whether any undefined bit of an array is a member's."""
-    left = bits
+    return bool((bits & member_bits(members, len(bits))).any())
+
+
+def member_bits(members: list[tuple[int, Bits]], nbytes: int) -> Bits:
+    """The bits of an array's bytes that are members to every type."""
+    found: Bits = np.full(nbytes, 0xFF, np.uint8)
     for offset, element in members:
-        count = -(-(len(left) + len(element)) // len(element))
+        count = -(-(nbytes + len(element)) // len(element))
         first = -offset % len(element)
-        left = left & np.tile(element, count)[first : first + len(left)]
-    return bool(left.any())
+        found &= np.tile(element, count)[first : first + nbytes]
+    return found
 
 
 def may_be_padding(written: Written, bits: Flat) -> bool:
