@@ -17,7 +17,6 @@ from simulator import Hazard
 KIND = "read-only-path"
 BUILDS = ("device", "source")
 SOURCE = """
-#include <cooperative_groups.h>
 #define K(name) extern "C" __global__ void name
 #define RESTRICT __restrict__
 typedef const int* RESTRICT reading;
@@ -39,12 +38,6 @@ K(wide)(int* x, int* out) {
     if (T < 16) { int4 v = __ldg((const int4*)x + T); out[T] = v.x + v.w; }
 }
 K(of_module)(int* x, int* out) { table[T] = T; __syncthreads(); out[T] = __ldg(table + (T ^ 1)); }
-K(grid)(int* x, int* out) {
-    int i = blockIdx.x * blockDim.x + T;
-    x[i] = i;
-    cooperative_groups::this_grid().sync();
-    out[i] = __ldg(x + (i + 32) % 64);
-}
 K(two_lines)(int* x, int* out) {
     x[T] = T; __syncthreads();
     out[T] = __ldg(x + (T ^ 1));
@@ -85,6 +78,15 @@ K(one)(const int* __restrict__ x, int* y) { y[T] = x[T] + 1; }
 K(of_pointers)(const int* const* x, int* __restrict__ y) { y[T] = 1; }
 K(members)(Both s) { s.to[T] = s.from[T] + 1; }
 K(one_member)(Plain s) { s.to[T] = s.from[T] + 1; }
+"""
+GRID = """
+#include <cooperative_groups.h>
+extern "C" __global__ void grid(int* x, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = i;
+    cooperative_groups::this_grid().sync();
+    out[i] = __ldg(x + (i + 32) % 64);
+}
 """
 ROWS = (
     ("behind_barrier", 64, 64), ("behind_fence", 64, 64), ("before_write", 64, 64),
@@ -162,7 +164,7 @@ def test_variable_of_the_module(build: str) -> None:
 @pytest.mark.parametrize("build", BUILDS)
 def test_barrier_of_the_grid(build: str) -> None:
     args = [np.zeros(64, np.int32), np.zeros(64, np.int32)]
-    (hazard,) = found(kernel("grid", build), args, grid=2, block=32, cooperative=True)
+    (hazard,) = found(compiled(GRID, "grid", build), args, grid=2, block=32, cooperative=True)
     assert (hazard.kind, hazard.locations) == (KIND, 64)
     assert [part.block for part in hazard.involved] == [(1, 0, 0), (0, 0, 0)]
 
