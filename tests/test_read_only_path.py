@@ -293,6 +293,26 @@ def test_ptx_alone() -> None:
     assert not found(Kernel.from_ptx(kernel("alias", "source").ptx, "alias"), [x, x])
 
 
+@pytest.mark.parametrize(("start", "elements"), [(0, 32), (20, 12), (32, 0)])
+def test_copy_in_bulk_of_what_is_read(start: int, elements: int) -> None:
+    source = """__global__ void k(int* x, int* out, int start) {
+        __shared__ __align__(16) int s[32];
+        s[threadIdx.x] = threadIdx.x;
+        asm volatile("fence.proxy.async;");
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;"
+                :: "l"(x), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");
+            asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+        }
+        __syncthreads();
+        out[threadIdx.x] = __ldg(x + start + threadIdx.x);
+    }"""
+    args = [np.zeros(64, np.int32), np.zeros(32, np.int32), start]
+    hazards = found(compiled(source), args, block=32)
+    assert [(h.kind, h.locations) for h in hazards] == [(KIND, elements)] * bool(elements)
+
+
 def test_texture_of_what_is_written() -> None:
     source = """
         __global__ void k(cudaTextureObject_t t, float* x, float* out) {
