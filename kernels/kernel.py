@@ -74,6 +74,15 @@ class Kernel:
                 found.setdefault(str(path), content)
         return found
 
+    @functools.cached_property
+    def scratch(self) -> str:
+        """The shared array that is Triton's own in a kernel of Triton's; ``""`` in others.
+
+        One of CUDA C++ may have an array of that name as well.
+        """
+        by_triton = self.adapter is not None and self.adapter.repeats
+        return "global_smem" if by_triton or '.py"' in self.ptx else ""
+
     def source_text(self, file: str) -> str | None:
         """The text of a file that the PTX names; ``None`` if it is not at hand, or not ours."""
         text = self.sources.get(file)

@@ -144,7 +144,7 @@ def look_for_causes(
 ) -> None:
     """Find out which findings do not follow from undefined values, if there are such values."""
     findings = seen.findings
-    hazards = findings.hazards() if findings.found else []
+    hazards = findings.hazards()
     if len({hazard.row.causes for hazard in hazards}) < 2:
         return
     kernel, old = launch.kernel, launch.program

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from .hazards.kinds import BUILDS_DIFFER
 from .isa.stack import STACK_BYTES
 from .observe.members import Members, member_bits
 
+Array: TypeAlias = Any
+"""A NumPy array of any dtype, structures among them."""
 _CLOCKS = ("%clock", "%globaltimer", "%pm")
 """How the names of registers begin whose values depend on how long instructions take."""
 _SHOWN = 3
@@ -44,7 +46,7 @@ class Left:
     """An array as a launch left it; ``name``: the parameter's, or the module variable's."""
 
     name: str
-    array: Any
+    array: Array
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class Apart:
     """
 
     name: str
-    values: dict[str, Any]
-    where: Any
+    values: dict[str, Array]
+    where: Array
 
 
 class Padding:
@@ -78,7 +80,7 @@ class Padding:
         return None if (found == 0xFF).all() else found
 
 
-def unequal(one: Left, other: Left, members: Bits | None = None) -> Any | None:
+def unequal(one: Left, other: Left, members: Bits | None = None) -> Array | None:
     """The elements with different values, in the array's shape; ``None`` if there are none.
 
     NaNs are equal whatever their payload, and zeros whatever their sign: no operation that C++
@@ -96,7 +98,7 @@ def unequal(one: Left, other: Left, members: Bits | None = None) -> Any | None:
     return found if found.any() else None
 
 
-def _unequal(a: Any, b: Any) -> Any:
+def _unequal(a: Array, b: Array) -> Array:
     if a.dtype.names:
         fields = [_unequal(a[name], b[name]) for name in a.dtype.names]
         return np.logical_or.reduce([_by_element(field, a.ndim) for field in fields])
@@ -108,7 +110,7 @@ def _unequal(a: Any, b: Any) -> Any:
     return a != b
 
 
-def _by_element(field: Any, axes: int) -> Any:
+def _by_element(field: Array, axes: int) -> Array:
     """Of a field that is an array itself, whether any of it differs."""
     return field.any(axis=tuple(range(axes, field.ndim))) if field.ndim > axes else field
 

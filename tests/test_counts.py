@@ -66,7 +66,7 @@ def test_a_loop_that_lanes_leave_one_by_one() -> None:
 def test_the_same_local_element_of_all_threads(
     kind: str, width: int, offset: int, block: int
 ) -> None:
-    """The same word of a warp's threads stands side by side: full sectors, whatever the width."""
+    """The same word of a warp's threads stands side by side, and is a request by itself."""
     count = int(kind[1]) if kind.startswith("v") else 1
     names = [f"%d{i}" if width == 8 and count == 1 else f"%r{i + 2}" for i in range(count)]
     value = "{" + ", ".join(names) + "}" if count > 1 else names[0]
@@ -76,9 +76,10 @@ def test_the_same_local_element_of_all_threads(
     ]
     run = launched("\n".join(lines), 1, block)
     warps = [min(32, block - first) for first in range(0, block, 32)]
-    sectors = sum(-(-lanes * max(width, 4) // 32) for lanes in warps)
+    words = max(width // 4, 1)
+    sectors = sum(-(-lanes * 4 // 32) for lanes in warps) * words
     for traffic in (run.counters.local_store, run.counters.local_load):
-        assert traffic.requests == len(warps)
+        assert traffic.requests == len(warps) * words
         assert traffic.sectors == sectors
         assert traffic.bytes == block * width
 

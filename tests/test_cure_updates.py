@@ -40,7 +40,7 @@ def test_one_update_is_told_as_one(tmp_path: Path) -> None:
     assert {h["cure"]["group"] for h in found} == {1}
     said = " ".join(check(*launch(file, 2, 64, "i32[4]")).stdout.split())
     assert "atomicAdd(&a[threadIdx.x % 4], 1) instead of the statement on line 2: verified" in said
-    assert "one update in several steps explains these 6: the above and" in said
+    assert "explains these 6 (an atomic operation does it in one): the above and" in said
     assert not any("__syncwarp" in note for h in found for note in h["notes"])
     file.write_text("__global__ void k(int* a) {\n    a[threadIdx.x % 4] *= 3;\n}\n")
     said = " ".join(check(*launch(file, 2, 64, "i32[4]=ones")).stdout.split())

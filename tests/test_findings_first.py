@@ -67,7 +67,7 @@ def test_ctrl_c_ends_the_search_alone(here: Path, monkeypatch: pytest.MonkeyPatc
     done = tilescope(*WORDS, "--json", "it.json", "--sarif", "it.sarif", "--junit", "it.xml")
     assert done.exit_code == 1
     assert done.stdout.startswith(told[0])
-    assert told[0].count("RAW race on shared") == 2
+    assert told[0].count("error: Missing barrier: shared") == 2
     assert "on: device and source builds" in told[0]
     assert "no cure found before the search was interrupted" in flat(done)
     assert "no cure found: 1 edit was tried; the search was interrupted" in flat(done)
@@ -129,7 +129,7 @@ def test_ctrl_c_between_two_builds(here: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(checker, "simulate", simulate)
     done = tilescope(*WORDS, "--no-cure")
-    assert (done.exit_code, flat(done).count("RAW race on shared")) == (1, 2)
+    assert (done.exit_code, flat(done).count("error: Missing barrier: shared")) == (1, 2)
     assert "not checked: source build: interrupted" in flat(done)
     clean = tilescope("check", "my.cu", "idle", "--grid", 1, "--block", 32, "f32[32]")
     assert clean.exit_code == 130
@@ -141,13 +141,15 @@ def test_ctrl_c_in_a_pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     text = ARRAYS + LAUNCH.format("racy", '"x"') + LAUNCH.format("copy", '"x", "y"')
     code, out, err = run(tmp_path, text, "check", "--json", "it.json")
     assert code == 1
-    assert "RAW race on shared s" in out
+    assert "error: Missing barrier: shared `s`" in out
     assert "interrupted: 1 launch not checked" in err
     content = json.loads((tmp_path / "it.json").read_text())
     assert [len(one["hazards"]) for one in content["launches"]] == [1]
 
 
-@pytest.mark.parametrize("wanted", [(), ("--json", "it.json")])
+@pytest.mark.parametrize(
+    "wanted", [pytest.param((), marks=pytest.mark.second), ("--json", "it.json")]
+)
 def test_a_reader_that_has_gone(here: Path, wanted: tuple[str, ...]) -> None:
     """Nobody waits for cures then, unless a file is to be written; the exit code stays."""
     words = [sys.executable, "-m", "tilescope", *map(str, WORDS), *wanted]
@@ -211,6 +213,7 @@ def test_the_fix_that_is_tried_is_shown(here: Path, monkeypatch: pytest.MonkeyPa
         assert 1 <= int(number) <= int(planned)
 
 
+@pytest.mark.second
 def test_lanes_that_take_turns_in_a_tree(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ``__syncwarp()`` behind each step, and none that is not needed: all are tried at once."""
     (here / "tree.cu").write_text(TREE)

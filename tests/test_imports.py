@@ -15,7 +15,8 @@ ROOMS = ("kernels", "simulator", "device", "tilescope")
 INSIDE = (
     "clusters", "moves", "geometry", "picked", "gpus", "isa", "memory", "compile", "events",
     "execute", "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads",
-    "consequences", "attempts", "run", "launch", "order", "results", "cures", "prediction",
+    "consequences", "other_orders", "attempts", "run", "launch", "order", "results", "cures",
+    "prediction",
 )  # fmt: skip
 SHOW = ("simulator.run", "tilescope.view")
 """``Run.show()`` reaches for the page when it is called."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kernels.errors import LaunchError
-from kernels.ptx.module import Function, Instruction, Line, Special
+from kernels.ptx.module import Function, Instruction, Line
 from kernels.ptx.names import LOCAL_MEMORY
 
 from ..compile.program import CompiledBlock
@@ -21,19 +22,13 @@ from ..memory.words import distinct
 from .control import Control
 from .folding import Shifts, counted, fold
 from .hazard import Hazard, Triple
-from .kinds import (
-    EXITED_BLOCK,
-    KINDS,
-    LEAVES,
-    UNINITIALISED,
-    UNSET_CONSTANT,
-    HazardKind,
-)
+from .kinds import EXITED_BLOCK, KINDS, LEAVES, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import place_at, spot
 from .parts import ROLES, VERBS
 from .races import RaceHazards
 from .shapes import Shapes
 from .sources import Sources, Who
+from .traps import reads_grid
 
 _USERS = 3
 """Lines that use what nothing wrote, as many as are told."""
@@ -61,9 +56,10 @@ class Findings(Observer):
 
     def __init__(
         self, sources: Sources, layout: Layout, functions: Mapping[str, Function],
-        races: RaceHazards, put_in: Callable[[Instruction], str | None], shapes: Shapes,
+        races: RaceHazards, put_in: Callable[[Instruction], str | None],
+        shapes: Callable[[], Shapes],
     ) -> None:  # fmt: skip
-        self.put_in, self.shapes = put_in, shapes
+        self.put_in, self._shapes = put_in, shapes
         self.sources, self.layout, self.functions, self.races = sources, layout, functions, races
         self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
@@ -73,6 +69,11 @@ class Findings(Observer):
         self.shifts = Shifts()
         self.independent: list[Hazard] | None = None
         self.geometry: Geometry
+
+    @functools.cached_property
+    def shapes(self) -> Shapes:
+        """The shapes of arrays, for names of elements."""
+        return self._shapes()
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
@@ -265,20 +266,11 @@ class Findings(Observer):
             LaunchError: It is that trap: the launch is not cooperative.
         """
         inside = self.sources.inside(ins)
-        if inside and "cooperative_groups" in inside.file and self._reads_grid():
+        if inside and "cooperative_groups" in inside.file and reads_grid(self.functions):
             raise LaunchError(
                 "the grid is synchronised, which needs a cooperative launch (cooperative=True, "
                 f"--cooperative): {self.sources.of(ins)}, PTX line {ins.line}"
             )
-
-    def _reads_grid(self) -> bool:
-        """Whether the kernel asks for the driver's workspace for the barrier of a grid."""
-        return any(
-            isinstance(operand, Special) and operand.name.startswith("%envreg")
-            for function in self.functions.values()
-            for ins in function.body
-            for operand in ins.operands
-        )
 
     def unset_reads(self) -> list[int]:
         """The sites that read what nothing wrote."""

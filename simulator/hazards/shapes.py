@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kernels import Kernel
 from kernels.array_shapes import Shape as Shape
 from kernels.array_shapes import declared, local_arrays
 from kernels.ptx.debug_info import LocalVariable, local_variables
+
+from ..execute.prepare import Prepared
 
 
 class Piece(NamedTuple):
@@ -26,20 +23,16 @@ class Piece(NamedTuple):
 
 
 class Shapes:
-    """What is known of the arrays of a launch.
+    """What is known of the arrays of a launch: its kernel's sources have the declarations."""
 
-    Args:
-        kernel: Its sources have the declarations.
-        arrays: The global arrays, by their numbers.
-    """
-
-    def __init__(self, kernel: Kernel, arrays: Sequence[NDArray[np.generic]] = ()) -> None:
-        self.kernel, self.arrays = kernel, arrays
-        self.python = any(file.endswith(".py") for file in kernel.sources)
+    def __init__(self, launch: Prepared) -> None:
+        self.launch = launch
+        self.python = any(file.endswith(".py") for file in launch.kernel.sources)
 
     def argument(self, number: int, size: int) -> Shape:
         """The shape of a global array, as elements of a size; nothing if it has another one."""
-        array = self.arrays[number] if 0 <= number < len(self.arrays) else None
+        arrays = self.launch.arguments.arrays
+        array = arrays[number] if 0 <= number < len(arrays) else None
         if array is None or array.dtype.itemsize != size or not array.flags.c_contiguous:
             return ()
         return tuple(array.shape)
@@ -47,14 +40,18 @@ class Shapes:
     @functools.lru_cache(maxsize=256)  # noqa: B019 - lives as long as one launch
     def variable(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
         """The shape that the source gives an array of so many bytes, of elements of a size."""
-        entry = self.kernel.origin.entry if self.kernel.origin else self.kernel.name
-        shapes = declared(self.kernel.declarations, entry, name, shared)
+        entry = (
+            self.launch.kernel.origin.entry
+            if self.launch.kernel.origin
+            else self.launch.kernel.name
+        )
+        shapes = declared(self.launch.kernel.declarations, entry, name, shared)
         fitting = [shape for shape in shapes if math.prod(shape) * size == nbytes]
         return fitting[0] if len(fitting) == 1 else ()
 
     @functools.cached_property
     def _locals(self) -> list[LocalVariable]:
-        return local_variables(self.kernel.ptx)
+        return local_variables(self.launch.kernel.ptx)
 
     def piece(self, memory: str, at: int, nbytes: int, size: int, code: str) -> Piece | None:
         """The variable that a byte of a function's local memory belongs to, or is next to.
@@ -67,7 +64,7 @@ class Shapes:
             one = min(own, key=lambda v: max(v.offset - at, at - v.end + 1, 0))
             fits = one.nbytes == size and one.sizes
             return Piece(one.name, one.offset, one.end - one.offset, one.sizes) if fits else None
-        names = local_arrays(self.kernel.declarations, code)
+        names = local_arrays(self.launch.kernel.declarations, code)
         found = [(name, self.variable(name, False, nbytes, size)) for name in names]
         fitting = [(name, shape) for name, shape in found if shape]
         return Piece(fitting[0][0], 0, nbytes, fitting[0][1]) if len(fitting) == 1 else None

@@ -1,9 +1,10 @@
 """Traps that the compiler put where it found undefined behaviour: a write through const, say."""
 
 import re
+from collections.abc import Mapping
 
 from kernels import Kernel
-from kernels.ptx.module import Instruction
+from kernels.ptx.module import Function, Instruction, Special
 from kernels.toolkit import short_path
 
 _BEGIN, _END = "// begin inline asm", "// end inline asm"
@@ -25,3 +26,13 @@ def put_in(kernel: Kernel, ins: Instruction) -> str | None:
             line = text.count("\n", 0, found.end()) + 1
             return f"nothing else is left of the kernel, {short_path(file)}:{line}"
     return ""
+
+
+def reads_grid(functions: Mapping[str, Function]) -> bool:
+    """Whether a kernel asks for the driver's workspace for the barrier of a grid."""
+    return any(
+        isinstance(operand, Special) and operand.name.startswith("%envreg")
+        for function in functions.values()
+        for ins in function.body
+        for operand in ins.operands
+    )

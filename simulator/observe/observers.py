@@ -23,7 +23,6 @@ from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
-from ..hazards.scratch import scratch
 from ..hazards.shapes import Shapes
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
@@ -117,10 +116,10 @@ class Observers:
         adapter = launch.kernel.adapter
         most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
         book = RaceBook(sites, order, functools.partial(variable_at, layout), most)
-        races = RaceHazards(book, sources, steering, scratch(launch.kernel))
+        races = RaceHazards(book, sources, steering, launch.kernel.scratch)
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
-        shapes = Shapes(launch.kernel, launch.arguments.arrays)
+        shapes = functools.partial(Shapes, launch)
         self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, Output()
         warps = -(-math.prod(launch.block) // WARP) * math.prod(launch.cluster)

@@ -61,8 +61,8 @@ def _found(hazard: Hazard) -> str:
 def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:
     """What has the same cause as a hazard, with a line or two each."""
     lines = wrap(f"{cause}: the above and", columns(), "  ", "  ")
-    for hazard in others:
-        lines += wrap(hazard.in_short(), columns(), "    ", "      ")
+    for text in dict.fromkeys(hazard.in_short() for hazard in others):
+        lines += wrap(text, columns(), "    ", "      ")
     return lines
 
 
@@ -103,7 +103,10 @@ def footer(verdict: Verdict) -> list[str]:
     lines.append(f"on: {built}{'s' if len(verdict.builds) > 1 else ''}; schedule {run.schedule}")
     lines += refusals(verdict)
     for build, agreement in verdict.results:
-        lines.append(wrapped(result(agreement) + (f" ({build} build)" if build != "ptx" else "")))
+        text = result(agreement) + (f" ({build} build)" if build != "ptx" else "")
+        if not agreement.within and any(hazard.row.causes for hazard in verdict.hazards):
+            text += "; it may follow from the above: look again once that is mended"
+        lines.append(wrapped(text))
     lines += [wrapped(f"argument: {doubt}") for doubt in verdict.doubts]
     lines += [wrapped(f"note: {note}") for note in verdict.notes]
     if verdict.left_out:

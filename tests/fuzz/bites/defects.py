@@ -154,7 +154,7 @@ BITES = (
     Bite(
         "local memory is not interleaved", "tests/test_counts.py",
         "simulator/observe/counters.py",
-        "address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)",
+        "address = interleaved(address, self._shape.thread_ids) - np.int64(site.offset)",
         "address = address - np.int64(site.offset)",
     ),
     Bite(

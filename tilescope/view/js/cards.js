@@ -72,6 +72,7 @@ export class Cards {
       hazard.cure_text ? el("p", { class: "cure" }, `Cure: ${hazard.cure_text}`) : null,
       hazard.cure_diff.length ? diff(hazard.cure_diff) : null,
       hazard.notes.map((note) => el("p", { class: "hint" }, note)),
+      hazard.follows.map((other) => el("p", { class: "hint" }, `Follows from it: ${other.title}`)),
       el(
         "button",
         { type: "button", class: "jump", onclick: () => this.jump(run, number) },
