@@ -129,7 +129,8 @@ class Members:
 
 def undefined_members(members: list[tuple[int, Bits]], bits: Flat) -> bool:
     """Whether any undefined bit of an array is a member's."""
-    return bool((bits & member_bits(members, len(bits))).any())
+    left = bits & member_bits(members, len(bits))
+    return bool(left.any())
 
 
 def member_bits(members: list[tuple[int, Bits]], nbytes: int) -> Bits:
