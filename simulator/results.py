@@ -12,13 +12,16 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.arguments import content
+from kernels.debug_info import Bits
 
 from .analysis.taint import decided_by_atomics
 from .compile.compiler import compile_ptx
 from .compile.program import Program
+from .execute.prepare import prepare
 from .hazards.hazard import Hazard
 from .hazards.kinds import BUILDS_DIFFER
 from .isa.stack import STACK_BYTES
+from .observe.members import Members, member_bits
 
 Array: TypeAlias = Any
 """A NumPy array of any dtype, structures among them."""
@@ -40,17 +43,10 @@ _FACTORS = {"32": "0f3F802000", "64": "0d3FF0040000000000"}
 
 @dataclass(frozen=True)
 class Left:
-    """An array as a launch left it.
-
-    Attributes:
-        name: The parameter's, or the module variable's.
-        members: Of arrays of structures that a flat dtype stands for: by byte of a structure,
-            whether it belongs to a member; ``None`` where all bytes do.
-    """
+    """An array as a launch left it; ``name``: the parameter's, or the module variable's."""
 
     name: str
     array: Array
-    members: Array = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,24 @@ class Apart:
     where: Array
 
 
-def unequal(one: Left, other: Left) -> Array | None:
+class Padding:
+    """What belongs to members in the arrays of a launch, as ``prepare`` takes it."""
+
+    def __init__(
+        self, kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], shared_bytes: int,
+        **how: Any,
+    ) -> None:  # fmt: skip
+        launch = prepare(kernel, grid, block, args, shared_bytes, "lockstep", 1, False, **how)
+        self._members = Members(launch)
+
+    def members(self, number: int, nbytes: int) -> Bits | None:
+        """The bits of an array that do; ``None``: all. Of elements of an unknown type none does."""
+        known = self._members.of(number)
+        found = np.zeros(nbytes, np.uint8) if known is None else member_bits(known, nbytes)
+        return None if (found == 0xFF).all() else found
+
+
+def unequal(one: Left, other: Left, members: Bits | None = None) -> Array | None:
     """The elements with different values, in the array's shape; ``None`` if there are none.
 
     NaNs are equal whatever their payload, and zeros whatever their sign: no operation that C++
@@ -77,11 +90,8 @@ def unequal(one: Left, other: Left) -> Array | None:
     mine, theirs = content(a), content(b)
     if np.array_equal(mine, theirs):
         return None
-    if one.members is not None:
-        apart = mine != theirs
-        size = len(one.members)
-        whole = len(apart) // size * size
-        apart[:whole].reshape(-1, size)[:, ~one.members] = False
+    if members is not None and a.dtype.fields is None:
+        apart = (mine ^ theirs) & members != 0
         found = apart.reshape(a.size, a.itemsize).any(axis=1).reshape(a.shape)
     else:
         found = _unequal(a, b)

@@ -204,15 +204,25 @@ def test_a_difference_among_contracted_elements() -> None:
     assert (hazard.variable, hazard.also, hazard.count) == ("o", (), 64)
 
 
-def test_padding_has_no_value() -> None:
-    source = """
-    struct P { char c; int i; };
-    __global__ void k(const P* in, P* out) {
-        P p; p.c = in[threadIdx.x].c; p.i = in[threadIdx.x].i;
+@pytest.mark.parametrize(
+    "fields",
+    ["char c; int i;", "double i; char c : 2;", "short c; long long i;"],
+)
+@pytest.mark.parametrize("bytes", [False, True])
+def test_padding_has_no_value(fields: str, bytes: bool) -> None:
+    """Of structures as the compiler lays them out, bit-fields among them."""
+    source = f"""
+    struct P {{ {fields} }};
+    __global__ void k(P* out, int* o, const int* in) {{
+        P p; p.c = threadIdx.x; p.i = threadIdx.x;
         out[threadIdx.x] = p;
-    }"""
-    given = np.arange(8 * 32, dtype=np.uint8)
-    assert kinds(verdict(source, [given, np.full(8 * 32, 7, np.uint8)], block=32)) == []
+        o[threadIdx.x] = in[threadIdx.x] + 1 > in[threadIdx.x];
+    }}"""
+    out = np.full(16 * 32, 7, np.uint8)
+    args = [out if bytes else out.view(np.int32), np.zeros(32, np.int32),
+            np.full(32, 2**31 - 1, np.int32)]  # fmt: skip
+    (hazard,) = verdict(source, args, block=32).hazards
+    assert (hazard.variable, hazard.also) == ("o", ())
 
 
 def test_a_clock_differs() -> None:
@@ -238,7 +248,7 @@ def test_a_clean_check_runs_each_build_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_unequal() -> None:
     def where(a: Any, b: Any, members: Any = None) -> list[int]:
-        found = unequal(Left("a", np.asarray(a), members), Left("a", np.asarray(b)))
+        found = unequal(Left("a", np.asarray(a)), Left("a", np.asarray(b)), members)
         return [] if found is None else np.flatnonzero(found).tolist()
 
     nan = np.array([0x7FFFFFFF, 0x7FC00000, 0, 5], np.uint32).view(np.float32)
@@ -253,7 +263,7 @@ def test_unequal() -> None:
     b["b"][1, 1] = 2
     b["a"][2] = 1
     assert where(a, b) == [1, 2]
-    members = np.array([True, False, True, True])
+    members = np.tile(np.array([255, 0, 255, 255], np.uint8), 3)
     raw = np.arange(12, dtype=np.uint8)
     also = raw.copy()
     also[[1, 6]] = 99

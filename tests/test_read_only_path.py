@@ -17,7 +17,6 @@ from simulator import Hazard
 KIND = "read-only-path"
 BUILDS = ("device", "source")
 SOURCE = """
-#include <cooperative_groups.h>
 #define K(name) extern "C" __global__ void name
 #define RESTRICT __restrict__
 typedef const int* RESTRICT reading;
@@ -39,12 +38,6 @@ K(wide)(int* x, int* out) {
     if (T < 16) { int4 v = __ldg((const int4*)x + T); out[T] = v.x + v.w; }
 }
 K(of_module)(int* x, int* out) { table[T] = T; __syncthreads(); out[T] = __ldg(table + (T ^ 1)); }
-K(grid)(int* x, int* out) {
-    int i = blockIdx.x * blockDim.x + T;
-    x[i] = i;
-    cooperative_groups::this_grid().sync();
-    out[i] = __ldg(x + (i + 32) % 64);
-}
 K(two_lines)(int* x, int* out) {
     x[T] = T; __syncthreads();
     out[T] = __ldg(x + (T ^ 1));
@@ -85,6 +78,15 @@ K(one)(const int* __restrict__ x, int* y) { y[T] = x[T] + 1; }
 K(of_pointers)(const int* const* x, int* __restrict__ y) { y[T] = 1; }
 K(members)(Both s) { s.to[T] = s.from[T] + 1; }
 K(one_member)(Plain s) { s.to[T] = s.from[T] + 1; }
+"""
+GRID = """
+#include <cooperative_groups.h>
+extern "C" __global__ void grid(int* x, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = i;
+    cooperative_groups::this_grid().sync();
+    out[i] = __ldg(x + (i + 32) % 64);
+}
 """
 ROWS = (
     ("behind_barrier", 64, 64), ("behind_fence", 64, 64), ("before_write", 64, 64),
@@ -162,7 +164,7 @@ def test_variable_of_the_module(build: str) -> None:
 @pytest.mark.parametrize("build", BUILDS)
 def test_barrier_of_the_grid(build: str) -> None:
     args = [np.zeros(64, np.int32), np.zeros(64, np.int32)]
-    (hazard,) = found(kernel("grid", build), args, grid=2, block=32, cooperative=True)
+    (hazard,) = found(compiled(GRID, "grid", build), args, grid=2, block=32, cooperative=True)
     assert (hazard.kind, hazard.locations) == (KIND, 64)
     assert [part.block for part in hazard.involved] == [(1, 0, 0), (0, 0, 0)]
 
@@ -289,6 +291,26 @@ def test_ptx_alone() -> None:
     (hazard,) = found(Kernel.from_ptx(kernel("alias").ptx, "alias"), [x, x])
     assert (hazard.kind, hazard.case) == (KIND, "cache")
     assert not found(Kernel.from_ptx(kernel("alias", "source").ptx, "alias"), [x, x])
+
+
+@pytest.mark.parametrize(("start", "elements"), [(0, 32), (20, 12), (32, 0)])
+def test_copy_in_bulk_of_what_is_read(start: int, elements: int) -> None:
+    source = """__global__ void k(int* x, int* out, int start) {
+        __shared__ __align__(16) int s[32];
+        s[threadIdx.x] = threadIdx.x;
+        asm volatile("fence.proxy.async;");
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;"
+                :: "l"(x), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");
+            asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+        }
+        __syncthreads();
+        out[threadIdx.x] = __ldg(x + start + threadIdx.x);
+    }"""
+    args = [np.zeros(64, np.int32), np.zeros(32, np.int32), start]
+    hazards = found(compiled(source), args, block=32)
+    assert [(h.kind, h.locations) for h in hazards] == [(KIND, elements)] * bool(elements)
 
 
 def test_texture_of_what_is_written() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +11,14 @@ import numpy as np
 from kernels import Kernel, KernelError
 from kernels.arguments import convert
 from kernels.copies import arrays_of
-from kernels.element_types import element_types
+from kernels.debug_info import Bits
 from kernels.library import Agreement
-from kernels.structures import Layout, layout_of
 from simulator import Hazard, Run, SimulatorError
 from simulator.observe.observers import chosen
 from simulator.results import (
     Apart,
     Left,
+    Padding,
     builds_differ,
     has_atomics,
     ordered_by_atomics,
@@ -52,12 +52,14 @@ class Builds:
 
     Attributes:
         kernels, left: By build the kernel, and arrays as its run left them.
+        members: Of arrays of structures the bits that are no padding, by the array's number.
         note: Why results are not compared.
     """
 
     checker: Checker
     kernels: dict[str, Kernel] = dataclasses.field(default_factory=dict)
     left: dict[str, list[Left]] = dataclasses.field(default_factory=dict)
+    members: dict[int, Bits] = dataclasses.field(default_factory=dict)
     note: str = ""
 
     def add(self, kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> None:
@@ -111,16 +113,18 @@ class Builds:
     def _unexplained(self) -> list[Apart]:
         """Elements that differ, whatever the order of threads, and without contraction."""
         one, other = self.left[_DEVICE], self.left[_SOURCE]
-        found = _apart(one, other)
+        found = self._apart(one, other)
         if not found:
             return []
+        self._leave_padding_out(found, other)
+        found = self._apart(one, other)
         if any(map(reads_clocks, self.kernels.values())):
             self.note = CLOCKS
             return []
         self._without(found, self._contracted(), other)
         odd = perturbed(self.kernels[_SOURCE]) if found else None
         if odd and (again := self._again(odd, self.checker.schedule)):
-            _leave_out(found, _apart(other, again))
+            _leave_out(found, self._apart(other, again))
         if not found or any(map(ordered_by_atomics, self.kernels.values())):
             return []
         atomics = any(map(has_atomics, self.kernels.values()))
@@ -129,7 +133,7 @@ class Builds:
                 again = self._again(self.kernels[build], schedule)
                 if again is None:
                     return []
-                _leave_out(found, _apart(self.left[build], again))
+                _leave_out(found, self._apart(self.left[build], again))
             if not found:
                 return []
         return [
@@ -137,10 +141,29 @@ class Builds:
             for i, where in found.items()
         ]
 
+    def _apart(self, one: Sequence[Left], other: Sequence[Left]) -> dict[int, Any]:
+        """The elements that differ, by the array's number."""
+        pairs = enumerate(zip(one, other, strict=True))
+        found = {i: unequal(a, b, self.members.get(i)) for i, (a, b) in pairs}
+        return {i: where for i, where in found.items() if where is not None}
+
+    def _leave_padding_out(self, numbers: Iterable[int], left: Sequence[Left]) -> None:
+        """Find what belongs to members in some arrays."""
+        target = self.checker.target
+        padding = Padding(
+            self.kernels[_SOURCE], target.grid, target.block, target.args, target.shared_bytes,
+            symbols=self.checker.symbols(), **target.how,
+        )  # fmt: skip
+        known = len(convert(self.kernels[_SOURCE], target.args).arrays)
+        for number in numbers:
+            members = padding.members(number, left[number].array.nbytes) if number < known else None
+            if members is not None:
+                self.members[number] = members
+
     def _without(self, found: dict[int, Any], again: list[Left] | None, other: list[Left]) -> None:
         """Leave out the elements that are equal in another run."""
         if again is not None:
-            still = _apart(again, other)
+            still = self._apart(again, other)
             _leave_out(found, {place: ~still.get(place, np.False_) for place in found})
 
     def _contracted(self) -> list[Left] | None:
@@ -168,40 +191,10 @@ class Builds:
 
 
 def _left(kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> list[Left]:
-    """The arrays of a launch, by name."""
+    """The arrays of a launch, by name: those of its arguments as their numbers have them."""
     arguments = convert(kernel, args, kernel.labels())
-    kinds = _structures(kernel, args)
-    found = [
-        Left(name, array, kinds.get(id(array)))
-        for name, array in zip(arguments.labels, arguments.arrays, strict=True)
-    ]
+    found = [Left(*pair) for pair in zip(arguments.labels, arguments.arrays, strict=True)]
     return found + [Left(n, array) for n, one in symbols.items() for array in arrays_of([one])]
-
-
-def _structures(kernel: Kernel, args: Sequence[Any]) -> dict[int, Any]:
-    """By the id of an array which bytes of the kernel's structures in it are members."""
-    found = {}
-    for element, arg in zip(element_types(kernel), args, strict=False):
-        if isinstance(arg, np.ndarray) and arg.dtype.names is None and element:
-            layout = layout_of(element, kernel.declarations)
-            if layout and layout.fields:
-                members = np.zeros(layout.nbytes, bool)
-                _mark(members, layout, 0)
-                found[id(arg)] = members
-    return found
-
-
-def _mark(members: Any, layout: Layout, at: int) -> None:
-    if not layout.fields:
-        members[at : at + layout.nbytes] = True
-    for _, offset, field in layout.fields:
-        _mark(members, field, at + offset)
-
-
-def _apart(one: Sequence[Left], other: Sequence[Left]) -> dict[int, Any]:
-    """The elements that differ, by the array's place."""
-    pairs = enumerate(zip(one, other, strict=True))
-    return {i: where for i, (a, b) in pairs if (where := unequal(a, b)) is not None}
 
 
 def _leave_out(found: dict[int, Any], elements: Mapping[int, Any]) -> None:

@@ -129,12 +129,18 @@ class Members:
 
 def undefined_members(members: list[tuple[int, Bits]], bits: Flat) -> bool:
     """Whether any undefined bit of an array is a member's."""
-    left = bits
-    for offset, element in members:
-        count = -(-(len(left) + len(element)) // len(element))
-        first = -offset % len(element)
-        left = left & np.tile(element, count)[first : first + len(left)]
+    left = bits & member_bits(members, len(bits))
     return bool(left.any())
+
+
+def member_bits(members: list[tuple[int, Bits]], nbytes: int) -> Bits:
+    """The bits of an array's bytes that are members to every type."""
+    found: Bits = np.full(nbytes, 0xFF, np.uint8)
+    for offset, element in members:
+        count = -(-(nbytes + len(element)) // len(element))
+        first = -offset % len(element)
+        found &= np.tile(element, count)[first : first + nbytes]
+    return found
 
 
 def may_be_padding(written: Written, bits: Flat) -> bool:
