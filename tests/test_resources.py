@@ -204,3 +204,15 @@ def test_scripts_are_told_what_numba_calls_it(tmp_path: Path) -> None:
         assert ("@cuda.jit(launch_bounds=1024), for which" in said) == bool(code)
     old = CliRunner().invoke(main, ["exec", "--gpu", "nothing", str(file)])
     assert old.exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_commands_take_the_gpu_that_is_named(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "tile.cu"
+    file.write_text(TILE)
+    given = ("tile", "--grid", 1, "--block", 32, "--shared", 110_000, "f32[32]")
+    assert tilescope(command, file, *given).exit_code == 0
+    result = tilescope(command, file, *given, "--gpu", "l4")
+    assert result.exit_code == 1
+    assert "which has 101,376 for one" in " ".join(result.output.split())
+    assert tilescope(command, file, *given, "--gpu", "l5").exit_code == 2
