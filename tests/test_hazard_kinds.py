@@ -66,7 +66,7 @@ def test_what_only_sounds_like_a_kind_is_not() -> None:
 def test_blanks_of_texts_are_filled_and_policies_are_there() -> None:
     words = ("place", "who", "verb", "extent", "space", "width", "line", "word")
     counts = ("value", "threads", "registers", "bytes", "most", "fit", "each")
-    blanks = dict.fromkeys(words, "") | dict.fromkeys(counts, 0) | {"gpu": ""}
+    blanks = dict.fromkeys(words, "") | dict.fromkeys(counts, 0) | {"gpu": "", "how": ""}
     for row in KINDS.values():
         for name in ("", *row.cases) if row.message else row.cases:
             case = row.case(name)

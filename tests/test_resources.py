@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from command_line import tilescope
 
 import simulator
@@ -15,6 +16,7 @@ from simulator.compile.compiler import compile_ptx
 from simulator.gpus.table import find
 from simulator.hazards import resources
 from simulator.isa.stack import STACK_BYTES
+from tilescope.cli import main
 
 WIDE = """
 __global__ void BOUNDS wide(const float* in, float* out, int n) {
@@ -170,3 +172,47 @@ def test_commands_say_it(command: str, tmp_path: Path) -> None:
     assert result.exit_code == (2 if command == "predict" else 1)
     assert "1,024 threads of" in said
     assert "__launch_bounds__(1024)" in said
+
+
+NUMBA = """\
+import numpy as np
+from numba import cuda
+
+def many(x, y):
+    t = cuda.threadIdx.x
+{loads}
+    y[t] = {sum}
+
+x, y = np.ones(512), np.zeros(1024)
+cuda.jit({bounds})(many)[1, 1024](x, y)
+"""
+
+
+@pytest.mark.second
+@pytest.mark.filterwarnings("ignore")
+def test_scripts_are_told_what_numba_calls_it(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda", reason="the extra numba")
+    names = [f"v{i}" for i in range(60)]
+    loads = "\n".join(f"    {v} = x[(t + {5 * i}) % 512]" for i, v in enumerate(names))
+    sums = " + ".join(f"{v} * {w}" for v, w in zip(names, reversed(names), strict=True))
+    file = tmp_path / "script.py"
+    for bounds, code in (("", 1), ("launch_bounds=1024", 0)):
+        file.write_text(NUMBA.format(loads=loads, sum=sums, bounds=bounds))
+        result = CliRunner().invoke(main, ["exec", str(file)])
+        assert result.exit_code == code, result.output
+        said = " ".join(result.output.split())
+        assert ("@cuda.jit(launch_bounds=1024), for which" in said) == bool(code)
+    old = CliRunner().invoke(main, ["exec", "--gpu", "nothing", str(file)])
+    assert old.exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_commands_take_the_gpu_that_is_named(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "tile.cu"
+    file.write_text(TILE)
+    given = ("tile", "--grid", 1, "--block", 32, "--shared", 110_000, "f32[32]")
+    assert tilescope(command, file, *given).exit_code == 0
+    result = tilescope(command, file, *given, "--gpu", "l4")
+    assert result.exit_code == 1
+    assert "which has 101,376 for one" in " ".join(result.output.split())
+    assert tilescope(command, file, *given, "--gpu", "l5").exit_code == 2

@@ -303,9 +303,8 @@ TOO_MANY_RESOURCES = HazardKind(
         "registers": Case(
             "{threads:,} threads of {registers} registers do not fit on {gpu}, where a block has "
             "{most:,} registers: the launch fails",
-            note="at most {fit:,} threads of so many registers fit: use smaller blocks, or declare "
-            "the kernel __global__ void __launch_bounds__({threads}), for which the compiler takes "
-            "no more than {each} registers a thread",
+            note="at most {fit:,} threads of so many registers fit: use smaller blocks, or {how}, "
+            "for which the compiler takes no more than {each} registers a thread",
         ),
         "shared memory": Case(
             "{bytes:,} bytes of shared memory in a block do not fit on {gpu}, which has {most:,} "

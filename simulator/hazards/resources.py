@@ -65,7 +65,10 @@ def lacking(launch: Prepared, gpu: Gpu, taken: int | None = None) -> list[Case]:
         words["registers"] = {
             "registers": taken, "fit": fit, "most": chip.registers,
             "each": each // _UNIT * _UNIT,
+            "how": f"declare the kernel __global__ void __launch_bounds__({threads})",
         }  # fmt: skip
+        if '.py"' in launch.kernel.ptx:  # Numba's: Triton says for how many threads it compiles
+            words["registers"]["how"] = f"compile it with @cuda.jit(launch_bounds={threads})"
     found = []
     for name, more in words.items():
         case, known = TOO_MANY_RESOURCES.case(name), more | {"gpu": gpu.name, "threads": threads}
