@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("kernels", "simulator", "device", "tilescope")
 INSIDE = (
     "clusters", "moves", "geometry", "picked", "gpus", "isa", "memory", "compile", "events",
-    "execute", "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads",
+    "execute", "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads", "other_orders",
     "attempts", "run", "launch", "order", "cures", "prediction",
 )  # fmt: skip
 SHOW = ("simulator.run", "tilescope.view")

@@ -1,4 +1,7 @@
-"""Hazards out of the races that were found: of which kind, how severe, who for example."""
+"""Hazards out of the races that were found: of which kind, how severe, who for example.
+
+Longer: the case of a race is looked for among all of its kinds.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,20 @@ from kernels.ptx.module import Instruction
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
 from ..memory.site import Site
-from ..races.book import RaceBook, RaceGroup
+from ..races.book import UNACQUIRED, RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
 from .kinds import (
     EQUAL,
-    FRESH,
     GUESS,
     RAW_RACE,
     REACHES,
-    UNACQUIRED,
     WAR_RACE,
     WAW_RACE,
     HazardKind,
 )
 from .parts import ROLES
+from .relaxed import FRESH
 from .sources import Sources, Who
 
 
