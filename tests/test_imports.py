@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("kernels", "simulator", "device", "tilescope")
 INSIDE = (
     "clusters", "moves", "geometry", "picked", "gpus", "isa", "memory", "compile", "events",
-    "execute", "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads", "other_orders",
-    "attempts", "run", "launch", "order", "cures", "prediction",
+    "execute", "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads",
+    "other_orders", "attempts", "run", "launch", "order", "cures", "prediction",
 )  # fmt: skip
 SHOW = ("simulator.run", "tilescope.view")
 """``Run.show()`` reaches for the page when it is called."""
