@@ -54,7 +54,7 @@ def draw(rng: random.Random) -> Program:
     shape = _Shape(rng.choice(THREADS + (70,) * 4 * hands), blocks, cluster)
     equal = rng.random() < 0.2
     steps = _handed(rng, shape, False) if hands else _steps(rng, shape, equal)
-    if shape.blocks > 1 and not hands and rng.random() < 0.15:
+    if shape.blocks > 1 and not hands and rng.random() < 0.3:
         steps = _looked(rng, shape)
     if any(isinstance(step, Access) and step.peer for step in steps):
         steps += CLUSTER_BARRIER  # no block leaves before
@@ -222,7 +222,7 @@ def _looked(rng: random.Random, shape: _Shape) -> list[Step]:
     one = rng.randrange(shape.threads)
     # Nobody writes the word, but its sector.
     held = Access("global", "load", 4, stride=0, start=shape.threads + 4, guard=Guard(one, one + 1))
-    before: list[Step] = [held] if rng.random() < 0.5 and shape.threads < 50 else []
+    before: list[Step] = [held] if rng.random() < 0.7 and shape.threads < 50 else []
     fence: list[Step] = [Fence(put, there)] if rng.random() < 0.2 else []
     return [*before, write, BlockBarrier(), flag, BlockBarrier(), *fence, read]
 
