@@ -19,7 +19,7 @@ from .observe.observers import Observers
 from .races.accesses import Closer, LookCloser
 from .races.book import RaceBook
 
-_WORK = 8_000
+_WORK = 2_000
 """Work of a launch (``WorkCounter``) beyond which it is not run again: some tenths of a second."""
 _STEPS = 8
 """So many times the work of the launch one of these runs may take."""

@@ -13,7 +13,8 @@ from kernels.source_edit import Edit
 
 from ..compile.blocks import reachable
 from ..hazards.hazard import Hazard, Source
-from ..hazards.kinds import FRESH, LEAVES, UNACQUIRED, UPDATES
+from ..hazards.kinds import LEAVES, UPDATES
+from ..hazards.relaxed import BEHIND_RELAXED
 from ..isa import parse
 from ..isa.roles import roles
 from .chains import chain_edits
@@ -192,7 +193,7 @@ class Proposals:
             there = handing_edits(self.syntax, write, read)
             back = handing_edits(self.syntax, read, write)  # who read tells that he has
             yield from dict.fromkeys(itertools.chain(there, back))
-        if hazard.case in (UNACQUIRED, FRESH):
+        if hazard.case in BEHIND_RELAXED:
             yield from acquiring_edits(self.syntax, levels[roles_of.index("read")])
 
     def any(self, hazard: Hazard) -> bool:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..hazards.hazard import Hazard
-from ..hazards.kinds import EQUAL, FRESH, GUESS, LEAVES, OVERRUN
+from ..hazards.kinds import EQUAL, GUESS, LEAVES, OVERRUN
+from ..hazards.relaxed import FRESH
 from .places import Levels
 from .statements import Syntax, descendants, field_text
 

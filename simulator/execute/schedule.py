@@ -12,6 +12,8 @@ PATIENCE = (16, 4096)
 """Basic blocks that one warp may run before another gets its turn: the fewer, the more
 often warps had to be stopped, which is what those do that spin for one another. (It is half as many
 each time, so that warps spin for some twice the most in all.)"""
+_WAITS = 256
+"""The same, where one warp of one block runs at a time."""
 FAIR = 64
 """After so many steps that did not bring all lanes together, the warps that have waited
 longest go: a warp that polls cannot starve the one it waits for."""
@@ -132,7 +134,7 @@ class _ByBlock(_InTurn):
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
-        self.running = -1
+        self.running, self.patience = -1, _WAITS
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.turns += 1

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 
 from .race_cases import ANY_RACE, LOST
 from .race_cases import EQUAL as EQUAL
-from .race_cases import FRESH as FRESH
 from .race_cases import GUESS as GUESS
 from .race_cases import LOOK as LOOK
 from .race_cases import OVERRUN as OVERRUN
 from .race_cases import REACHES as REACHES
-from .race_cases import UNACQUIRED as UNACQUIRED
 from .race_cases import UPDATES as UPDATES
 from .race_cases import Case as Case
 

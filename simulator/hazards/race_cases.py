@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .relaxed import BEHIND_RELAXED
+
 
 @dataclass(frozen=True)
 class Case:
@@ -58,13 +60,6 @@ _CHECKED = "a compare-and-swap checks what was read; tell the compiler by an ato
 _LANES = "lanes of a warp need __syncwarp() between them"
 LOST = "an update is lost: both read the old value, and each writes what it made of it"
 _UPDATE = "an update takes several steps: another thread's may come between its read and write"
-_UNACQUIRED = (
-    "a relaxed read of a flag or counter orders no weak read behind it, nor does a barrier: put a "
-    "__threadfence() between it and the __syncthreads(), in the thread that looks, or look with "
-    "an acquire (ld.acquire, cuda::atomic)"
-)
-UNACQUIRED, FRESH = "unacquired", "unacquired, not in L1"
-"""The cases in which a fence behind a relaxed read is missing; and nothing stale is in L1."""
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
 LOOK = "look"
@@ -85,12 +80,7 @@ ANY_RACE = {
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
         "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
-    UNACQUIRED: Case(note=_UNACQUIRED),
-    FRESH: Case(
-        "",
-        "warning",
-        f"{_UNACQUIRED}; L1 can hold nothing older here, as its block has not loaded it before",
-    ),
+    **{case: Case("", *said) for case, said in BEHIND_RELAXED.items()},
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
     "steps": Case(
         note="of this atomic ptxas makes a load and a store where it is another block's shared "

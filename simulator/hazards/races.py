@@ -1,4 +1,7 @@
-"""Hazards out of the races that were found: of which kind, how severe, who for example."""
+"""Hazards out of the races that were found: of which kind, how severe, who for example.
+
+Longer: the case of a race is looked for among all of its kinds.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,23 @@ from kernels.ptx.module import Instruction
 
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
-from ..races.book import OVERRUN, RaceBook, RaceGroup
+from ..races.book import OVERRUN, UNACQUIRED, RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
 from .kinds import (
     EQUAL,
-    FRESH,
     GUESS,
     LOOK,
     RAW_RACE,
     REACHES,
     SCRATCH,
-    UNACQUIRED,
     WAR_RACE,
     WAW_RACE,
     HazardKind,
 )
 from .parts import ROLES
 from .race_cases import TOO_FEW, WAITS
+from .relaxed import FRESH
 from .sources import Sources, Who
 from .steps import Steps
 from .titles import race_title

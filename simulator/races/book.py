@@ -2,6 +2,8 @@
 
 Pairs of threads that race at the same two source lines, at the same distance (lanes of a warp,
 warps of a block, blocks) and for the same reason are one group.
+
+Longer: what is written of a group is read, merged and counted in one place.
 """
 
 from __future__ import annotations

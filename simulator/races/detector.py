@@ -5,6 +5,8 @@ accessed between two barriers), and intervals that repeat are remembered; a glob
 costs a look only when it is written, and if it is read as well, a dense table of owners.
 Where a quick look finds something suspicious it raises ``LookCloser``, and the launch starts
 again with the exact ``Shadow`` table on for those locations, which tells who raced with whom.
+
+Longer: an observer of many events, which are one state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The exact look: lanes held against the table of who accessed each location before."""
+"""The exact look: lanes held against the table of who accessed each location before.
+
+Longer: the pairs that one access makes are found, told apart and written down together.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterator

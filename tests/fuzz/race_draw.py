@@ -54,6 +54,8 @@ def draw(rng: random.Random) -> Program:
     shape = _Shape(rng.choice(THREADS + (70,) * 4 * hands), blocks, cluster)
     equal = rng.random() < 0.2
     steps = _handed(rng, shape, False) if hands else _steps(rng, shape, equal)
+    if shape.blocks > 1 and not hands and rng.random() < 0.3:
+        steps = _looked(rng, shape)
     if any(isinstance(step, Access) and step.peer for step in steps):
         steps += CLUSTER_BARRIER  # no block leaves before
     return Program(tuple(steps), shape.threads, blocks, equal, cluster)
@@ -95,7 +97,9 @@ def _steps(rng: random.Random, shape: _Shape, equal: bool) -> list[Step]:
         else:
             flag = _flag(rng, shape)
             more = [flag] if flag else []
-            steps += more if rng.random() < 0.5 else _handed(rng, shape, arrived)
+            how = rng.random()
+            steps += more if how < 0.3 else _handed(rng, shape, arrived)
+            steps += _looked(rng, shape) if how < 0.1 else []
     return steps + [ClusterWait()] * arrived
 
 
@@ -203,6 +207,24 @@ def _handed(rng: random.Random, shape: _Shape, arrived: bool) -> list[Step]:
     fence = [] if once else [Fence(before, here)]
     behind = [Fence(after, there)] if rng.random() < 0.6 else []
     return [write, *fence, *meeting, flag, *other, *behind, read]
+
+
+def _looked(rng: random.Random, shape: _Shape) -> list[Step]:
+    """A flag between blocks, a barrier behind the look, and a read of what may be in L1 still."""
+    flag = _flag(rng, shape)
+    if flag is None:
+        return []
+    put = "gpu"
+    flag = replace(flag, before=put, put=put, get=put, after=rng.choice(["", "", "cta", "gpu"]))
+    write = Access("global", "store", 4, start=rng.choice([0, 3]), guard=Guard(block=flag.giver[0]))
+    there = Guard(block=flag.taker[0])
+    read = replace(write, kind="load", flip=rng.choice([0, 1, 16]), guard=there)
+    one = rng.randrange(shape.threads)
+    # Nobody writes the word, but its sector.
+    held = Access("global", "load", 4, stride=0, start=shape.threads + 4, guard=Guard(one, one + 1))
+    before: list[Step] = [held] if rng.random() < 0.7 and shape.threads < 50 else []
+    fence: list[Step] = [Fence(put, there)] if rng.random() < 0.2 else []
+    return [*before, write, BlockBarrier(), flag, BlockBarrier(), *fence, read]
 
 
 def _mate(rng: random.Random, shape: _Shape, block: int) -> int:

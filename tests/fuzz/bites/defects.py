@@ -136,6 +136,28 @@ BITES = (
         "self.hear(threads, place[0], over, now)",
     ),
     Bite(
+        "relaxed looks: a barrier of the block makes them acquires", "races",
+        "simulator/races/releases.py",
+        "                for known in (self._acquired, self._met):\n",
+        "                self._effective(event.threads, event.time, DEVICE, None)\n"
+        "                for known in (self._acquired, self._met):\n",
+    ),
+    Bite(
+        "relaxed looks: L1 holds nothing from before them", "races",
+        "simulator/races/looks.py",
+        "return bool(((fewest >= 0) & (fewest < self.known)).any())", "return False",
+    ),
+    Bite(
+        "order by chance: what a readers' lock gave in one run is order", "races",
+        "simulator/attempts.py",
+        "find_races_in_other_orders(launch, first, checks, closer, together)", "pass",
+    ),
+    Bite(
+        "a slot that is freed early is said to be read too early", "tests/test_handed_slots.py",
+        "simulator/races/program_order.py", "if direct != direct_other:", "if False:",
+        "simulator/races/program_order.py", "if behind and not", "if False and not",
+    ),
+    Bite(
         "who waits for one that looks at a flag has not looked at it",
         "tests/test_steered_elsewhere.py", "simulator/analysis/steering.py",
         "or access.block in self._behind(read)", "",
