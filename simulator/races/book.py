@@ -172,7 +172,8 @@ class RaceBook:
         return Bound(functools.partial(self._last, race), functools.partial(self._learnt, race))
 
     def _last(self, race: Race) -> int | None:
-        groups = self._by_sites.get(_sites(race), [])
+        # A pair that is out of bounds hides no plain one of the same instructions.
+        groups = [g for g in self._by_sites.get(_sites(race), []) if g.how != OVERRUN]
         bounds = [group.bound for group in groups]
         if not groups or None in bounds:
             return None

@@ -47,8 +47,11 @@ def unfound(verdict: Verdict) -> str:
     """That nothing was found for some hazards, and how many edits were tried; or nothing."""
     search = verdict.search
     without = sum(hazard.cure is None for hazard in verdict.hazards)
-    if search is None or not without or not (search.tried or search.ended):
+    if search is None or not without:
         return ""
+    if not (search.tried or search.ended):  # nothing is looked for but what orders accesses
+        races = any(hazard.row.is_race and hazard.cure is None for hazard in verdict.hazards)
+        return "no cure found: no edit is known to try" if races else ""
     of = f" for {without} of {count(len(verdict.hazards), 'hazard')}"
     of = of if without < len(verdict.hazards) else ""
     return f"no cure found{of}: {_tried(search)}"
