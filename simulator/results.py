@@ -67,7 +67,7 @@ class Padding:
     """What belongs to members in the arrays of a launch, as ``prepare`` takes it."""
 
     def __init__(
-        self, kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], shared_bytes: int,
+        self, kernel: Kernel, grid: object, block: object, args: Sequence[object], shared_bytes: int,
         **how: Any,
     ) -> None:  # fmt: skip
         launch = prepare(kernel, grid, block, args, shared_bytes, "lockstep", 1, False, **how)

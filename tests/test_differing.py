@@ -1,4 +1,7 @@
-"""Results of the two builds, held against each other; and what is said of one build alone."""
+"""Results of the two builds, held against each other; and what is said of one build alone.
+
+Longer: kernels whose builds differ, each with a twin whose builds do not.
+"""
 
 import json
 from collections.abc import Sequence

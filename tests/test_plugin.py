@@ -1,4 +1,7 @@
-"""The pytest plugin: the fixture, the failure text, the JSON, and what tilescope init writes."""
+"""The pytest plugin: the fixture, the failure text, the JSON, and what tilescope init writes.
+
+Longer: one plugin, and each of its outputs.
+"""
 
 import json
 import os

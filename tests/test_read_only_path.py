@@ -1,4 +1,7 @@
-"""Read-only loads of what the launch writes, and bytes that two restricted pointers reach."""
+"""Read-only loads of what the launch writes, and bytes that two restricted pointers reach.
+
+Longer: kernels that load and write the same bytes, each with a clean twin.
+"""
 
 import re
 from pathlib import Path

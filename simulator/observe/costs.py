@@ -6,6 +6,7 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Rows
 from ..memory.event import Event, Spread
+from ..memory.site import Site
 from ..memory.words import changes, distinct
 from .banks import BANKS, SECTOR, bank_passes, fresh, off, word_passes
 
@@ -152,6 +153,11 @@ class Requests:
         made = Sorted(rows)
         self._known[start] = lanes, made
         return made
+
+
+def access_kind(site: Site) -> str:
+    """What of an access decides on its cost besides where its lanes access."""
+    return "cas" if site.operation == "cas" else site.access
 
 
 def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:

@@ -18,7 +18,7 @@ from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site, interleaved
 from .banks import SECTOR, requests
-from .costs import Words, atomic_cost, bulk_cost, by_word, request_cost
+from .costs import Words, access_kind, atomic_cost, bulk_cost, by_word, request_cost
 from .patterns import PATTERNS, Masks, Pattern, Patterns, pattern_of
 from .put_by import PutBy, Some
 from .several import Several
@@ -212,7 +212,7 @@ class TrafficCounter(Observer):
         self, site: Site, space: str, pattern: Pattern, mask: Mask | None, start: int
     ) -> Flat:
         key = (
-            space, site.nbytes, _how(site), start, pattern.content,
+            space, site.nbytes, access_kind(site), start, pattern.content,
             None if mask is None else (mask.shape, mask.tobytes()),
         )  # fmt: skip
         found = self.known.get(key)
@@ -231,7 +231,7 @@ class TrafficCounter(Observer):
         rows = g.factored(mask)
         found, known = self._masks.alike(mask, rows, g.shape[:3])
         if found is not None:
-            key = space, site.nbytes, _how(site), pattern.content, starts.tobytes()
+            key = space, site.nbytes, access_kind(site), pattern.content, starts.tobytes()
             if key not in known:
                 if len(known) > PATTERNS:
                     known.clear()
@@ -296,8 +296,3 @@ class TrafficCounter(Observer):
             return atomic_cost(site.nbytes, space, in_order, site.operation == "cas")
         figures = request_cost(site.nbytes, site.access == "load", space, in_order)
         return by_word(figures, site.nbytes) if space == "local" else figures
-
-
-def _how(site: Site) -> str:
-    """What of an access decides on its cost besides its place."""
-    return "cas" if site.operation == "cas" else site.access

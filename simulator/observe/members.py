@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -172,7 +171,7 @@ def _alike(undefined: Flat, defined: Flat, length: int) -> bool:
     return not (never & ever).any() and bool(ever.any())
 
 
-def _of_dtype(dtype: Any) -> Bits:
+def _of_dtype(dtype: np.dtype[np.void]) -> Bits:
     """The bits of an element that belong to a field."""
     if dtype.subdtype:
         base, shape = dtype.subdtype

@@ -1,4 +1,7 @@
-"""Which pairs of threads race in a program of the net: told byte by byte, with vector clocks."""
+"""Which pairs of threads race in a program of the net: told byte by byte, with vector clocks.
+
+Longer: one model, which is read from top to bottom.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The patches: a piece of a file, and what stood there when it was wrong."""
+"""The patches: a piece of a file, and what stood there when it was wrong.
+
+Longer: a table.
+"""
 
 
 class Bite:
