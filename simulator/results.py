@@ -67,8 +67,8 @@ class Padding:
     """What belongs to members in the arrays of a launch, as ``prepare`` takes it."""
 
     def __init__(
-        self, kernel: Kernel, grid: object, block: object, args: Sequence[object], shared_bytes: int,
-        **how: Any,
+        self, kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int],
+        args: Sequence[object], shared_bytes: int, **how: Any,
     ) -> None:  # fmt: skip
         launch = prepare(kernel, grid, block, args, shared_bytes, "lockstep", 1, False, **how)
         self._members = Members(launch)
