@@ -9,13 +9,12 @@ order that hardware may take, so what races there races. The verdict then depend
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
 
 from kernels.errors import SimulatorError
 
 from .analysis.steering import Steering
 from .execute.batches import BlocksWait, batches, run_batches
-from .execute.prepare import Prepared, blocks_vary
+from .execute.prepare import Prepared
 from .execute.schedule import ORDERS
 from .observe.observers import Observers
 from .races.accesses import Closer, LookCloser
@@ -30,11 +29,10 @@ _AGAIN = 8
 
 
 def find_races_in_other_orders(
-    launch: Prepared, observers: Observers, checks: Collection[str], closer: Closer, together: bool
+    launch: Prepared, observers: Observers, closer: Closer, together: bool
 ) -> None:
     """Add the races to the book that other orders of blocks and warps show."""
-    program = launch.program
-    if not ("races" in checks and program.fact(blocks_vary) and program.fact(Steering).handing):
+    if not launch.program.fact(Steering).handing:
         return
     if observers.work.work > _WORK or len(list(batches(launch, together))) > 1:
         return

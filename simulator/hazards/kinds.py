@@ -6,9 +6,8 @@ Longer: a table of texts, which is read as one.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .relaxed import BEHIND_RELAXED
 
@@ -23,8 +22,7 @@ class Case:
         note: What else is to say of it.
         branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
         waits: For whom a barrier waits that names a number of threads.
-        condition: What is said of the text of an assertion.
-        role: The part in it of the instruction at which it comes about.
+        condition: What is said of an assertion's text; ``role``: its instruction's part in it.
         policy: What of ``tilescope``'s policy decides on the severity, if people disagree on it.
     """
 
@@ -86,9 +84,8 @@ class HazardKind:
     def case(self, name: str = "") -> Case:
         """One of the cases, with what the row says for all of them."""
         case = self.cases[name] if name else Case()
-        return dataclasses.replace(
-            case, message=case.message or self.message, severity=case.severity or self.severity
-        )
+        message, severity = case.message or self.message, case.severity or self.severity
+        return replace(case, message=message, severity=severity)
 
 
 REACHES = {
