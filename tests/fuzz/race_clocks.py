@@ -1,4 +1,7 @@
-"""Which pairs of threads race in a program of the net: told byte by byte, with vector clocks."""
+"""Which pairs of threads race in a program of the net: told byte by byte, with vector clocks.
+
+Longer: a clock for each thread, and what each kind of step does to it.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
