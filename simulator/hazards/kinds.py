@@ -6,9 +6,8 @@ Longer: a table of texts, which is read as one.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .race_cases import ANY_RACE, LOST
 from .race_cases import EQUAL as EQUAL
@@ -71,9 +70,8 @@ class HazardKind:
     def case(self, name: str = "") -> Case:
         """One of the cases, with what the row says for all of them."""
         case = self.cases[name] if name else Case()
-        return dataclasses.replace(
-            case, message=case.message or self.message, severity=case.severity or self.severity
-        )
+        message, severity = case.message or self.message, case.severity or self.severity
+        return replace(case, message=message, severity=severity)
 
 
 _RACE = (

@@ -1,6 +1,6 @@
 """Which pairs of threads race in a program of the net: told byte by byte, with vector clocks.
 
-Longer: one model, which is read from top to bottom.
+Longer: a clock for each thread, and what each kind of step does to it.
 """
 
 from collections.abc import Iterator, Sequence
