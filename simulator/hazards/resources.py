@@ -21,11 +21,9 @@ from .hazard import Hazard
 from .kinds import TOO_MANY_RESOURCES, Case
 from .sources import Sources
 
-_SPARE = 24
-"""Registers that a compiler takes for itself, at most, where few are live."""
-_TIMES = 2
-"""Registers for each that is live in the PTX, at most: loops unrolled, loads moved ahead. Library
-kernels with ten and more had 0.7 to 1.9."""
+_TIMES, _SPARE = 2, 24
+"""Registers for each that is live in the PTX, and besides, at most: loops are unrolled, loads moved
+ahead. Of the library's 132 kernels without calls none takes more than twice those live and 9."""
 _UNIT = 8
 """Registers of a thread come in groups."""
 
