@@ -118,7 +118,11 @@ class DebugInfo:
                 first = part.number(_DATA_BIT_OFFSET)
             else:  # DWARF 2 counts from the most significant bit of what the field is in
                 whole = 8 * (part.number(_NBYTES) or self._size(kind))
-                first = 8 * place + whole - part.number(_BIT_OFFSET) - width
+                offset = part.number(_BIT_OFFSET)  # negative if packed across its type's end
+                offset -= (offset >> 63) << 64
+                first = 8 * place + whole - offset - width
+            if not 0 <= first <= 8 * size - width:
+                return None
             single = np.zeros(8 * size, bool)
             single[first : first + width] = True
             return np.packbits(single, bitorder="little")
@@ -131,11 +135,15 @@ class DebugInfo:
         return found
 
     def _parts(self, kind: Entry) -> Iterator[Entry]:
-        """Members and bases; not what a class shares, nor what the compiler adds."""
+        """Members and bases.
+
+        Not what a class shares, what the compiler adds, nor bit-fields without a name: padding.
+        """
         for child in kind.children:
             added = child.values.get(NAME) == "__vptr" or child.number(_ARTIFICIAL)
             shared = child.number(_DECLARATION) or child.number(_EXTERNAL)
-            if child.tag in (_MEMBER, _BASE) and not (added or shared):
+            unnamed = _BIT_SIZE in child.values and not child.values.get(NAME)
+            if child.tag in (_MEMBER, _BASE) and not (added or shared or unnamed):
                 yield child
 
     def _of(self, one: Entry) -> Entry | None:

@@ -57,7 +57,7 @@ class Members:
         for bits, offset, is_named in self._pointers(number):
             # Without a type, an array of numbers is one; bytes may be anything.
             unknown |= bits is None and (is_named or dtype.itemsize == 1)
-            if bits is not None and not bits.all():
+            if bits is not None and bool((bits != 0xFF).any()):
                 found.append((offset, bits))
         return None if unknown else found or [(0, _WHOLE)]
 
