@@ -137,7 +137,7 @@ def points(graph: Graph) -> tuple[set[int], set[int]]:
     The second are not points for lanes that come from outside of the loop.
     """
     graph = _one_end(graph)
-    if len(graph.after) < 3:
+    if len(graph.after) < 2:
         return set(), set()
     after = graph.post_dominators()
     certain = set(after.values())

@@ -144,7 +144,9 @@ class _Flow:
             ahead = [at for at in before if at not in body]
             if to in found:
                 start = graph.dominators[to]
-                while any(start in loop and to not in loop for loop in loops.values()):
+                while start != graph.entry and any(
+                    start in loop and to not in loop for loop in loops.values()
+                ):
                     start = graph.dominators[start]
                 self.regions[to] = start, graph.region(to, start), ahead
                 continue
