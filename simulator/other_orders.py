@@ -19,10 +19,10 @@ from .observe.observers import Observers
 from .races.accesses import Closer, LookCloser
 from .races.book import RaceBook
 
-_WORK = 2_000
-"""Work of a launch (``WorkCounter``) beyond which it is not run again: some tenths of a second."""
-_STEPS = 8
-"""So many times the work of the launch one of these runs may take."""
+_WORK = 320
+"""Work of a launch (``WorkCounter``) beyond which it is not run again: a few seconds."""
+_STEPS = 12_000
+"""Steps that one of these runs may take: one basic block of one warp each."""
 _AGAIN = 8
 """Times that one of them may begin anew, to look more closely."""
 
@@ -34,9 +34,10 @@ def find_races_in_other_orders(
 
     The program is one whose atomics steer it, and in which the order of blocks may vary.
     """
-    if observers.work.work > _WORK or len(list(batches(launch, together))) > 1:
+    work = observers.work
+    if work.work > _WORK or work.most > _STEPS or len(list(batches(launch, together))) > 1:
         return
-    limit = min(launch.step_limit, _STEPS * (observers.work.work + _WORK))
+    limit = min(launch.step_limit, _STEPS)
     launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)
     book = observers.findings.races.book
     for order in ORDERS:

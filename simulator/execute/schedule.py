@@ -1,12 +1,13 @@
 """Which lanes go next. Any schedule is one the hardware may take."""
 
+import functools
 from typing import Literal
 
 import numpy as np
 
 from kernels.errors import LaunchError
 
-from ..geometry import Geometry, Mask, as_mask
+from ..geometry import Flat, Geometry, Mask, as_mask
 
 PATIENCE = (16, 4096)
 """Basic blocks that one warp may run before another gets its turn: the fewer, the more
@@ -119,14 +120,22 @@ class _InTurn(_ByWarp):
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
+        self.geometry = geometry
         self.warps = geometry.warp_ids + geometry.warps * np.arange(geometry.columns)
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         return list(range(geometry.warps * geometry.columns))
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
-        self.next_warp()
-        return super().pick(groups)
+        ready = self.ready(groups)
+        following = np.roll(ready, -self.at - 1)
+        self.at = (self.at + 1 + int(following.argmax())) % len(ready)
+        return _lowest(groups, self.warps == self.at) or Schedule.pick(self, groups)
+
+    def ready(self, groups: Groups) -> Flat:
+        """Whether each warp, by its number in the batch, has lanes that can run."""
+        lanes = functools.reduce(np.logical_or, map(as_mask, groups.values()))
+        return self.geometry.any_of_warp(lanes).ravel(order="F")
 
 
 class _ByBlock(_InTurn):
@@ -142,11 +151,11 @@ class _ByBlock(_InTurn):
             self.patience = max(self.patience // 2, PATIENCE[0])
             self.order.remove(self.running)
             self.order.append(self.running)
-        for number in self.order:
-            if (found := _lowest(groups, self.warps == number)) is not None:
-                self.turns = self.turns if number == self.running else 0
-                self.running = number
-                return found
+        number = self.order[int(self.ready(groups)[self.order].argmax())]
+        if (found := _lowest(groups, self.warps == number)) is not None:
+            self.turns = self.turns if number == self.running else 0
+            self.running = number
+            return found
         return Schedule.pick(self, groups)
 
 

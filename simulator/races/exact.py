@@ -320,10 +320,9 @@ class ExactLook:
                 return out
             those = np.flatnonzero(~out)
             asking = which[those]
-            starts = np.flatnonzero(np.diff(asking, prepend=-1))
-            counts = np.diff(starts, append=len(asking))
-            for clock, lots in self._by_clock(site, lanes, asking[starts], clocks, mine):
-                at = those[np.repeat(lots, counts)]
+            each, place = np.unique(asking, return_inverse=True)
+            for clock, lots in self._by_clock(site, lanes, each, clocks, mine):
+                at = those[lots[place]]
                 known = clock.covers(time[at], earlier[at], g.threads)
                 out[at] = known
                 if not clock.held or known.all():
