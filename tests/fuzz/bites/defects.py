@@ -240,8 +240,8 @@ BITES = (
     ),
     Bite(
         "undefined bits: bit fields are counted from the wrong end", "unset",
-        "kernels/debug_info.py", "whole - part.number(_BIT_OFFSET) - width",
-        "part.number(_BIT_OFFSET)",
+        "kernels/debug_info.py", "8 * place + whole - offset - width",
+        "8 * place + offset",
         seed=438,
     ),
     Bite(
