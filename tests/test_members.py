@@ -19,6 +19,18 @@ TYPES = {
                 "ff000000" + 2 * ("ff" * 6 + "0000")),
     "Rows*": ("struct Rows { char n; short v[2][2]; };", "ff00" + "ff" * 8),
     "Bits*": ("struct Bits { unsigned a : 3, b : 7; char c; };", "ff03ff00"),
+    "Signed*": ("struct Signed { int c : 3; int i : 20; char d; };", "ffff7fff"),
+    "Zero*": ("struct Zero { unsigned a : 3; unsigned : 0; bool b : 1, c : 1; };",
+              "0700000003000000"),
+    "Unnamed*": ("struct Unnamed { unsigned a : 3; unsigned : 9; unsigned b : 2; };", "07300000"),
+    "Long*": ("struct Long { long long a : 40; unsigned long long b : 20; short c; };",
+              "ff" * 7 + "0fffff" + "00" * 6),
+    "Across*": ("struct __attribute__((packed)) Across { int a : 30, b : 30; long long c : 50; };",
+                "ff" * 13 + "3f"),
+    "Inside*": ("struct Inside { int x : 9; struct { int a : 3, b : 11; } in[2]; };",
+                "ff010000" + 2 * "ff3f0000"),
+    "Fields*": ("union Fields { unsigned : 5; unsigned a : 9; struct { int b : 3, c : 4; } s; };",
+                "7f000000"),
     "Either*": ("union Either { char c; int i; double d; };", "ff" + "00" * 7),
     "Same*": ("union Same { float f; int i; unsigned char c[4]; };", "ffffffff"),
     "Tagged*": ("struct Tagged { int tag; union { short s; int i; }; };", "ffffffffffff0000"),
@@ -101,6 +113,26 @@ KERNELS = {
     "wide": ("struct S { char k; double v; };", "v.v = t;", "v.k = t;", "o[t] = v;"),
     "bits": (
         "struct S { unsigned a : 3, b : 7; char c; };", "v.a = t; v.c = t;", "v.b = 5;", "o[t] = v;"
+    ),
+    "signed": (
+        "struct S { int c : 3; int i : 20; char d; };", "v.c = t & 3; v.d = 1;", "v.i = 7;",
+        "o[t] = v;",
+    ),
+    "flags": (
+        "struct S { bool a : 1, b : 1; int : 0; unsigned c : 7; };", "v.a = t; v.c = t;",
+        "v.b = t > 3;", "o[t] = v;",
+    ),
+    "unnamed": (
+        "struct S { unsigned a : 3; unsigned : 9; int b : 12; };", "v.b = t;", "v.a = t;",
+        "o[t] = v;",
+    ),
+    "inside": (
+        "struct S { int x : 9; struct { int a : 3, b : 11; } in[2]; };",
+        "v.x = t; v.in[0].a = v.in[1].a = 1; v.in[0].b = t;", "v.in[1].b = t;", "o[t] = v;",
+    ),
+    "across": (
+        "struct __attribute__((packed)) S { int a : 30, b : 30; char c : 3; };",
+        "v.a = t; v.c = 1;", "v.b = t;", "memcpy(o + t, &v, sizeof(S));",
     ),
     "variant": (
         "struct S { int tag; union { char c; double d; }; };", "v.tag = 0;", "v.c = t;", "o[t] = v;"
