@@ -182,3 +182,17 @@ __global__ void k(float* out) {
     assert [h["kind"] for h in found] == ["raw-race"]
     assert not any("two steps" in note for h in found for note in h["notes"])
     assert found[0]["title"].startswith("Race between blocks")
+
+
+def test_titles_name_variables_that_begin_with_the_name_of_a_space(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text("""\
+__global__ void k(int* global_out) {
+    __shared__ int shared_sum[64];
+    shared_sum[threadIdx.x] = threadIdx.x;
+    global_out[0] = shared_sum[63 - threadIdx.x];
+}
+""")
+    titles = [h["title"] for h in hazards(*launch(file, 1, 64, "i32[1]"), "--no-cure")]
+    assert any("shared `shared_sum` is read (line 4)" in title for title in titles)
+    assert any("global `global_out` is written (line 4)" in title for title in titles)
