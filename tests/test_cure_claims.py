@@ -138,3 +138,61 @@ __global__ void k(int* a) {
     found = hazards(*launch(file, 1, 128, "i32[128]=arange"), "--no-cure")
     assert {h["kind"] for h in found} == {"raw-race", "waw-race"}
     assert not any("two steps" in note for h in found for note in h["notes"])
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("last", ["blockIdx.x == 0", "done == gridDim.x - 1"])
+def test_a_read_behind_a_barrier_of_a_shared_function_is_no_look(
+    last: str, build: str, tmp_path: Path
+) -> None:
+    """What is read is summed by a function that also runs before the write, with barriers in it."""
+    file = tmp_path / "my.cu"
+    file.write_text(
+        """\
+__device__ unsigned count = 0;
+__device__ float sum(volatile float* s, float mine) {
+    s[threadIdx.x] = mine;
+    __syncthreads();
+    for (int half = blockDim.x / 2; half; half /= 2) {
+        if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
+        __syncthreads();
+    }
+    return s[0];
+}
+__device__ void partial(float* out, float* s) {
+    float all = sum(s, threadIdx.x);
+    if (threadIdx.x == 0) out[blockIdx.x] = all;
+}
+__global__ void k(float* out) {
+    __shared__ float s[64];
+    __shared__ unsigned done;
+    partial(out, s);
+    __threadfence();
+    if (threadIdx.x == 0) done = atomicAdd(&count, 1);
+    __syncthreads();
+    if (LAST) {
+        float mine = threadIdx.x < gridDim.x ? out[threadIdx.x] : 0;
+        mine = sum(s, mine);
+        if (threadIdx.x == 0) out[gridDim.x] = mine;
+    }
+}
+""".replace("LAST", last)
+    )
+    found = hazards(*launch(file, 4, 64, "f32[5]"), "--build", build, "--no-cure")
+    assert [h["kind"] for h in found] == ["raw-race"]
+    assert not any("two steps" in note for h in found for note in h["notes"])
+    assert found[0]["title"].startswith("Race between blocks")
+
+
+def test_titles_name_variables_that_begin_with_the_name_of_a_space(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text("""\
+__global__ void k(int* global_out) {
+    __shared__ int shared_sum[64];
+    shared_sum[threadIdx.x] = threadIdx.x;
+    global_out[0] = shared_sum[63 - threadIdx.x];
+}
+""")
+    titles = [h["title"] for h in hazards(*launch(file, 1, 64, "i32[1]"), "--no-cure")]
+    assert any("shared `shared_sum` is read (line 4)" in title for title in titles)
+    assert any("global `global_out` is written (line 4)" in title for title in titles)

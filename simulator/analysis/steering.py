@@ -118,12 +118,19 @@ class Steering:
         """
         if read is access and not self._shared(read.function):
             return False
+        return self.chooses(read, access) or (
+            bool(self._of(read).branches) and access.block in self._behind(read)
+        )
+
+    def chooses(self, read: Site, access: Site) -> bool:
+        """Whether a branch on what a site reads, a guard or an address decides on an access.
+
+        A barrier that comes between is not enough: who passes it may write whatever was read.
+        """
         steered = self._of(read)
-        if access.number in steered.accesses:
-            return True
-        if not steered.branches:
-            return False
-        return self._lets(read, access.block) or access.block in self._behind(read)
+        return access.number in steered.accesses or (
+            bool(steered.branches) and self._lets(read, access.block)
+        )
 
     def _lets(self, read: Site, block: int) -> bool:
         """Whether the value that a site reads decides on a block, or is waited for before."""

@@ -108,7 +108,7 @@ class RaceHazards:
         volatile = group.how == "volatile"
         if group.how in (OVERRUN, "quiet", "proxy", "steps", *UNDER_WAY):
             return group.how
-        if self.steps.looks(group):
+        if group.how != UNACQUIRED and self.steps.looks(group):
             return LOOK
         if group.reads:
             if self.steps.guesses(group):

@@ -46,7 +46,7 @@ def race_title(hazard: Hazard) -> str:
     """The title of a race of memory, once all that is one with it has been joined."""
     names = (hazard.variable, *hazard.also)
     what = f"{hazard.space} {_listed([f'`{name}`' for name in names])}"
-    if hazard.variable.startswith(hazard.space):  # no variable's
+    if hazard.variable == f"{hazard.space} memory":  # no variable's
         what = hazard.variable
     is_, it = ("are", "them") if hazard.also else ("is", "it")
     reads = [item for item in hazard.involved if item.role == "read"]
