@@ -133,7 +133,8 @@ class _Flow:
         self.first = blocks[0].number
         self.graph = graph = Graph(self.first, after)
         self.calls = [b.number for b in blocks if b.ends == "call" and b.number in graph.after]
-        self.ends = [b.number for b in blocks if b.ends == "return"]
+        reached = graph.after.keys()
+        self.ends = [b.number for b in blocks if b.ends == "return" and b.number in reached]
         self.points, heads = points(graph)
         found = self.points
         loops = graph.loops

@@ -73,7 +73,7 @@ def demands(
         if one.space == "shared" and one.site.access == "atomic":
             if one.site.type.startswith("f"):
                 a_pass = rates.shared_atomic_float
-            shared += one.wavefronts * a_pass
+            shared += one.wavefronts * a_pass / (2 if one.site.operation == "cas" else 1)
         elif one.space == "shared":
             shared += one.wavefronts
         elif one.space == "cluster":
@@ -81,7 +81,7 @@ def demands(
         else:
             tags += one.tags
             data += max(one.requests, one.bytes / 128)
-    shared += work.issued.get("shuffle", 0.0) + work.shared_conflicts * a_pass
+    shared += work.issued.get("shuffle", 0.0)
     # An access with every lane off takes its turn as well.
     asked = sum(one.requests for one in work.sites)
     shared += max(0.0, sum(n for pipe, n in issued.items() if pipe in _ACCESSES) - asked)

@@ -218,7 +218,14 @@ def shared_atomics(case: Case) -> Change | None:
     more = dict(case.work.issued)
     for pipe in ("shuffle", "alu"):
         more[pipe] = more.get(pipe, 0.0) + _SHUFFLES * requests
-    mended = case.with_sites({at: dataclasses.replace(one, passes=0) for at, one in some.items()})
+    mended = case.with_sites(
+        {
+            at: dataclasses.replace(
+                one, passes=0, wavefronts=max(one.requests, one.wavefronts - one.passes)
+            )
+            for at, one in some.items()
+        }
+    )
     work = dataclasses.replace(mended.work, issued=more)
     first = worst(some.values(), lambda one: one.passes)
     there = [one for one in some.values() if one.site.line == first.user_line]

@@ -112,11 +112,6 @@ class Work:
         return sum(one.passes for one in self.sites if one.space != "shared")
 
     @property
-    def shared_conflicts(self) -> float:
-        """Passes that atomics of shared memory take besides."""
-        return sum(one.passes for one in self.sites if one.space == "shared")
-
-    @property
     def spilled(self) -> float:
         """Accesses to local memory that are the compiler's own."""
         there = sum(self.issued.get(f"{what}_local", 0.0) for what in ("load", "store"))
