@@ -41,8 +41,8 @@ _MOST = 4 << 30
 TOO_LARGE = "the results of the two builds are not compared: their arrays have more than 4 GiB"
 NOT_COMPARED = "the results of the two builds are not compared: interrupted"
 CLOCKS = "the results of the two builds are not compared: the kernel reads a clock"
-_EXPLAIN = ("races", "memory", "uninitialised")
-"""The checks whose errors may be why two builds leave other results."""
+_EXPLAIN = ("races", "barriers", "memory", "uninitialised", "")
+"""The checks whose errors may be why two builds leave other results; "": of no check."""
 _DEVICE, _SOURCE = "device", "source"
 
 
@@ -218,12 +218,13 @@ def _by_reference(results: Sequence[tuple[str, Agreement]]) -> list[str]:
 
 def _folded(hazards: list[Hazard], differ: Hazard) -> list[Hazard]:
     """Beneath the error that explains it; or by itself, with the warnings that may."""
-    errors = [h for h in hazards if h.severity == "error" and h.row.check in _EXPLAIN]
+    may = [h for h in hazards if h.row.check in _EXPLAIN and not h.row.of_machine_code]
+    errors = [h for h in may if h.severity == "error"]
     cause = next(iter(errors), None)
     if cause is not None:
         folded = dataclasses.replace(cause, follows=(*cause.follows, differ))
         return [folded if h is cause else h for h in hazards]
-    lines = dict.fromkeys(str(s) for h in hazards if h.row.check in _EXPLAIN for s in h.sources)
+    lines = dict.fromkeys(str(s) for h in may for s in h.sources)
     if lines:
         differ.notes += (f"may follow from the warnings below: {', '.join(lines)}",)
     return [differ, *hazards]
