@@ -13,6 +13,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from simulator import attempts
 from simulator.races import shadow
 from simulator.races.exact import ExactLook
 from simulator.races.releases import Releases
@@ -93,11 +94,14 @@ def work(entry: str, racing: bool, grid: int, block: int) -> tuple[simulator.Run
     source = source.replace("USE", "data[t % 7] = t" if racing else RIGHT[entry])
     kernel = Kernel.from_cuda(source, entry)
     args = [np.zeros(2, np.int32), np.zeros(grid * block + 8, np.int32)]
-    sys.setprofile(count)
-    try:
-        run = simulator.launch(kernel, grid, block, args)
-    finally:
-        sys.setprofile(None)
+    with pytest.MonkeyPatch.context() as patch:
+        # Runs in other orders take one warp at a time: their cost has a bound of its own.
+        patch.setattr(attempts, "find_races_in_other_orders", lambda *_: None)
+        sys.setprofile(count)
+        try:
+            run = simulator.launch(kernel, grid, block, args)
+        finally:
+            sys.setprofile(None)
     return run, calls, lanes
 
 
