@@ -138,11 +138,11 @@ __global__ void k(int* a) {
     }
 }
 """
-    assert """
+    assert """{
+        __syncthreads();
         s[t] = a[t];
         __syncthreads();
         a[t] = s[63 - t];
-        __syncthreads();
     }
 """ in cured(tmp_path, source, 1, 64, "i32[64]=arange")
 

@@ -97,7 +97,7 @@ __global__ void k(int* a) {
     file = tmp_path / "my.cu"
     file.write_text(source)
     cures = [h["cure"] for h in hazards(*launch(file, 1, 64, "i32[64]=arange"))]
-    places = [{"line": 5, "where": "after"}, {"line": 6, "where": "after"}]
+    places = [{"line": 5, "where": "before"}, {"line": 5, "where": "after"}]
     assert [cure["places"] for cure in cures] == [places] * len(cures)
 
 
