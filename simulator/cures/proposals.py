@@ -193,8 +193,9 @@ class Proposals:
             there = handing_edits(self.syntax, write, read)
             back = handing_edits(self.syntax, read, write)  # who read tells that he has
             yield from dict.fromkeys(itertools.chain(there, back))
-        if hazard.case in BEHIND_RELAXED:
-            yield from acquiring_edits(self.syntax, levels[roles_of.index("read")])
+        if hazard.case in BEHIND_RELAXED:  # in front of what comes behind the look
+            later = "write" if hazard.kind.startswith("war") else "read"
+            yield from acquiring_edits(self.syntax, levels[roles_of.index(later)])
 
     def any(self, hazard: Hazard) -> bool:
         """Whether there is anything to try."""
