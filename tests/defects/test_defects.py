@@ -36,11 +36,16 @@ def test_the_verdict_is_the_same_under_every_schedule(defect: Defect) -> None:
             assert len(result.stderr.strip().splitlines()) <= 3
             assert re.search(defect.refused, result.stderr)
             continue
-        found = [named(hazard) for hazard in json.loads(result.stdout)["hazards"]]
+        hazards = json.loads(result.stdout)["hazards"]
+        found = [named(hazard) for hazard in hazards]
         for names in found:
             assert names & set(defect.finds), (schedule, found)
         for wanted in defect.finds:
             assert any(wanted in names for names in found), (schedule, found)
+        if defect.folded:
+            assert len(hazards) == 1
+            folded = set().union(*(named(other) for other in hazards[0]["follows"]))
+            assert folded == set(defect.folded), (schedule, folded)
 
 
 @pytest.mark.parametrize("defect", [d for d in DEFECTS if d.warned], ids=lambda d: d.file)
