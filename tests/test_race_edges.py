@@ -1,4 +1,7 @@
-"""Where a verdict on races hangs on one condition: found by mutations of the race checks."""
+"""Where a verdict on races hangs on one condition: found by mutations of the race checks.
+
+Longer: a condition a test.
+"""
 
 import functools
 import gc

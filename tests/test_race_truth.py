@@ -170,8 +170,15 @@ def test_programs_whose_truth_is_known(
     for schedule in schedules:
         hazards = races(source, "k", build, grid, block, args(), schedule)
         verdicts.append({(h.kind, h.severity, h.lines, h.count) for h in hazards})
-    assert all(verdict == verdicts[0] for verdict in verdicts), verdicts
+    assert all(_kinds(verdict) == _kinds(verdicts[0]) for verdict in verdicts), verdicts
+    if not name.endswith("no fence of who comes last"):  # which pairs race depends on who does
+        assert all(verdict == verdicts[0] for verdict in verdicts), verdicts
     assert bool(verdicts[0]) == racy, verdicts[0]
+
+
+def _kinds(verdict: set[Any]) -> set[Any]:
+    """The hazards of a verdict without how many pairs of threads race."""
+    return {(kind, severity, lines) for kind, severity, lines, _ in verdict}
 
 
 def test_an_atomic_that_changes_nothing_is_a_read() -> None:

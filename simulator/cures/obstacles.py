@@ -39,14 +39,15 @@ def obstacle_of(search: SourceSearch, hazard: Hazard) -> str:
     others = remedies(search.syntax, hazard.case)
     if others is not None:
         return obstacle(others)
+    if instead(hazard, search.hazards):
+        return text  # of a lost update no order is missing
     points = [search.proposals.points(hazard, i) for i in range(len(hazard.involved))][:2]
     if len(points) < 2 or not hazard.row.reads or not all(points):
         return text
     one, two = (search.syntax.levels(several) for several in points)
     both = reads_and_writes(search.syntax, one, two, (points[0][0], points[1][0]))
-    collide = any(
-        not h.row.reads and h.places & hazard.places and search.curable(h) for h in search.hazards
-    )
+    every = [one for h in search.hazards for one in (h, *h.follows)]
+    collide = any(not h.row.reads and h.places & hazard.places and search.curable(h) for h in every)
     if both is None or collide:
         near = search.missed.get(id(hazard))
         if near is not None:

@@ -163,7 +163,7 @@ BITES = (
     Bite(
         "who waits for one that looks at a flag has not looked at it",
         "tests/test_steered_elsewhere.py", "simulator/analysis/steering.py",
-        "or access.block in self._behind(read)", "",
+        " and access.block in self._behind(read)", " and False",
     ),
     Bite(
         "who has let a lock go comes after its holders for good", "tests/test_locks_by_chance.py",
