@@ -249,7 +249,7 @@ def test_a_start(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> N
     Path("blocksum.cu").write_text(source.replace("__syncthreads();", ""))
     failed = run_pytest(project, "-k", "is_clean")
     assert failed.ret == 1
-    failed.stdout.fnmatch_lines(["*race on shared part*"])
+    failed.stdout.fnmatch_lines(["*Missing barrier: shared `part` is read*"])
     assert tilescope(*steps[2][1:]).exit_code == 1
 
 
