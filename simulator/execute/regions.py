@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ..compile.blocks import successors
@@ -38,8 +39,8 @@ class Convergence:
         shared = [site for site in sites if site.counted and site.space != "local"]
         polls = {id(s.instruction) for s in shared if s.access == "atomic" or s.strong}
         self._calls = {b.number: b.call_entry for b in blocks if b.ends == "call"}
-        called = list(self._calls.values())
-        self.entries = {entry for entry in called if called.count(entry) > 1}
+        called = Counter(self._calls.values())
+        self.entries = {entry for entry, times in called.items() if times > 1}
         self._flows = {name: _Flow(some, polls) for name, some in functions.items()}
         self._first = {some[0].number: name for name, some in functions.items()}
         self._gates = {b.number for b in blocks if b.gate is not None or b.ends == "barrier"}
@@ -91,10 +92,10 @@ class Convergence:
                 self.edges |= {(at, point): point for at in before}
 
     def _affected(self, upset: set[str]) -> frozenset[int]:
+        """What lanes reach after they came apart, up to where they converge again."""
         found: set[int] = set()
         todo: list[tuple[int, int]] = [(to, at) for (at, to), what in self.edges.items()
                                        if what == NEW]  # fmt: skip
-        todo += [(entry, -1) for entry in self.entries]
         todo += [(self._blocks[call].block.follow, call) for call, entry in self._calls.items()
                  if self._first[entry] in upset]  # fmt: skip
         todo += [(head, -1) for head in self.yields]
@@ -107,9 +108,7 @@ class Convergence:
                     continue
                 found.add(at)
                 if at in self._calls:
-                    callee = self._flows[self._first[self._calls[at]]]
-                    if not callee.graph.after.keys() <= found:
-                        found |= callee.graph.after.keys()
+                    found |= self._flows[self._first[self._calls[at]]].graph.after.keys()
                 more = set(flow.graph.after.get(at, ())) - reached
                 reached |= more
                 ways += more
@@ -136,14 +135,13 @@ class _Flow:
         reached = graph.after.keys()
         self.ends = [b.number for b in blocks if b.ends == "return" and b.number in reached]
         self.points, heads = points(graph)
-        found = self.points
         loops = graph.loops
         self.regions: dict[int, tuple[int, set[int], list[int]]] = {}
         self.apart: list[tuple[int, int]] = []
         for to, before in graph.before.items():
             body = loops.get(to, set())
             ahead = [at for at in before if at not in body]
-            if to in found:
+            if to in self.points:
                 start = graph.dominators[to]
                 while start != graph.entry and any(
                     start in loop and to not in loop for loop in loops.values()
