@@ -19,13 +19,12 @@ from kernels.values import Value
 
 from .analysis.in_place import in_place
 from .analysis.perturbation import used
-from .analysis.steering import Steering
 from .compile.compiler import compile_shadowed
 from .compile.program import CompiledBlock, Program
 from .consequences import look_for_causes
 from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batch_size, batches, run_batches
-from .execute.prepare import Prepared, blocks_vary
+from .execute.prepare import Prepared
 from .geometry import Flat, Instead, Mask
 from .idle_reads import drop_idle_reads
 from .memory.event import BadAccess
@@ -101,8 +100,7 @@ def run_until_seen(
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
-            fact = launch.program.fact
-            if "races" in checks and fact(blocks_vary) and fact(Steering).handing:
+            if "races" in checks:
                 find_races_in_other_orders(launch, first, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)

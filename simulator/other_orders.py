@@ -12,10 +12,12 @@ import dataclasses
 
 from kernels.errors import SimulatorError
 
+from .analysis.steering import Steering
 from .execute.batches import BlocksWait, batches, run_batches
-from .execute.prepare import Prepared
+from .execute.prepare import Prepared, blocks_vary
 from .execute.schedule import ORDERS
 from .observe.observers import Observers
+from .observe.totals import WorkCounter
 from .races.accesses import Closer, LookCloser
 from .races.book import RaceBook
 
@@ -32,10 +34,14 @@ def find_races_in_other_orders(
 ) -> None:
     """Add the races to the book that other orders of blocks and warps show.
 
-    The program is one whose atomics steer it, and in which the order of blocks may vary.
+    If the launch is not run in them, ``observers.one_order`` gets the reason. Programs whose
+    control flow does not depend on atomics have no such order.
     """
-    work = observers.work
-    if work.work > _WORK or work.most > _STEPS or len(list(batches(launch, together))) > 1:
+    sites = [launch.program.sites[n] for n in launch.program.fact(Steering).handing]
+    if not any(site.strong and not site.order for site in sites):
+        return
+    observers.one_order = _reason(launch, observers.work, together)
+    if observers.one_order:
         return
     limit = min(launch.step_limit, _STEPS)
     launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)
@@ -44,6 +50,16 @@ def find_races_in_other_orders(
         found = _races(dataclasses.replace(launch, schedule=order), dict(closer), together)
         if found is not None:
             book.add_unknown(found)
+
+
+def _reason(launch: Prepared, work: WorkCounter, together: bool) -> str:
+    """Why a launch is not run in other orders; empty if it is."""
+    if not launch.program.fact(blocks_vary):
+        return "asynchronous copies and mbarriers are checked in the order of one run"
+    several = len(list(batches(launch, together))) > 1
+    if several or work.work > _WORK or work.most > _STEPS:
+        return "the launch is too long to be run in other orders"
+    return ""
 
 
 def _races(launch: Prepared, closer: Closer, together: bool) -> RaceBook | None:

@@ -48,6 +48,8 @@ class Run:
         counted: Whether anything was counted; ``workers``: how many processes shared the blocks.
         padding: Arrays in which bytes that no thread writes in any element were taken for padding,
             as nothing says which type the elements have.
+        one_order: Why locks, tickets and counters were checked in the order of this run alone;
+            empty if other orders were tried too, or the program has none.
         work, batch_steps: As ``WorkCounter`` has them: how long it took, the same everywhere;
             and a bound of the steps of a batch of blocks.
     """
@@ -76,6 +78,7 @@ class Run:
     counted: bool = True
     workers: int = 1
     padding: tuple[str, ...] = ()
+    one_order: str = ""
     work: int = 0
     batch_steps: int = 0
 
@@ -133,6 +136,7 @@ class Run:
             "data_dependence": str(self.data_dependence) if self.data_dependence else None,
             "notes": list(self.notes),
             "padding_assumed": list(self.padding),
+            "one_order": self.one_order or None,
             "output": self.output,
             "argument_warnings": list(self.warnings),
             "counters": self.counters.to_dict() if self.counted else None,
@@ -155,7 +159,8 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         functools.partial(_dependence, launch, seen), seen.trace,
         _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
-        padding=tuple(sorted(seen.padding)), work=seen.work.work, batch_steps=seen.work.most,
+        padding=tuple(sorted(seen.padding)), one_order=seen.one_order,
+        work=seen.work.work, batch_steps=seen.work.most,
     )  # fmt: skip
 
 

@@ -172,3 +172,28 @@ def test_a_seed_varies_the_order_of_blocks() -> None:
     assert all(sorted(drawn(seed)) == list(range(8)) for seed in range(4))
     assert len({tuple(drawn(seed)) for seed in range(4)}) > 1
     assert drawn(3) == drawn(3)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "line", "reason"),
+    [
+        (2, "", ""),
+        (2, "__pipeline_memcpy_async(here, in, 4); __pipeline_commit();", "asynchronous copies"),
+        (40_000, "", "too long"),
+    ],
+)
+def test_a_run_says_why_no_other_order_was_tried(blocks: int, line: str, reason: str) -> None:
+    text = f"""
+    #include <cuda_pipeline.h>
+    __global__ void last(int* count, int* in, int* out) {{
+        __shared__ int here[1];
+        {line}
+        if (atomicAdd(count, 1) == gridDim.x - 1) out[0] = 1;
+    }}"""
+    args = [np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)]
+    run = simulator.launch(Kernel.from_cuda(text, "last"), blocks, 1, args)
+    assert reason in run.one_order
+    assert bool(reason) == bool(run.one_order)
+    assert run.to_dict()["one_order"] == (run.one_order or None)
+    plain = Kernel.from_cuda("__global__ void plain(int* out) { out[threadIdx.x] = 1; }", "plain")
+    assert simulator.launch(plain, 1, 8, [args[0].repeat(8)]).one_order == ""

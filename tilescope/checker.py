@@ -136,6 +136,7 @@ class Verdict:
                     "hazards": len(run.hazards),
                     "holds_for_all_data": run.holds_for_all_data,
                     "padding_assumed": list(run.padding),
+                    "one_order": run.one_order or None,
                     "data_dependence": str(run.data_dependence) if run.data_dependence else None,
                 }
                 for run in self.runs

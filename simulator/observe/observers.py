@@ -95,6 +95,8 @@ class Observers:
         idle_reads: Whether races were left out for nobody uses what is read.
         unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
         padding: Arrays in which undefined bytes count as padding although no type says so.
+        one_order: Why locks, tickets and counters were checked in the order of one run alone;
+            empty if they were not.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Observers:
         self.idle_reads = False
         self.unset: Collection[int] = ()
         self.padding = set[str]()
+        self.one_order = ""
         self.sites, self.blocks = program.sites, program.blocks
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))

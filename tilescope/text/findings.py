@@ -143,13 +143,16 @@ def reach(verdict: Verdict) -> list[str]:
 
 def assumed(verdict: Verdict) -> list[str]:
     """What of the verdict rests on an assumption, a sentence each."""
+    orders = sorted({run.one_order for run in verdict.runs if run.one_order})
+    found = [f"locks, tickets and counters in the order of this run: {why}" for why in orders[:1]]
     arrays = sorted({name for run in verdict.runs for name in run.padding})
     if not arrays:
-        return []
+        return found
     listed = ", ".join(arrays)
     return [
+        *found,
         f"assumed that bytes which no thread writes in any element of {listed} are padding: "
-        "no type says how the elements are laid out"
+        "no type says how the elements are laid out",
     ]
 
 
