@@ -213,7 +213,19 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
             mine = uses(some)
             if mine is not None:
                 found |= each(some, mine)
-        return found or dict.fromkeys(sites, users)
+        return found or dict.fromkeys(*without_idle(sites, users))
+
+    def without_idle(sites: list[int], users: _Users) -> tuple[list[int], _Users]:
+        """Those of some sites whose values are used together, though neither half's are alone.
+
+        In an array whose type is not known, bits are padding if they are undefined everywhere.
+        """
+        for site in sites if left >= 2 else ():
+            rest = [other for other in sites if other != site]
+            mine = uses(rest)
+            if mine is not None:
+                sites, users = rest, mine
+        return sites, users
 
     users = uses(reads)
     observers.findings.keep_used(kept | ({} if users is None else each(reads, users)))
