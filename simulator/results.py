@@ -13,6 +13,7 @@ import numpy as np
 from kernels import Kernel
 from kernels.arguments import content
 from kernels.debug_info import Bits
+from kernels.ptx.module import Special
 
 from .analysis.taint import decided_by_atomics
 from .compile.compiler import compile_ptx
@@ -116,8 +117,13 @@ def _by_element(field: Array, axes: int) -> Array:
 
 
 def reads_clocks(kernel: Kernel) -> bool:
-    """Whether a kernel's module reads a clock, so that builds may differ in what they store."""
-    return any(name in kernel.ptx for name in _CLOCKS)
+    """Whether a kernel reads a clock, so that builds may differ in what they store."""
+    return any(
+        isinstance(operand, Special) and operand.name.startswith(_CLOCKS)
+        for block in _program(kernel).blocks
+        for ins in block.block.instructions
+        for operand in ins.operands
+    )
 
 
 def has_atomics(kernel: Kernel) -> bool:

@@ -233,6 +233,10 @@ def test_a_clock_differs() -> None:
     made = verdict(source, [np.zeros(32, np.int64)], block=32)
     assert made.hazards == []
     assert CLOCKS in made.notes
+    beside = (
+        source.replace("void k", "void timed") + "__global__ void k(long long* out) { *out = 1; }"
+    )
+    assert CLOCKS not in verdict(beside, [np.zeros(1, np.int64)], block=1).notes
 
 
 def test_a_clean_check_runs_each_build_once(monkeypatch: pytest.MonkeyPatch) -> None:
