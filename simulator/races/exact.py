@@ -115,7 +115,8 @@ class ExactLook:
                 continue
             if own and (how in ("scope", "steps") or (again and history.loads)):
                 continue  # a matter of other blocks; or known
-            before = self.ordered(site, history.site, lanes, locked, clocks)
+            writes = history.site.strong and not history.loads
+            before = self.ordered(site, history.site, lanes, locked, clocks, strong=writes)
             if history.site.queue == "product":
                 before = self._by_group(lanes, before)
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
@@ -301,12 +302,12 @@ class ExactLook:
 
     def ordered(
         self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
-        reads: Reads | None = None,
+        reads: Reads | None = None, strong: bool = True,
     ) -> Ordered:  # fmt: skip
         """What orders lanes after earlier accesses of ``other``.
 
         ``locked`` gets those that a lock does; ``reads``: which strong reads count, if not those
-        that each of the two accesses needs.
+        that each of the two accesses needs; ``strong``: see ``Clock.covers``.
         """
         g, releases = self.geometry, self.releases
         mine = needed(site) if reads is None else reads
@@ -323,17 +324,15 @@ class ExactLook:
             each, place = np.unique(asking, return_inverse=True)
             for clock, lots in self._by_clock(site, lanes, each, clocks, mine):
                 at = those[lots[place]]
-                known = clock.covers(time[at], earlier[at], g.threads)
+                known = clock.covers(time[at], earlier[at], g.threads, strong)
                 out[at] = known
                 if not clock.held or known.all():
                     continue
                 at = at[~known]
                 who = own[at] * g.threads + lane[at]
-                asked = clock.held, who, time[at], earlier[at], met
-                for some, lock in releases.locks.ordered(*asked):
-                    out[at[some]] = True
-                    if lock is not None:
-                        locked.append((which[at[some]], earlier[at[some]], lock))
+                out[at], given = releases.locks.ordered(clock, who, time[at], earlier[at], met)
+                for some, lock in given if self._doubted < _DOUBTS else ():
+                    locked.append((which[at[some]], earlier[at[some]], lock))
             return out
 
         return ordered

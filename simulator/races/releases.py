@@ -346,7 +346,7 @@ class Releases(Notes):
         if clock.covers(when, who, self.threads).all():
             return True
         mine = np.array([block * self.threads])
-        return any(at.size for at, _ in self.locks.ordered(clock.held, mine, when, who, True))
+        return bool(self.locks.ordered(clock, mine, when, who, True)[0].any())
 
     def doubtful(self, lock: Lock, time: int, first: Site, second: Site) -> bool:
         """Whether a lock does not put two accesses in order, the second at a time.
