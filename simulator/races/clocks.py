@@ -42,8 +42,8 @@ class Clock:
         return _merged(self, other)
 
     def _with(self, other: "Clock") -> "Clock":
-        work, held = latest(self.work, other.work), latest(self.held, other.held)
-        ends = latest(self.ends, other.ends)
+        work, held = _either(self.work, other.work), latest(self.held, other.held)
+        ends = _either(self.ends, other.ends)
         for one in (self, other):
             if work is one.work and held is one.held and ends is one.ends:
                 return one
@@ -144,6 +144,11 @@ def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) 
             table[number - first] = row
     found: Flat = table[block - first, lane]
     return found
+
+
+def _either(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
+    """``latest``, in the order of whichever has more: the time is that of the shorter one."""
+    return latest(one, other) if len(one) >= len(other) else latest(other, one)
 
 
 def latest(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:

@@ -79,8 +79,7 @@ class Locks:
         # By block and location: of each thread.
         self._takes: dict[tuple[int, int], dict[int, list[Turn]]] = {}
         self._newest: dict[tuple[int, int], int] = {}  # the thread that was the last to take
-        self._blocks: dict[int, set[int]] = {}
-        self._parts: dict[tuple[int, int], Rows] = {}
+        self._parts: dict[int, dict[int, Rows | None]] = {}  # of each thread, a table by place
         self._tables: dict[int, Rows] = {}
         self._puts: dict[tuple[int, int], list[Turn]] = {}
 
@@ -94,8 +93,7 @@ class Locks:
         at = thread // self.threads, place
         takes = self._takes.setdefault(at, {}).setdefault(thread, [])
         self._newest[at] = thread
-        self._blocks.setdefault(place, set()).add(at[0])
-        self._changed(*at)
+        self._changed(thread, place)
         self.takers.add(thread)
         near = turn if site.acquires else NEVER
         wide = near if far else NEVER
@@ -124,7 +122,7 @@ class Locks:
                 takes[-1] = last._replace(
                     near=min(last.near, now), wide=min(last.wide, now if wide else NEVER)
                 )
-                self._changed(*at)
+                self._changed(thread, place)
             if wide:
                 del self.open[thread]
 
@@ -136,7 +134,7 @@ class Locks:
                 takes = self._takes[at][thread]
                 if takes[-1].met == NEVER:
                     takes[-1] = takes[-1]._replace(met=now)
-                    self._changed(*at)
+                    self._changed(thread, place)
 
     def ordered(
         self, clock: Clock, mine: Flat, time: Flat, thread: Flat, met: bool
@@ -236,19 +234,19 @@ class Locks:
         """All that has been taken of a place, in the order of the threads and times."""
         table = self._tables.get(place)
         if table is None:
-            parts = [np.zeros((4, 1), np.int64)]
-            for block in sorted(self._blocks.get(place, ())):
-                part = self._parts.get((block, place))
+            parts = self._parts.get(place, {})
+            for thread, part in parts.items():
                 if part is None:
-                    takes = self._takes[block, place]
-                    turns = [(who << _TIME | t[0], *t[1:]) for who in takes for t in takes[who]]
-                    part = self._parts[block, place] = np.array(sorted(turns)).T
-                parts.append(part)
-            table = self._tables[place] = np.concatenate(parts, axis=1)
+                    takes = self._takes[thread // self.threads, place][thread]
+                    turns = [(thread << _TIME | t.turn, *t[1:]) for t in takes]
+                    parts[thread] = np.array(turns).T
+            rows = [parts[thread] for thread in sorted(parts)]
+            table = np.concatenate([np.zeros((4, 1), np.int64), *rows], axis=1)
+            self._tables[place] = table
         return table
 
-    def _changed(self, block: int, place: int) -> None:
-        self._parts.pop((block, place), None)
+    def _changed(self, thread: int, place: int) -> None:
+        self._parts.setdefault(place, {})[thread] = None
         self._tables.pop(place, None)
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
