@@ -14,7 +14,7 @@ from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
 from .accesses import SHARED, Accesses, Race
-from .asked import Alike
+from .asked import Alike, Clocks
 from .book import UNACQUIRED, RaceBook
 from .clip import Bound
 from .clocks import NOTHING, Clock
@@ -31,8 +31,6 @@ from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
-Clocks = dict[int, Clock]
-"""What threads (global numbers) have acquired that access now."""
 Locked = tuple[Flat, Flat, Lock]
 """Lanes, and threads whose earlier accesses a lock puts before the lanes'."""
 
@@ -103,7 +101,7 @@ class ExactLook:
         site = event.site
         asked = shadow.asked(place, thread)
         locked: list[Locked] = []
-        clocks: Clocks = {}
+        clocks = Clocks()
         together: Alike | None = None
 
         clusters = event.space != "global" and self.happens_before.cluster is not None
@@ -253,7 +251,8 @@ class ExactLook:
             out[:] = (began >= 0) & (began < history.table.times[conflict.entry])
             return out
         at = np.flatnonzero(began >= 0)
-        out[at] = self.ordered(site, other, lanes, [], {})(began[at], writer[at], conflict.lane[at])
+        ordered = self.ordered(site, other, lanes, [], Clocks())
+        out[at] = ordered(began[at], writer[at], conflict.lane[at])
         return out
 
     def _by_looks(
@@ -273,7 +272,7 @@ class ExactLook:
         times, g = history.table.times[conflict.entry], self.geometry
         rest = every
         for reads in (Reads.MET, Reads.ALL) if len(every) else ():
-            before = self.ordered(one, other, lanes, [], {}, reads)
+            before = self.ordered(one, other, lanes, [], Clocks(), reads)
             found = np.zeros_like(rest)
             found[rest] = before(times[rest], conflict.earlier[rest], conflict.lane[rest])
             rest = rest & ~found
@@ -341,25 +340,19 @@ class ExactLook:
         self, site: Site, lanes: Accesses, asking: Flat, clocks: Clocks, reads: Reads
     ) -> Iterator[tuple[Clock, Mask]]:
         """What others have handed on to the threads of some lanes; and to which of them that."""
-        g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
-        lane, column = lanes.thread[asking], lanes.column[asking]
-        found: dict[int, tuple[Clock, list[int]]] = {}
-        columns = (lane, column, g.blocks[column], *happens_before.met(lane, column))
-        rows = zip(*(c.tolist() for c in columns), strict=True)
-        for i, (me, at, block, met, warp) in enumerate(rows):
-            if block not in blocks:
-                continue
-            asker = block * g.threads + me
-            clock = clocks.get(asker)
-            if clock is None:
-                seen = happens_before.known(me, at) if happens_before.partly else None
-                clock = clocks[asker] = self.releases.known(site, asker, met, warp, seen, reads)
-            found.setdefault(id(clock), (clock, []))[1].append(i)
-        for clock, those in found.values():
-            if clock is not NOTHING:
-                which = np.zeros(len(asking), bool)
-                which[those] = True
-                yield clock, which
+        missing = clocks.missing(asking, len(lanes.thread))
+        if missing.size:
+            g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
+            lane, column = lanes.thread[missing], lanes.column[missing]
+            columns = (missing, lane, column, g.blocks[column], *happens_before.met(lane, column))
+            rows = zip(*(c.tolist() for c in columns), strict=True)
+            for i, me, at, block, met, warp in rows:
+                asker, clock = block * g.threads + me, NOTHING
+                if block in blocks and (clock := clocks.of.get(asker)) is None:
+                    seen = happens_before.known(me, at) if happens_before.partly else None
+                    clock = self.releases.known(site, asker, met, warp, seen, reads)
+                clocks.add(i, asker, clock)
+        yield from clocks.groups(asking)
 
     def _by_group(self, lanes: Accesses, ordered: Ordered) -> Ordered:
         """As ``ordered``, for what a ``wgmma`` read: it is one operation of its whole warpgroup.

@@ -7,7 +7,6 @@ fences on both sides of its own. What one run shows is one order of the two.
 from __future__ import annotations
 
 import bisect
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -173,30 +172,28 @@ class Locks:
         self, found: Sequence[_Handed], mine: Flat, left: Mask
     ) -> Iterator[tuple[Flat, Lock]]:
         """Of what locks have handed over to ``mine``, for each one lock: rather not by chance."""
-        locks: list[Lock | None] = []
+        numbers: dict[Lock | None, int] = {}
         columns: list[Rows] = []
         for held, both, at, turns in found:
             taker, order = self._takers(held.place, mine[at])
             which, chance = np.zeros(len(at), np.int64), np.zeros(len(at), bool)
             for who in distinct(taker).tolist():
-                by_chance = self._let_go(who, held.place)
+                by_chance = who >= 0 and self._let_go(who, held.place)
+                lock = Lock(who, held.place, held.near, both, by_chance) if who >= 0 else None
                 some = taker == who
-                which[some], chance[some] = len(locks), who >= 0 and by_chance
-                lock = Lock(who, held.place, held.near, both, by_chance)
-                locks.append(None if who < 0 else lock)
+                which[some], chance[some] = numbers.setdefault(lock, len(numbers)), by_chance
             columns.append(np.array([order, np.full(len(at), both), turns, chance, which, at]))
         if not columns:
             return
         rows = np.concatenate(columns, axis=1)
-        rows = rows[:, np.lexsort(rows[:4])]
-        starts = np.flatnonzero((np.diff(rows[:4], prepend=-1) != 0).any(axis=0))
-        for first, last in itertools.pairwise([*starts.tolist(), rows.shape[1]]):
-            at = rows[5, first:last]
-            at = at[left[at]]
-            left[at] = False
-            lock = locks[rows[4, first]]
-            if lock is not None and at.size:
-                yield at, lock
+        if len(columns) > 1:
+            rows = rows[:, np.lexsort(rows[:4])]
+            rows = rows[:, np.unique(rows[5], return_index=True)[1]]
+        which, at = rows[4:, left[rows[5]]]
+        for lock, number in numbers.items():
+            some = at[which == number]
+            if lock is not None and some.size:
+                yield some, lock
 
     def _takers(self, place: int, mine: Flat) -> tuple[Flat, Flat]:
         """Who has taken a lock for each of those who ask; -1: nobody. And the order of these.
