@@ -4,6 +4,8 @@ Longer: the pairs that one access makes are found, told apart and written down t
 """
 
 import dataclasses
+import functools
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -18,6 +20,7 @@ from .asked import Alike, Clocks
 from .book import UNACQUIRED, RaceBook
 from .clip import Bound
 from .clocks import NOTHING, Clock
+from .first_look import Locked, all_before
 from .firsts import Firsts
 from .happens_before import HappensBefore
 from .history import History
@@ -31,8 +34,6 @@ from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
-Locked = tuple[Flat, Flat, Lock]
-"""Lanes, and threads whose earlier accesses a lock puts before the lanes'."""
 
 
 class ExactLook:
@@ -108,11 +109,20 @@ class ExactLook:
         own = event.space == "shared" and self.happens_before.cluster is None
         own = own or bool(shadow.threads <= shadow.block)  # no other block comes here
         met = int(since.min(initial=now)) if own else -1
-        for history, how in shadow.against(site, clusters, met):
-            if how == "volatile" and self.polled(site, history.site):
-                continue
-            if own and (how in ("scope", "steps") or (again and history.loads)):
-                continue  # a matter of other blocks; or known
+        rivals = [
+            (history, how)
+            for history, how in shadow.against(site, clusters, met)
+            if not (how == "volatile" and self.polled(site, history.site))
+            # Those are a matter of other blocks; or known.
+            and not (own and (how in ("scope", "steps") or (again and history.loads)))
+        ]
+        early: dict[int, list[Locked]] = {}
+        if not own and self.releases.acquiring and self.releases.blocks():
+            few = itertools.takewhile(lambda rival: not shadow.many(rival[0], place), rivals)
+            unknown = [one for one, how in few if not self._known(event, one.site, how)]
+            ask = functools.partial(self.ordered, site, lanes=lanes, clocks=clocks)
+            early = all_before(unknown, asked, ask)
+        for history, how in rivals:
             writes = history.site.strong and not history.loads
             before = self.ordered(site, history.site, lanes, locked, clocks, strong=writes)
             if history.site.queue == "product":
@@ -133,10 +143,12 @@ class ExactLook:
 
             one_look = "near" if own else "any" if together is None else ""
             known = not one_look or self._known(event, history.site, how)
-            if known or any(True for _ in races(one_look)):  # else one look is enough
+            if not known and history.site.whole in early:
+                locked += early[history.site.whole]
+            elif known or any(True for _ in races(one_look)):  # else one look is enough
                 locked.clear()
                 self._write_down(event, history.site, how, races, history, values, lanes)
-            for lane, earlier, lock in self._all_locked(locked, thread, together):
+            for lane, earlier, lock, _ in self._all_locked(locked, thread, together):
                 for distance, at in distances(earlier, thread[lane], self.geometry.threads):
                     self._doubted += at.size
                     conflict = self._conflict(shadow, history, place, thread, lane[at], earlier[at])
@@ -173,14 +185,14 @@ class ExactLook:
         self, locked: list[Locked], thread: Flat, alike: Alike | None
     ) -> Iterator[Locked]:
         """With each lane those for which it was asked; until there are ``_DOUBTS``."""
-        for lane, earlier, lock in locked:
+        for lane, earlier, lock, pair in locked:
             if self._doubted >= _DOUBTS:
                 return
             far = earlier // self.geometry.threads != thread[lane] // self.geometry.threads
             far &= alike is not None
-            yield lane[~far], earlier[~far], lock
-            for pair, member in alike.members(alike.group[lane[far]]) if alike else ():
-                yield member, earlier[far][pair], lock
+            yield lane[~far], earlier[~far], lock, pair[~far]
+            for those, member in alike.members(alike.group[lane[far]]) if alike else ():
+                yield member, earlier[far][those], lock, pair[far][those]
 
     def _conflict(
         self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: Flat, earlier: Flat
@@ -331,7 +343,7 @@ class ExactLook:
                 who = own[at] * g.threads + lane[at]
                 out[at], given = releases.locks.ordered(clock, who, time[at], earlier[at], met)
                 for some, lock in given if self._doubted < _DOUBTS else ():
-                    locked.append((which[at[some]], earlier[at[some]], lock))
+                    locked.append((which[at[some]], earlier[at[some]], lock, at[some]))
             return out
 
         return ordered
