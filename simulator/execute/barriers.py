@@ -139,7 +139,7 @@ class Barriers:
             lanes = (wait.number == key[0]) & (wait.count == key[1]) & lanes
             lanes = lanes & (key[2] == wait.operation)
         elif key != (int(wait.number), int(wait.count), wait.operation):
-            lanes = np.False_  # the usual ones, at a tenth of the time
+            lanes = np.zeros((), bool)  # the usual ones, at a tenth of the time
         return lanes if lanes.shape == shape else np.broadcast_to(lanes, shape)
 
     def release(self, loose: bool = False) -> bool:

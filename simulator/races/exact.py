@@ -359,8 +359,9 @@ class ExactLook:
             columns = (missing, lane, column, g.blocks[column], *happens_before.met(lane, column))
             rows = zip(*(c.tolist() for c in columns), strict=True)
             for i, me, at, block, met, warp in rows:
-                asker, clock = block * g.threads + me, NOTHING
-                if block in blocks and (clock := clocks.of.get(asker)) is None:
+                asker = block * g.threads + me
+                clock = clocks.of.get(asker) if block in blocks else NOTHING
+                if clock is None:
                     seen = happens_before.known(me, at) if happens_before.partly else None
                     clock = self.releases.known(site, asker, met, warp, seen, reads)
                 clocks.add(i, asker, clock)
