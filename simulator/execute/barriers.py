@@ -134,11 +134,13 @@ class Barriers:
 
     def _lanes(self, key: Key, wait: Waiting) -> Mask:
         """Of lanes, those that mean one barrier, in the batch's full shape."""
-        lanes = (wait.number == key[0]) & (wait.count == key[1]) & as_mask(wait.mask)
-        lanes = lanes & (key[2] == wait.operation)
-        return np.broadcast_to(lanes, self.machine.geometry.shape)
-
-    # -- letting go -----------------------------------------------------------------
+        lanes, shape = as_mask(wait.mask), self.machine.geometry.shape
+        if wait.number.ndim or wait.count.ndim:
+            lanes = (wait.number == key[0]) & (wait.count == key[1]) & lanes
+            lanes = lanes & (key[2] == wait.operation)
+        elif key != (int(wait.number), int(wait.count), wait.operation):
+            lanes = np.zeros((), bool)  # the usual ones, at a tenth of the time
+        return lanes if lanes.shape == shape else np.broadcast_to(lanes, shape)
 
     def release(self, loose: bool = False) -> bool:
         """Let go of those for whom all have come; whether there were any.
@@ -168,12 +170,12 @@ class Barriers:
         for key in keys:
             while self._counted(key, loose) if key[1] else self._whole(key):
                 released = True
-        self.waiting = [w for w in self.waiting if w.mask is None or w.mask.any()]
+        self.waiting = [w for w in self.waiting if w.mask is None or np.count_nonzero(w.mask)]
         return released
 
     def _members(self, key: Key) -> list[tuple[Waiting, Mask]]:
         """The lanes held at one barrier, in the order of their coming."""
-        return [(w, held) for w in self.waiting if (held := self._lanes(key, w)).any()]
+        return [(w, held) for w in self.waiting if np.count_nonzero(held := self._lanes(key, w))]
 
     def _whole(self, key: Key) -> bool:
         """A barrier of the whole block: every thread that lives has to come."""
@@ -182,10 +184,9 @@ class Barriers:
         union = _union([lanes for _, lanes in members], g.shape)
         absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~union
         done = blocks_of(union) & ~blocks_of(absent)
-        if not done.any():
-            return False
-        self._go(members, union & done)
-        return True
+        if done.any():
+            self._go(members, union & done)
+        return bool(done.any())
 
     def _counted(self, key: Key, loose: bool) -> bool:
         """A barrier of so many threads: those that have arrived, and as many as are wanted yet."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Mask
 from .clip import pieces
+from .clocks import NOTHING, Clock
 
 
 class Asked:
@@ -76,3 +77,42 @@ class Alike:
         """Every place in ``groups`` with each lane of that group, some at a time."""
         for place, at in pieces(self._start[groups], self._end[groups]):
             yield place, self._turn[at]
+
+
+class Clocks:
+    """What threads have acquired that access now, by their lanes.
+
+    It is asked for many times, for each instruction that has been there before: so each lane's
+    clock has a number.
+
+    Attributes:
+        of: By thread (a global number).
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[int, Clock] = {}
+        self._all: list[Clock] = []
+        self._numbers: dict[int, int] = {}  # by identity
+        self._which = np.zeros(0, np.int64)
+
+    def missing(self, lanes: Flat, count: int) -> Flat:
+        """Those of some lanes, of so many in all, whose clock has not been added."""
+        if not len(self._which):
+            self._which = np.full(count, -1)
+        found: Flat = lanes[self._which[lanes] < 0]
+        return found
+
+    def add(self, lane: int, thread: int, clock: Clock) -> None:
+        """A lane's thread has acquired that."""
+        self.of[thread] = clock
+        number = self._numbers.setdefault(id(clock), len(self._all))
+        if number == len(self._all):
+            self._all.append(clock)
+        self._which[lane] = number
+
+    def groups(self, lanes: Flat) -> Iterator[tuple[Clock, Mask]]:
+        """What some lanes' threads have acquired, if anything; and which of them that."""
+        which = self._which[lanes]
+        for number in dict.fromkeys(which.tolist()):  # in the order of the lanes
+            if self._all[number] is not NOTHING:
+                yield self._all[number], which == number

@@ -7,11 +7,11 @@ bringing two together costs what differs.
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..geometry import Flat
+from ..geometry import Flat, Rows
 
 _Key = TypeVar("_Key")
 Held = tuple[int, int, bool]
@@ -42,21 +42,22 @@ class Clock:
         return _merged(self, other)
 
     def _with(self, other: "Clock") -> "Clock":
-        work, held = latest(self.work, other.work), latest(self.held, other.held)
-        ends = latest(self.ends, other.ends)
+        work, held = _either(self.work, other.work), latest(self.held, other.held)
+        ends = _either(self.ends, other.ends)
         for one in (self, other):
             if work is one.work and held is one.held and ends is one.ends:
                 return one
         return Clock(work, held, ends)
 
-    def covers(self, time: Flat, thread: Flat, threads: int) -> Flat:
+    def covers(self, time: Flat, thread: Flat, threads: int, strong: bool = True) -> Flat:
         """Whether accesses at ``time`` by ``thread`` (global numbers) are known, bools.
 
-        ``threads``: of a block. What came with a lock is not asked here.
+        ``threads``: of a block; ``strong``: whether some may be strong writes, of which the ends
+        are known. What came with a lock is not asked here.
         """
         block, lane = np.divmod(thread, threads)
         known: Flat = time <= _looked_up(self.work, block, lane, threads)
-        if self.ends and not known.all():
+        if strong and self.ends and not known.all():
             left = np.flatnonzero(~known)
             by_block = Blocks(block[left])
             for (number, _), row in self.ends.items():
@@ -66,6 +67,8 @@ class Clock:
 
 
 NOTHING = Clock()
+_STACKED = 32
+"""Clocks of which ``by_lock`` is kept: an access asks for one or a few of them, many times."""
 _TOGETHER = 1024
 """Pairs of clocks of which is kept what both know: threads that spin side by side find the same."""
 
@@ -73,6 +76,34 @@ _TOGETHER = 1024
 @functools.lru_cache(_TOGETHER)
 def _merged(one: Clock, other: Clock) -> Clock:
     return one._with(other)
+
+
+class HeldRows(NamedTuple):
+    """What a clock has by one lock, taken over within a block (``near``) or not.
+
+    Attributes:
+        blocks: Whose threads let go of it, ascending; ``turns``: which of the clock's ``held``
+            each is; ``rows``: up to when each of their threads' accesses are known.
+    """
+
+    place: int
+    near: bool
+    blocks: Flat
+    turns: Flat
+    rows: Rows
+
+
+@functools.lru_cache(_STACKED)
+def by_lock(clock: Clock) -> list[HeldRows]:
+    """What a clock has with locks, for each lock together."""
+    found: dict[tuple[int, bool], list[tuple[int, int, Flat]]] = {}
+    for turn, ((block, place, near), row) in enumerate(clock.held.items()):
+        found.setdefault((place, near), []).append((block, turn, row))
+    out = []
+    for (place, near), those in found.items():
+        blocks, turns, rows = zip(*sorted(those, key=lambda one: one[0]), strict=True)
+        out.append(HeldRows(place, near, np.array(blocks), np.array(turns), np.stack(rows)))
+    return out
 
 
 class Blocks:
@@ -86,6 +117,15 @@ class Blocks:
         """The places of a block."""
         low, high = np.searchsorted(self._block, [number, number + 1])
         return self._turn[low:high]
+
+    def among(self, numbers: Flat) -> tuple[Flat, Flat]:
+        """The places of some blocks (ascending); and of each, which of these it is."""
+        if len(numbers) == 1:
+            at = self.of(numbers[0])
+            return at, np.zeros(len(at), np.int64)
+        which = np.searchsorted(numbers, self._block)
+        known = numbers[np.minimum(which, len(numbers) - 1)] == self._block
+        return self._turn[known], which[known]
 
 
 def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) -> Flat:
@@ -104,6 +144,11 @@ def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) 
             table[number - first] = row
     found: Flat = table[block - first, lane]
     return found
+
+
+def _either(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
+    """``latest``, in the order of whichever has more: the time is that of the shorter one."""
+    return latest(one, other) if len(one) >= len(other) else latest(other, one)
 
 
 def latest(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:

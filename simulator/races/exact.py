@@ -4,6 +4,8 @@ Longer: the pairs that one access makes are found, told apart and written down t
 """
 
 import dataclasses
+import functools
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -14,10 +16,11 @@ from ..memory.event import Event
 from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
 from .accesses import SHARED, Accesses, Race
-from .asked import Alike
+from .asked import Alike, Clocks
 from .book import UNACQUIRED, RaceBook
 from .clip import Bound
 from .clocks import NOTHING, Clock
+from .first_look import Locked, all_before
 from .firsts import Firsts
 from .happens_before import HappensBefore
 from .history import History
@@ -31,10 +34,6 @@ from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
-Clocks = dict[int, Clock]
-"""What threads (global numbers) have acquired that access now."""
-Locked = tuple[Flat, Flat, Lock]
-"""Lanes, and threads whose earlier accesses a lock puts before the lanes'."""
 
 
 class ExactLook:
@@ -103,19 +102,29 @@ class ExactLook:
         site = event.site
         asked = shadow.asked(place, thread)
         locked: list[Locked] = []
-        clocks: Clocks = {}
+        clocks = Clocks()
         together: Alike | None = None
 
         clusters = event.space != "global" and self.happens_before.cluster is not None
         own = event.space == "shared" and self.happens_before.cluster is None
         own = own or bool(shadow.threads <= shadow.block)  # no other block comes here
         met = int(since.min(initial=now)) if own else -1
-        for history, how in shadow.against(site, clusters, met):
-            if how == "volatile" and self.polled(site, history.site):
-                continue
-            if own and (how in ("scope", "steps") or (again and history.loads)):
-                continue  # a matter of other blocks; or known
-            before = self.ordered(site, history.site, lanes, locked, clocks)
+        rivals = [
+            (history, how)
+            for history, how in shadow.against(site, clusters, met)
+            if not (how == "volatile" and self.polled(site, history.site))
+            # Those are a matter of other blocks; or known.
+            and not (own and (how in ("scope", "steps") or (again and history.loads)))
+        ]
+        early: dict[int, list[Locked]] = {}
+        if not own and self.releases.acquiring and self.releases.blocks():
+            few = itertools.takewhile(lambda rival: not shadow.many(rival[0], place), rivals)
+            unknown = [one for one, how in few if not self._known(event, one.site, how)]
+            ask = functools.partial(self.ordered, site, lanes=lanes, clocks=clocks)
+            early = all_before(unknown, asked, ask)
+        for history, how in rivals:
+            writes = history.site.strong and not history.loads
+            before = self.ordered(site, history.site, lanes, locked, clocks, strong=writes)
             if history.site.queue == "product":
                 before = self._by_group(lanes, before)
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
@@ -134,10 +143,12 @@ class ExactLook:
 
             one_look = "near" if own else "any" if together is None else ""
             known = not one_look or self._known(event, history.site, how)
-            if known or any(True for _ in races(one_look)):  # else one look is enough
+            if not known and history.site.whole in early:
+                locked += early[history.site.whole]
+            elif known or any(True for _ in races(one_look)):  # else one look is enough
                 locked.clear()
                 self._write_down(event, history.site, how, races, history, values, lanes)
-            for lane, earlier, lock in self._all_locked(locked, thread, together):
+            for lane, earlier, lock, _ in self._all_locked(locked, thread, together):
                 for distance, at in distances(earlier, thread[lane], self.geometry.threads):
                     self._doubted += at.size
                     conflict = self._conflict(shadow, history, place, thread, lane[at], earlier[at])
@@ -174,14 +185,14 @@ class ExactLook:
         self, locked: list[Locked], thread: Flat, alike: Alike | None
     ) -> Iterator[Locked]:
         """With each lane those for which it was asked; until there are ``_DOUBTS``."""
-        for lane, earlier, lock in locked:
+        for lane, earlier, lock, pair in locked:
             if self._doubted >= _DOUBTS:
                 return
             far = earlier // self.geometry.threads != thread[lane] // self.geometry.threads
             far &= alike is not None
-            yield lane[~far], earlier[~far], lock
-            for pair, member in alike.members(alike.group[lane[far]]) if alike else ():
-                yield member, earlier[far][pair], lock
+            yield lane[~far], earlier[~far], lock, pair[~far]
+            for those, member in alike.members(alike.group[lane[far]]) if alike else ():
+                yield member, earlier[far][those], lock, pair[far][those]
 
     def _conflict(
         self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: Flat, earlier: Flat
@@ -252,7 +263,8 @@ class ExactLook:
             out[:] = (began >= 0) & (began < history.table.times[conflict.entry])
             return out
         at = np.flatnonzero(began >= 0)
-        out[at] = self.ordered(site, other, lanes, [], {})(began[at], writer[at], conflict.lane[at])
+        ordered = self.ordered(site, other, lanes, [], Clocks())
+        out[at] = ordered(began[at], writer[at], conflict.lane[at])
         return out
 
     def _by_looks(
@@ -272,7 +284,7 @@ class ExactLook:
         times, g = history.table.times[conflict.entry], self.geometry
         rest = every
         for reads in (Reads.MET, Reads.ALL) if len(every) else ():
-            before = self.ordered(one, other, lanes, [], {}, reads)
+            before = self.ordered(one, other, lanes, [], Clocks(), reads)
             found = np.zeros_like(rest)
             found[rest] = before(times[rest], conflict.earlier[rest], conflict.lane[rest])
             rest = rest & ~found
@@ -301,12 +313,12 @@ class ExactLook:
 
     def ordered(
         self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
-        reads: Reads | None = None,
+        reads: Reads | None = None, strong: bool = True,
     ) -> Ordered:  # fmt: skip
         """What orders lanes after earlier accesses of ``other``.
 
         ``locked`` gets those that a lock does; ``reads``: which strong reads count, if not those
-        that each of the two accesses needs.
+        that each of the two accesses needs; ``strong``: see ``Clock.covers``.
         """
         g, releases = self.geometry, self.releases
         mine = needed(site) if reads is None else reads
@@ -323,17 +335,15 @@ class ExactLook:
             each, place = np.unique(asking, return_inverse=True)
             for clock, lots in self._by_clock(site, lanes, each, clocks, mine):
                 at = those[lots[place]]
-                known = clock.covers(time[at], earlier[at], g.threads)
+                known = clock.covers(time[at], earlier[at], g.threads, strong)
                 out[at] = known
                 if not clock.held or known.all():
                     continue
                 at = at[~known]
                 who = own[at] * g.threads + lane[at]
-                asked = clock.held, who, time[at], earlier[at], met
-                for some, lock in releases.locks.ordered(*asked):
-                    out[at[some]] = True
-                    if lock is not None:
-                        locked.append((which[at[some]], earlier[at[some]], lock))
+                out[at], given = releases.locks.ordered(clock, who, time[at], earlier[at], met)
+                for some, lock in given if self._doubted < _DOUBTS else ():
+                    locked.append((which[at[some]], earlier[at[some]], lock, at[some]))
             return out
 
         return ordered
@@ -342,25 +352,20 @@ class ExactLook:
         self, site: Site, lanes: Accesses, asking: Flat, clocks: Clocks, reads: Reads
     ) -> Iterator[tuple[Clock, Mask]]:
         """What others have handed on to the threads of some lanes; and to which of them that."""
-        g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
-        lane, column = lanes.thread[asking], lanes.column[asking]
-        found: dict[int, tuple[Clock, list[int]]] = {}
-        columns = (lane, column, g.blocks[column], *happens_before.met(lane, column))
-        rows = zip(*(c.tolist() for c in columns), strict=True)
-        for i, (me, at, block, met, warp) in enumerate(rows):
-            if block not in blocks:
-                continue
-            asker = block * g.threads + me
-            clock = clocks.get(asker)
-            if clock is None:
-                seen = happens_before.known(me, at) if happens_before.partly else None
-                clock = clocks[asker] = self.releases.known(site, asker, met, warp, seen, reads)
-            found.setdefault(id(clock), (clock, []))[1].append(i)
-        for clock, those in found.values():
-            if clock is not NOTHING:
-                which = np.zeros(len(asking), bool)
-                which[those] = True
-                yield clock, which
+        missing = clocks.missing(asking, len(lanes.thread))
+        if missing.size:
+            g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
+            lane, column = lanes.thread[missing], lanes.column[missing]
+            columns = (missing, lane, column, g.blocks[column], *happens_before.met(lane, column))
+            rows = zip(*(c.tolist() for c in columns), strict=True)
+            for i, me, at, block, met, warp in rows:
+                asker = block * g.threads + me
+                clock = clocks.of.get(asker) if block in blocks else NOTHING
+                if clock is None:
+                    seen = happens_before.known(me, at) if happens_before.partly else None
+                    clock = self.releases.known(site, asker, met, warp, seen, reads)
+                clocks.add(i, asker, clock)
+        yield from clocks.groups(asking)
 
     def _by_group(self, lanes: Accesses, ordered: Ordered) -> Ordered:
         """As ``ordered``, for what a ``wgmma`` read: it is one operation of its whole warpgroup.

@@ -4,16 +4,18 @@ A lock puts two critical sections in order whoever comes first; but only if each
 fences on both sides of its own. What one run shows is one order of the two.
 """
 
+from __future__ import annotations
+
 import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry import Flat
+from ..geometry import Flat, Mask, Rows
 from ..memory.site import Site
 from ..memory.words import distinct
-from .clocks import Blocks, Held
+from .clocks import Blocks, Clock, HeldRows, by_lock
 
 NEVER = 1 << 62
 COUNTS = ("add", "inc", "dec")
@@ -49,6 +51,15 @@ class Turn(NamedTuple):
     met: int = NEVER
 
 
+class _Handed(NamedTuple):
+    """Accesses that a lock has handed over; ``both``: see ``Lock``; ``turns``: ``HeldRows``."""
+
+    held: HeldRows
+    both: bool
+    at: Flat
+    turns: Flat
+
+
 class Locks:
     """What threads (global numbers) may have taken, and let go of.
 
@@ -66,7 +77,9 @@ class Locks:
         self._free: set[int] = set()  # locations that were to take before anybody had written there
         # By block and location: of each thread.
         self._takes: dict[tuple[int, int], dict[int, list[Turn]]] = {}
-        self._tables: dict[tuple[int, int], Flat] = {}
+        self._newest: dict[tuple[int, int], int] = {}  # the thread that was the last to take
+        self._parts: dict[int, dict[int, Rows | None]] = {}  # of each thread, a table by place
+        self._tables: dict[int, Rows] = {}
         self._puts: dict[tuple[int, int], list[Turn]] = {}
 
     def take(self, site: Site, place: int, thread: int, turn: int, far: bool, first: bool) -> None:
@@ -78,7 +91,8 @@ class Locks:
         self._free |= {place} if first else set()
         at = thread // self.threads, place
         takes = self._takes.setdefault(at, {}).setdefault(thread, [])
-        self._tables.pop(at, None)
+        self._newest[at] = thread
+        self._changed(thread, place)
         self.takers.add(thread)
         near = turn if site.acquires else NEVER
         wide = near if far else NEVER
@@ -107,7 +121,7 @@ class Locks:
                 takes[-1] = last._replace(
                     near=min(last.near, now), wide=min(last.wide, now if wide else NEVER)
                 )
-                self._tables.pop(at, None)
+                self._changed(thread, place)
             if wide:
                 del self.open[thread]
 
@@ -119,11 +133,11 @@ class Locks:
                 takes = self._takes[at][thread]
                 if takes[-1].met == NEVER:
                     takes[-1] = takes[-1]._replace(met=now)
-                    self._tables.pop(at, None)
+                    self._changed(thread, place)
 
     def ordered(
-        self, held: Mapping[Held, Flat], mine: Flat, time: Flat, thread: Flat, met: bool
-    ) -> Iterator[tuple[Flat, Lock | None]]:
+        self, clock: Clock, mine: Flat, time: Flat, thread: Flat, met: bool
+    ) -> tuple[Mask, Iterator[tuple[Flat, Lock]]]:
         """Which accesses at ``time`` by ``thread`` were handed over to ``mine`` with a lock.
 
         Both may have held it: in the other order, the one asking would have to let it go well.
@@ -133,51 +147,69 @@ class Locks:
         first. (``met``: a barrier is enough for what the other did, as ``releases`` has it.)
         """
         block, lane = np.divmod(thread, self.threads)
-        left = np.ones(len(time), bool)
-        locked: list[tuple[int, bool, bool, Flat]] = []
+        alone = np.zeros(len(time), bool)  # those that need no second look
+        found: list[_Handed] = []
         by_block = Blocks(block)
-        for (number, place, near), row in held.items():
-            at = by_block.of(number)
-            at = at[left[at] & (time[at] <= row[lane[at]])]
+        for held in by_lock(clock):
+            at, row = by_block.among(held.blocks)
+            within = time[at] <= held.rows[row, lane[at]]
+            at, row = at[within], row[within]
             if not at.size:
                 continue
-            taken, fenced = self._last(number, place, near, time[at], thread[at], met)
-            if (~taken).any() and place in self._free:
-                locked.append((place, near, False, at[~taken]))
-            elif (~taken).any():
-                left[at[~taken]] = False
-                yield at[~taken], None
-            at = at[taken & (fenced <= time[at])]
-            if at.size:
-                locked.append((place, near, True, at))
-        given: list[tuple[bool, Lock | None, Flat]] = []
-        for place, near, both, at in locked:
-            for taker, some in self._by_taker(place, mine, at):
-                lock = taker if taker is None else Lock(taker, place, near, both)
-                given.append((taker is not None and self._let_go(taker, place), lock, some))
-        for by_chance, lock, at in sorted(given, key=lambda one: one[0]):
-            at = at[left[at]]
-            left[at] = False
-            yield at, lock and lock._replace(by_chance=by_chance)
+            taken, fenced = self._last(held.place, held.near, time[at], thread[at], met)
+            if held.place in self._free:
+                found.append(_Handed(held, False, at[~taken], held.turns[row[~taken]]))
+            else:
+                alone[at[~taken]] = True
+            taken &= fenced <= time[at]
+            found.append(_Handed(held, True, at[taken], held.turns[row[taken]]))
+        known = alone.copy()
+        for one in found:
+            known[one.at] = True
+        return known, self._chosen(found, mine, ~alone)
 
-    def _by_taker(self, place: int, mine: Flat, at: Flat) -> Iterator[tuple[int | None, Flat]]:
-        """Of those who ask, each time those for whom the same thread has taken a lock.
+    def _chosen(
+        self, found: Sequence[_Handed], mine: Flat, left: Mask
+    ) -> Iterator[tuple[Flat, Lock]]:
+        """Of what locks have handed over to ``mine``, for each one lock: rather not by chance."""
+        numbers: dict[Lock | None, int] = {}
+        columns: list[Rows] = []
+        for held, both, at, turns in found:
+            taker, order = self._takers(held.place, mine[at])
+            which, chance = np.zeros(len(at), np.int64), np.zeros(len(at), bool)
+            for who in distinct(taker).tolist():
+                by_chance = who >= 0 and self._let_go(who, held.place)
+                lock = Lock(who, held.place, held.near, both, by_chance) if who >= 0 else None
+                some = taker == who
+                which[some], chance[some] = numbers.setdefault(lock, len(numbers)), by_chance
+            columns.append(np.array([order, np.full(len(at), both), turns, chance, which, at]))
+        if not columns:
+            return
+        rows = np.concatenate(columns, axis=1)
+        if len(columns) > 1:
+            rows = rows[:, np.lexsort(rows[:4])]
+            rows = rows[:, np.unique(rows[5], return_index=True)[1]]
+        which, at = rows[4:, left[rows[5]]]
+        for lock, number in numbers.items():
+            some = at[which == number]
+            if lock is not None and some.size:
+                yield some, lock
+
+    def _takers(self, place: int, mine: Flat) -> tuple[Flat, Flat]:
+        """Who has taken a lock for each of those who ask; -1: nobody. And the order of these.
 
         Itself, or one of its block at last, which holds it for all of them.
         """
-        asking = mine[at]
-        first, last = (int(end) // self.threads for end in (asking.min(), asking.max()))
-        blocks = [first] if first == last else distinct(asking // self.threads).tolist()
-        for block in blocks:
-            takes = self._takes.get((block, place), {})
-            here = at if first == last else at[asking // self.threads == block]
-            if len(takes) > 1:
-                own = np.isin(mine[here], list(takes))
-                for who in distinct(mine[here[own]]).tolist():
-                    yield who, here[mine[here] == who]
-                here = here[~own]
-            if here.size:
-                yield max(takes, key=lambda who: takes[who][-1].turn, default=None), here
+        block = mine // self.threads
+        taker, order = np.full(len(mine), -1), 2 * self.threads * (block + 1) - 1
+        for one in distinct(block).tolist():
+            if takes := self._takes.get((one, place)):
+                here = np.flatnonzero(block == one)
+                taker[here] = self._newest[one, place]
+                if len(takes) > 1:
+                    own = here[np.isin(mine[here], list(takes))]
+                    taker[own], order[own] = mine[own], 2 * mine[own]
+        return taker, order
 
     def _let_go(self, taker: int, place: int) -> bool:
         """Whether a thread has had a lock, that was free at first, and has it no more."""
@@ -186,21 +218,33 @@ class Locks:
         return bool(place in self._free and takes and puts and puts[-1].turn > takes[-1].turn)
 
     def _last(
-        self, block: int, place: int, near: bool, time: Flat, thread: Flat, met: bool
-    ) -> tuple[Flat, Flat]:
+        self, place: int, near: bool, time: Flat, thread: Flat, met: bool
+    ) -> tuple[Mask, Flat]:
         """Whether each thread took a lock before a time; when it fenced, or ``met``, after that."""
-        takes = self._takes.get((block, place))
-        if not takes:
-            return np.zeros(len(time), bool), time
-        table = self._tables.get((block, place))
-        if table is None:
-            turns = [(who << _TIME | t[0], *t[1:]) for who in takes for t in takes[who]]
-            table = self._tables[block, place] = np.array([(0, 0, 0, 0), *sorted(turns)]).T
-        keys, nears, wides, meetings = table
+        keys, nears, wides, meetings = self._all_takes(place)
         last = np.searchsorted(keys, thread << _TIME | time) - 1
         fenced = (nears if near else wides)[last]
         fenced = np.minimum(fenced, meetings[last]) if met else fenced
         return (keys[last] >> _TIME == thread) & (last > 0), fenced
+
+    def _all_takes(self, place: int) -> Rows:
+        """All that has been taken of a place, in the order of the threads and times."""
+        table = self._tables.get(place)
+        if table is None:
+            parts = self._parts.get(place, {})
+            for thread, part in parts.items():
+                if part is None:
+                    takes = self._takes[thread // self.threads, place][thread]
+                    turns = [(thread << _TIME | t.turn, *t[1:]) for t in takes]
+                    parts[thread] = np.array(turns).T
+            rows = [parts[thread] for thread in sorted(parts)]
+            table = np.concatenate([np.zeros((4, 1), np.int64), *rows], axis=1)
+            self._tables[place] = table
+        return table
+
+    def _changed(self, thread: int, place: int) -> None:
+        self._parts.setdefault(place, {})[thread] = None
+        self._tables.pop(place, None)
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
         """Whether a thread let go of a lock with no fence after what it did at a time."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from .acquired import NONE, Acquired
 from .clocks import NOTHING, Clock
+from .handover import Taken
 
 Found = Mapping[int, Sequence[Clock]]
 """By the instruction that read: what a fence makes known, by levels of its scope."""
@@ -22,17 +23,20 @@ class Readings:
     """What threads (global numbers) have found since they fenced last, or heard of."""
 
     def __init__(self) -> None:
-        self._of: dict[int, Found] = {}
+        self._of: dict[int, Found | Taken] = {}
 
     @property
     def any(self) -> bool:
         """Whether somebody has found anything."""
         return bool(self._of)
 
-    def hear(self, threads: Iterable[int], found: Found) -> None:
-        """Threads hear what others have read, who met them."""
-        for thread in threads if found else ():
-            self._of[thread] = _both(self._of.get(thread, {}), found)
+    def hear(self, thread: int, taken: Taken) -> None:
+        """A thread has read something."""
+        before = self._of.get(thread)
+        if before is None or (isinstance(before, Taken) and before.source == taken.source):
+            self._of[thread] = taken
+        else:
+            self._of[thread] = _both(_made(before), taken.found)
 
     def share(self, threads: Sequence[int], more: Found | None = None) -> Found:
         """Threads meet: what one has read, any may acquire by a fence (``Scope.meet``).
@@ -50,14 +54,14 @@ class Readings:
             return more
         mine = (self._of.get(thread) for thread in threads)
         for found in {id(one): one for one in mine if one}.values():
-            more = _both(more, found)
+            more = _both(more, _made(found))
         return more
 
     def take(self, thread: int, covered: int) -> dict[int, Clock]:
         """What a fence of so many levels makes known to a thread; what is left waits on."""
         brought: dict[int, Clock] = {}
         left: dict[int, Sequence[Clock]] = {}
-        for site, clocks in self._of.pop(thread, {}).items():
+        for site, clocks in _made(self._of.pop(thread, {})).items():
             clock = clocks[:covered][-1]
             if clock is not NOTHING:
                 brought[site] = clock
@@ -66,6 +70,10 @@ class Readings:
         if left:
             self._of[thread] = left
         return brought
+
+
+def _made(found: Found | Taken) -> Found:
+    return found.found if isinstance(found, Taken) else found
 
 
 def _both(known: Found, more: Found) -> Found:

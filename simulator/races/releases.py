@@ -31,7 +31,7 @@ from ..geometry import WARP, Flat
 from ..isa.table import DEVICE
 from ..memory.site import Site
 from .acquired import NONE, Acquired, Acquisitions
-from .clocks import NOTHING, Clock
+from .clocks import Clock
 from .handover import Content, Levels, Release
 from .locks import COUNTS, Lock, Locks
 from .looks import Looks, Reads
@@ -258,17 +258,18 @@ class Releases(Notes):
         if content is None:
             return False
         block = thread // self.threads
-        counts = range(1, self.levels.covered(site.reach) + 1)
-        clocks = [content.taken(block, count, atomic) for count in counts]
-        if clocks[-1] is NOTHING:
+        count = self.levels.covered(site.reach)
+        taken = content.taken(site.number, block, count, atomic)
+        if taken is None:
             return False
         if site.acquires:
-            self._acquired.add(thread, turn, Acquired({site.number: clocks[-1]}), heard)
+            clock = taken.found[site.number][-1]
+            self._acquired.add(thread, turn, Acquired({site.number: clock}), heard)
             return False
         if site.number in self._returns:
-            found = Acquired({site.number: content.found(block, counts[-1])})
+            found = Acquired({site.number: content.found(block, count)})
             self._acquired.add(thread, turn, found, heard)
-        self._read.hear([thread], {site.number: clocks})
+        self._read.hear(thread, taken)
         return True
 
     def _number(self, place: int, site: Site) -> int:
@@ -346,7 +347,7 @@ class Releases(Notes):
         if clock.covers(when, who, self.threads).all():
             return True
         mine = np.array([block * self.threads])
-        return any(at.size for at, _ in self.locks.ordered(clock.held, mine, when, who, True))
+        return bool(self.locks.ordered(clock, mine, when, who, True)[0].any())
 
     def doubtful(self, lock: Lock, time: int, first: Site, second: Site) -> bool:
         """Whether a lock does not put two accesses in order, the second at a time.

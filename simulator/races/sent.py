@@ -20,8 +20,8 @@ from ..memory.site import Site
 from ..memory.spaces import Allocation
 from ..memory.words import distinct
 from .accesses import Accesses, Race, lanes_of
+from .asked import Clocks
 from .book import SENT, RaceBook
-from .clocks import Clock
 from .detector import RaceCheck
 from .shadow import Conflict, clash
 from .under_way import TOUCHES, Touch
@@ -107,8 +107,7 @@ class SentCheck(Observer):
         g, found = self.geometry, self.kept[:, copies]
         earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
         mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
-        clocks: dict[int, Clock] = {}
-        ordered = self.race.exact.ordered(site, site, lanes, [], clocks)
+        ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
         return earlier, mine, (earlier == mine) | ordered(found[what], earlier, lane)
 
     def _nobody(self, home: Allocation) -> Flat:
@@ -188,7 +187,7 @@ class SentCheck(Observer):
         if shadow is None:
             return
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        ordered = self.race.exact.ordered(site, site, lanes, [], {})
+        ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
         for history, how in shadow.against(site):
             other = history.site
             known = self.book.knows(self._race(event, other, site, how, "lane"))
