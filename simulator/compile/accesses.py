@@ -8,19 +8,9 @@ from ..isa import DTYPES, Unsupported, asynchronous
 from ..isa.roles import Roles, roles
 from ..isa.validity import invalid
 from ..memory.site import make_site
+from .ir_values import Parameter, Source, Target, Temporary
 from .pictures import Pictures
-from .steps import (
-    Access,
-    Compute,
-    Group,
-    Move,
-    Parameter,
-    Phase,
-    Source,
-    Step,
-    Target,
-    Temporary,
-)
+from .steps import Access, Compute, Group, Move, Phase, Step
 
 _MOST_OF_COPIES, _MOST_OF_PRODUCTS = 63, 7
 """Groups that a wait can leave: ``ptxas`` makes that of a larger number, of which it takes 32 bits

@@ -15,8 +15,9 @@ from ..isa.roles import OWN, Roles
 from ..isa.table import named_space, reaches_far
 from ..isa.windows import WINDOWS, at_rank
 from ..memory.site import ATOMICS, PHASE, Site, make_site
+from .ir_values import Constant, Source, Special, Target, Temporary
 from .operands import Operands
-from .steps import Access, Bulk, Compute, Constant, Source, Special, Step, Target, Temporary
+from .steps import Access, Bulk, Compute, Step
 
 
 class BulkCopies(Operands):

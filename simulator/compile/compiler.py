@@ -28,11 +28,12 @@ from .blocks import Block, find_live, reachable, split
 from .counting import counted
 from .flights import Flights
 from .flow import in_run_order
+from .ir_values import Register, Source
 from .lower import RETURN, Lowering
 from .needed import Needed
 from .program import CompiledBlock, Program
 from .recursion import Recursion, check_groups, groups
-from .steps import Compute, Lowered, Register, Source, Step
+from .steps import Compute, Lowered, Step
 from .tracing import Tracing, loaded_data
 from .undefined import Shadowing
 

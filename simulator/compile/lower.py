@@ -8,18 +8,16 @@ from ..isa import Flow, Unsupported
 from ..isa.roles import STACK, STACK_POINTER, Roles, roles
 from ..isa.table import reach, same
 from ..isa.validity import not_yet
+from .ir_values import Constant, Register, Source
 from .matrices import Matrices
 from .steps import (
     Barrier,
     Compute,
-    Constant,
     End,
     Fence,
     Gate,
     Lowered,
     Move,
-    Register,
-    Source,
     Step,
     System,
     Touch,

@@ -9,7 +9,8 @@ from ..isa import DTYPES, Op, wgmma, wmma
 from ..isa.roles import Roles
 from ..memory.site import Site, make_site
 from .accesses import Accesses
-from .steps import Access, Compute, Source, Step, Target, Temporary, WarpCompute
+from .ir_values import Source, Target, Temporary
+from .steps import Access, Compute, Step, WarpCompute
 
 
 class Matrices(Accesses):

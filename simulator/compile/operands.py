@@ -13,7 +13,7 @@ from kernels.ptx.module import Imm, Operand, Reg, Symbol
 from ..isa import DTYPES, Unsupported
 from ..memory.layout import function_addresses
 from .blocks import Block
-from .steps import Constant, Register, Source, Special, Target
+from .ir_values import Constant, Register, Source, Special, Target
 from .values import immediate
 
 if TYPE_CHECKING:

@@ -15,24 +15,10 @@ from ..isa.roles import callee, roles
 from ..memory.site import PHASE
 from .blocks import Block, successors
 from .flow import closure, control_dependence
+from .ir_values import Constant, Register, Source, Special, Target, Temporary
 from .listing import operand_text
 from .program import Data, Watched
-from .steps import (
-    Access,
-    Barrier,
-    Bulk,
-    Compute,
-    Constant,
-    Lowered,
-    Move,
-    Register,
-    Source,
-    Special,
-    Step,
-    Target,
-    Temporary,
-    Watch,
-)
+from .steps import Access, Barrier, Bulk, Compute, Lowered, Move, Step, Watch
 
 if TYPE_CHECKING:
     from .compiler import Compiler

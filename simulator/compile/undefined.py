@@ -19,21 +19,8 @@ from ..isa import DTYPES, Op
 from ..isa.undefined import bits_of, spread
 from ..memory.site import PHASE
 from ..memory.undefined import shadow_site
-from .steps import (
-    Access,
-    Bulk,
-    Compute,
-    Constant,
-    Lowered,
-    Move,
-    Register,
-    Source,
-    Step,
-    Target,
-    Temporary,
-    WarpCompute,
-    Watch,
-)
+from .ir_values import Constant, Register, Source, Target, Temporary
+from .steps import Access, Bulk, Compute, Lowered, Move, Step, WarpCompute, Watch
 
 if TYPE_CHECKING:
     from .compiler import Compiler
