@@ -145,7 +145,7 @@ class Compiler:
             numbers = {name: r.number for (_, name), r in self.registers.items()}
             entry = self.result.entry
             if self.result.watched is None:
-                self.result.needed = Needed(self.result.blocks, entry.registers, numbers)
+                self.result.needed = Needed(blocks, entry.registers, numbers)
         stride = -(-self.layout.local_bytes // 16) * 16
         for group in self.groups.values():
             group.settle(stride, self.result.stack)
