@@ -22,7 +22,7 @@ class Accesses(Pictures):
 
     def access(self, ins: Instruction, role: Roles) -> Step:
         """A load, store or atomic at its site."""
-        access, sites = role.row.memory, self.owner.result.sites
+        access, sites = role.row.memory, self.context.sites
         site = make_site(ins, len(sites), access, self.function, self.block.number)
         sites.append(site)
         base = self.base(role.address, site)
@@ -37,7 +37,7 @@ class Accesses(Pictures):
 
     def _read_later(self, ins: Instruction, role: Roles) -> bool:
         """Whether anything reads what an instruction writes, a trace or a shadow among it."""
-        if self.owner.shadowed or self.owner.result.watched is not None:
+        if self.context.is_shadowed or self.context.is_traced:
             return True
         written, instructions = set(role.writes), self.block.instructions
         at = next(i for i, other in enumerate(instructions) if other is ins)
@@ -46,7 +46,7 @@ class Accesses(Pictures):
 
     def phase(self, ins: Instruction, role: Roles) -> list[Step]:
         """An operation of an ``mbarrier``."""
-        row, guard, sites = role.row, self.guard(ins.guard), self.owner.result.sites
+        row, guard, sites = role.row, self.guard(ins.guard), self.context.sites
         site = make_site(ins, len(sites), row.memory, self.function, self.block.number)
         sites.append(site)
         base = self.base(role.address, site)
@@ -112,12 +112,10 @@ class Accesses(Pictures):
                 return [Group(ins, guard, left=None), Group(ins, guard, left=0)]
             return [Group(ins, guard, left=left)]
         into, source = (
-            make_site(
-                ins, len(self.owner.result.sites) + i, access, self.function, self.block.number
-            )
+            make_site(ins, len(self.context.sites) + i, access, self.function, self.block.number)
             for i, access in enumerate(("store", "load"))
         )
-        self.owner.result.sites += [into, source]
+        self.context.sites += [into, source]
         bases = [self.base(a, s) for a, s in zip(role.addresses, (into, source), strict=True)]
         steps: list[Step] = []
         length: tuple[Source, ...] = ()
@@ -151,8 +149,8 @@ class Accesses(Pictures):
             if not load:
                 raise Unsupported("a store to a kernel parameter: use a .local copy")
             return self.load_parameter(ins, operands, params[name].offset + offset)
-        owner, formal = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
-        home = self.owner.module.functions[owner]
+        owner, formal = self.context.resolve(self.function, name)
+        home = self.context.module.functions[owner]
         param = next((p for p in (*home.params, *home.results) if p.name == formal), None)
         given = owner == self.function.name and formal in home.variables  # to the system
         if param is None and not given:
@@ -178,7 +176,7 @@ class Accesses(Pictures):
             at = start + i * size
             if not 0 <= at <= last.offset + last.nbytes - size:
                 raise invalid(ins, "an address outside the kernel's parameters")
-            self.owner.result.params[at, type] = None
+            self.context.params[at, type] = None
             source = Source(Parameter(at, type), type)
             steps.append(Move(ins, guard, (self.target(item, type),), (source,)))
         return steps

@@ -38,11 +38,13 @@ class BulkCopies(Operands):
             return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
         if isinstance(address.base, Imm):
             return Source(Constant(np.int64(address.base.value), address.base), "s64")
-        if site.space == "local" and (held := self.owner.local(self.function, address.base.name)):
+        if site.space == "local" and (
+            held := self.context.local_address(self.function, address.base.name)
+        ):
             return Source(held, "s64")
         start = self.symbol(address.base.name)
         if site.space == "generic":  # ptxas makes a generic address of the variable's
-            home = (self.function.variables | self.owner.module.variables).get(address.base.name)
+            home = (self.function.variables | self.context.module.variables).get(address.base.name)
             start += WINDOWS.get(home.space, 0) if home else 0
         site.variable = address.base.name
         return Source(Constant(np.int64(start), address.base), "s64")
@@ -117,7 +119,7 @@ class BulkCopies(Operands):
 
     def stored(self, ins: Instruction, role: Roles) -> list[Step]:
         """A store or a reduction whose bytes arrive at an mbarrier: ``st.async``, ``red.async``."""
-        guard, sites = self.guard(ins.guard), self.owner.result.sites
+        guard, sites = self.guard(ins.guard), self.context.sites
         site = make_site(ins, len(sites), role.row.memory, self.function, self.block.number)
         sites.append(site)
         site.asynchronous, site.queue = True, role.row.queue
@@ -133,7 +135,7 @@ class BulkCopies(Operands):
 
     def _site(self, ins: Instruction, access: str, space: str, kind: str, queue: str) -> Site:
         """A site of what the asynchronous proxy does."""
-        sites = self.owner.result.sites
+        sites = self.context.sites
         made = Site(
             len(sites), ins, self.function.name, access, space, kind, 1, self.block.number,
             traffic=False, queue=queue,

@@ -8,6 +8,7 @@ from ..isa import Flow, Unsupported
 from ..isa.roles import STACK, STACK_POINTER, Roles, roles
 from ..isa.table import reach, same
 from ..isa.validity import not_yet
+from .context import RETURN
 from .ir_values import Constant, Register, Source
 from .matrices import Matrices
 from .steps import (
@@ -23,9 +24,6 @@ from .steps import (
     Touch,
     WarpCompute,
 )
-
-RETURN = "%return"
-"""The register that holds the block a function returns to."""
 
 _ENDS = {
     Flow.BRANCH: "branch", Flow.EXIT: "exit", Flow.RETURN: "exit", Flow.TRAP: "trap",
@@ -61,7 +59,7 @@ class Lowering(Matrices):
                 if ins is block.end:
                     end = self.end(ins, role)
                 else:
-                    if (number := self.owner.flights.get(id(ins))) is not None:
+                    if (number := self.context.flights.get(id(ins))) is not None:
                         steps.append(Touch(ins, self.guard(ins.guard), number=number))
                     steps += self.instruction(ins, role)
             except Unsupported as error:
@@ -142,9 +140,9 @@ class Lowering(Matrices):
             return End(ins, None, (), (self.source(role.sources[0], "b32"),), how="switch")
         if flow is Flow.CALL:
             callee = ins.targets[0]
-            register = self.owner.register(self.owner.module.functions[callee], RETURN)
-            entry, back = self.owner.entries[callee], register.number
-            group = self.owner.groups.get(self.function.name)
+            register = self.context.register(self.context.module.functions[callee], RETURN)
+            entry, back = self.context.entries[callee], register.number
+            group = self.context.recursions.get(self.function.name)
             saves: tuple[Register, ...] = ()
             if group and callee in group.names:
                 names = (*sorted(self.block.live_out - {*ins.results}), RETURN)

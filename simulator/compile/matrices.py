@@ -22,14 +22,14 @@ class Matrices(Accesses):
         op = role.row.build(ins)
         if not role.row.by_arch:
             return op
-        self.owner.result.by_arch = True
-        multiply = functools.partial(op.fn, self.owner.result.arch)
+        self.context.depends_on_arch = True
+        multiply = functools.partial(op.fn, self.context.arch)
         zeros = tuple(DTYPES[kind].type(0) for kind in op.outputs)
         return replace(op, fn=lambda warp, *words: zeros if warp.blank else multiply(warp, *words))
 
     def matrices(self, ins: Instruction, role: Roles) -> list[Step]:
         """A load or store of rows, and the step that makes elements of them or the other way."""
-        op, guard, sites = self.meaning(ins, role), self.guard(ins.guard), self.owner.result.sites
+        op, guard, sites = self.meaning(ins, role), self.guard(ins.guard), self.context.sites
         site = make_site(ins, len(sites), role.row.memory, self.function, self.block.number)
         sites.append(site)
         base, load = self.base(role.address, site), site.access == "load"
@@ -46,7 +46,7 @@ class Matrices(Accesses):
 
     def scattered(self, ins: Instruction, role: Roles) -> list[Step]:
         """Loads or stores of a matrix's pieces, and what makes registers of them, or them."""
-        op, guard, sites = self.meaning(ins, role), self.guard(ins.guard), self.owner.result.sites
+        op, guard, sites = self.meaning(ins, role), self.guard(ins.guard), self.context.sites
         load = role.row.memory == "load"
         words = op.inputs if load else op.outputs
         strides = role.sources[0 if load else len(op.inputs) :]
@@ -74,7 +74,7 @@ class Matrices(Accesses):
 
     def warpgroup(self, ins: Instruction, role: Roles) -> list[Step]:
         """Loads of shared memory at what descriptors say, and the product."""
-        op, guard, sites = self.meaning(ins, role), self.guard(ins.guard), self.owner.result.sites
+        op, guard, sites = self.meaning(ins, role), self.guard(ins.guard), self.context.sites
         fetches = wgmma.fetches(ins)
         own = len(role.sources) - len(role.form.sources[1:])  # registers: D's, and A's
         if len(fetches) > 1:

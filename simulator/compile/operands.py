@@ -1,9 +1,6 @@
 """Operands of PTX as typed values, for one function."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,12 +10,9 @@ from kernels.ptx.module import Imm, Operand, Reg, Symbol
 from ..isa import DTYPES, Unsupported
 from ..memory.layout import function_addresses
 from .blocks import Block
+from .context import CompileContext
 from .ir_values import Constant, Register, Source, Special, Target
 from .values import immediate
-
-if TYPE_CHECKING:
-    from .compiler import Compiler
-
 
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 
@@ -31,19 +25,19 @@ class Operands:
         numbers: Numbers for temporaries.
     """
 
-    def __init__(self, owner: Compiler, block: Block) -> None:
-        self.owner = owner
+    def __init__(self, context: CompileContext, block: Block) -> None:
+        self.context = context
         self.block = block
         self.function = block.function
         self.written: dict[Register, str] = {}
         self.numbers = itertools.count(1)
-        self.known, self.sources = owner.known[block.function.name]
+        self.known, self.sources = context.operands[block.function.name]
 
     def register(self, name: str) -> Register:
         """A register, or a scalar parameter."""
         found = self.known.get(name)
         if found is None:
-            found = self.known[name] = self.owner.register(self.function, name)
+            found = self.known[name] = self.context.register(self.function, name)
         return found
 
     def guard(self, reg: Reg | None) -> Source | None:
@@ -78,7 +72,7 @@ class Operands:
             want = DTYPES[type]
             if want.itemsize < 4:
                 raise Unsupported("an address in a narrow register: use .b32 or .b64")
-            held = self.owner.local(self.function, operand.name)
+            held = self.context.local_address(self.function, operand.name)
             if held:
                 if operand.offset:
                     raise Unsupported("part of a recursive function's variable: use mov and add")
@@ -91,10 +85,10 @@ class Operands:
     def constant(self, operand: Imm, type: str) -> Source:
         """A constant: the same object wherever it stands, so that a value is known again."""
         key = (operand.kind, operand.value, type)
-        found = self.owner.constants.get(key)
+        found = self.context.constants.get(key)
         if found is None:
             found = Source(Constant(immediate(operand, type), operand), type)
-            self.owner.constants[key] = found
+            self.context.constants[key] = found
         return found
 
     def target(self, operand: Operand | None, type: str) -> Target | None:
@@ -113,11 +107,11 @@ class Operands:
 
     def symbol(self, name: str) -> int:
         """A variable's address; a call's parameters stand for the callee's."""
-        owner, name = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
-        functions = self.owner.module.functions
+        owner, name = self.context.resolve(self.function, name)
+        functions = self.context.module.functions
         if name in functions and name not in self.function.variables:
             return function_addresses(functions)[name]
-        return self.owner.layout.address(self.owner.module.functions[owner], name)
+        return self.context.layout.address(self.context.module.functions[owner], name)
 
 
 def _must_fit(carrier: str, type: str) -> None:

@@ -17,7 +17,7 @@ class Pictures(BulkCopies):
 
     def picture(self, ins: Instruction, role: Roles) -> list[Step]:
         """A texture or surface is read, written or asked for its size."""
-        sites, row = self.owner.result.sites, role.row
+        sites, row = self.context.sites, role.row
         values, shape = len(role.results), texture.shape(ins)
         fetches = row.picture in ("fetch", "gather")
         space = "surface" if row.picture.startswith("surface") else "texture"
