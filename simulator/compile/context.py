@@ -57,7 +57,7 @@ class CompileContext:
         recursions: For each function that may call itself, its group.
         entries: Number of each function's first block.
         flights: By the ``id`` of an instruction, its place in ``Program.flights``.
-        operands: For each function, its operands so far.
+        operand_caches: For each function, its operands so far.
         constants: Constant operands by kind, bits and type.
     """
 
@@ -73,7 +73,7 @@ class CompileContext:
         self.params: dict[tuple[int, str], None] = {}
         self.entries: dict[str, int] = {}
         self.flights: dict[int, int] = {}
-        self.operands = {function.name: OperandCache({}, {}) for function in functions}
+        self.operand_caches = {function.name: OperandCache({}, {}) for function in functions}
         self.constants: dict[tuple[str, int, str], Source] = {}
         self.recursions = self._recursions()
         self.aliases = {function.name: _call_aliases(module, function) for function in functions}

@@ -5,20 +5,22 @@ import itertools
 import numpy as np
 
 from kernels.ptx import module
-from kernels.ptx.module import Imm, Operand, Reg, Symbol
+from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg, Symbol
 
 from ..isa import DTYPES, Unsupported
+from ..isa.windows import WINDOWS
 from ..memory.layout import function_addresses
+from ..memory.site import Site, make_site
 from .blocks import Block
 from .context import CompileContext
-from .ir_values import Constant, Register, Source, Special, Target
+from .ir_values import Constant, Register, Source, Special, Target, Temporary
 from .values import immediate
 
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 
 
 class Operands:
-    """What a block's instructions read and write.
+    """Operands of one block's instructions.
 
     Attributes:
         written: The registers that it writes, by name, in the order of their writes.
@@ -31,7 +33,7 @@ class Operands:
         self.function = block.function
         self.written: dict[Register, str] = {}
         self.numbers = itertools.count(1)
-        self.known, self.sources = context.operands[block.function.name]
+        self.known, self.sources = context.operand_caches[block.function.name]
 
     def register(self, name: str) -> Register:
         """A register, or a scalar parameter."""
@@ -39,6 +41,10 @@ class Operands:
         if found is None:
             found = self.known[name] = self.context.register(self.function, name)
         return found
+
+    def temporary(self, carrier: str) -> Temporary:
+        """Return a new temporary."""
+        return Temporary(next(self.numbers), carrier)
 
     def guard(self, reg: Reg | None) -> Source | None:
         """The lanes that an instruction's guard lets execute it; ``None`` for all."""
@@ -104,6 +110,44 @@ class Operands:
             raise Unsupported(f"a register narrower than .{type}: use cvt")
         self.written[register] = operand.name
         return Target(register, type)
+
+    def base(self, address: Address | None, site: Site) -> Source:
+        """The address's variable part; its constant part goes into the site."""
+        site.operand = address
+        if address is None:
+            raise Unsupported("no address: use one in brackets")
+        if abs(address.offset) >= 1 << 62:
+            raise Unsupported(f"an offset of {address.offset}: use add.s64")
+        site.offset = address.offset
+        if isinstance(address.base, Reg):
+            register = self.register(address.base.name)
+            if register.carrier not in ("s64", "s32"):
+                raise Unsupported("an address in such a register: use .b64")
+            return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
+        if isinstance(address.base, Imm):
+            return Source(Constant(np.int64(address.base.value), address.base), "s64")
+        name = address.base.name
+        if site.space == "local" and (held := self.context.local_address(self.function, name)):
+            return Source(held, "s64")
+        start = self.symbol(name)
+        if site.space == "generic":  # ptxas makes a generic address of the variable's
+            home = (self.function.variables | self.context.module.variables).get(name)
+            start += WINDOWS.get(home.space, 0) if home else 0
+        site.variable = name
+        return Source(Constant(np.int64(start), address.base), "s64")
+
+    def wide(self, operand: Operand | None) -> Source:
+        """A number of 32 bits as one of 64, widened as an address is."""
+        if isinstance(operand, Reg):
+            return Source(self.register(operand.name), "b64")
+        return self.source(operand, "b64")
+
+    def site(self, ins: Instruction, access: str) -> Site:
+        """Return the site of a memory instruction, as the next of the program."""
+        sites = self.context.sites
+        made = make_site(ins, len(sites), access, self.function, self.block.number)
+        sites.append(made)
+        return made
 
     def symbol(self, name: str) -> int:
         """A variable's address; a call's parameters stand for the callee's."""
