@@ -12,22 +12,8 @@ import numpy as np
 
 from kernels.ptx.types import DTYPES
 from simulator.compile.blocks import EXIT
-from simulator.compile.steps import (
-    Access,
-    Barrier,
-    Compute,
-    Constant,
-    End,
-    Lowered,
-    Move,
-    Parameter,
-    Register,
-    Source,
-    Special,
-    Step,
-    Temporary,
-    WarpCompute,
-)
+from simulator.compile.ir_values import Constant, Parameter, Register, Source, Special, Temporary
+from simulator.compile.steps import Access, Barrier, Compute, End, Lowered, Move, Step, WarpCompute
 
 Wait = tuple[Any, ...]
 """Why a thread stops: ``warp`` (function, operands, instruction), ``gate`` (instruction,

@@ -1,7 +1,7 @@
 """Python expressions for values as another type has them."""
 
 from ..isa import DTYPES
-from .steps import Register, Temporary
+from .ir_values import Register, Temporary
 
 
 def same_type(type: str, register: Register | Temporary) -> bool:

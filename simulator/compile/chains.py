@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..isa.arithmetic import fma_f32
-from .steps import Compute, Register, Source, Step, Target, Temporary, Value
+from .ir_values import Register, Source, Target, Temporary, Value
+from .steps import Compute, Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,27 +18,22 @@ from ..isa.roles import roles
 from .body import Body, Exchange
 from .casts import cast, extended, same_type
 from .chains import Product
+from .ir_values import Constant, Parameter, Register, Source, Target, Temporary
 from .needed import ALL
 from .steps import (
     Access,
     Barrier,
     Bulk,
     Compute,
-    Constant,
     End,
     Fence,
     Group,
     Keep,
     Move,
-    Parameter,
     Phase,
-    Register,
-    Source,
     Step,
     System,
     Tally,
-    Target,
-    Temporary,
     Touch,
     WarpCompute,
     Watch,

@@ -9,7 +9,8 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
 
-from .steps import Compute, Keep, Move, Register, Source, Step, Target, Temporary, WarpCompute
+from .ir_values import Register, Source, Target, Temporary
+from .steps import Compute, Keep, Move, Step, WarpCompute
 
 
 def predicated(steps: Iterable[Step], numbers: Iterator[int]) -> list[Step]:

@@ -8,24 +8,9 @@ from kernels.reading import plain_name
 
 from ..isa import DTYPES
 from .blocks import EXIT, successors
+from .ir_values import Constant, Parameter, Register, Source, Special, Target, Temporary, Value
 from .program import CompiledBlock, Program
-from .steps import (
-    Access,
-    Barrier,
-    Compute,
-    Constant,
-    End,
-    Fence,
-    Parameter,
-    Register,
-    Source,
-    Special,
-    Step,
-    Target,
-    Temporary,
-    Value,
-    WarpCompute,
-)
+from .steps import Access, Barrier, Compute, End, Fence, Step, WarpCompute
 
 _WIDTH = 80
 

@@ -5,19 +5,11 @@ again it just replaces that: it costs nothing, and addresses that a branch or a 
 stay as regular as those of whole blocks.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Collection, Container, Sequence
-from typing import TYPE_CHECKING
-
-from kernels.ptx.module import Instruction
 
 from ..isa.roles import roles
-from .steps import WarpCompute
-
-if TYPE_CHECKING:
-    from .program import CompiledBlock
+from .blocks import Block
 
 ALL: Container[int] = range(1 << 62)
 """All registers."""
@@ -37,7 +29,7 @@ class Needed:
     """
 
     def __init__(
-        self, blocks: Sequence[CompiledBlock], private: Container[str], numbers: dict[str, int]
+        self, blocks: Sequence[Block], private: Container[str], numbers: dict[str, int]
     ) -> None:
         self.blocks, self.private, self.numbers = blocks, private, numbers
         self._by_places: dict[frozenset[int], frozenset[int]] = {}
@@ -51,7 +43,7 @@ class Needed:
         if found is None:
             if len(self._by_places) > _MOST:
                 self._by_places.clear()
-            names = set[str]().union(*(self.blocks[n].block.live_in for n in key))
+            names = set[str]().union(*(self.blocks[n].live_in for n in key))
             numbers = (self.numbers[name] for name in names if name in self.numbers)
             found = self._by_places[key] = frozenset(numbers) | self._always
         return found
@@ -59,12 +51,14 @@ class Needed:
     @functools.cached_property
     def _always(self) -> set[int]:
         """What other functions have too, and what lanes may read of others."""
-        asking = (ins for b in self.blocks for ins in _across(b))
+        asking = (block.instructions[0] for block in self.blocks if _reads_across_lanes(block))
         asked = {name for ins in asking for name in roles(ins).reads}
         return {n for name, n in self.numbers.items() if name in asked or name not in self.private}
 
 
-def _across(block: CompiledBlock) -> list[Instruction]:
-    """The block's instructions that look across lanes."""
-    found = [step.instruction for step in block.steps if isinstance(step, WarpCompute)]
-    return [*found, block.block.instructions[0]] if block.gate else found
+def _reads_across_lanes(block: Block) -> bool:
+    """Return whether the block begins with an instruction that reads registers across lanes.
+
+    ``blocks.split`` begins a block at each of these.
+    """
+    return bool(block.instructions) and roles(block.instructions[0]).row.gate

@@ -1,50 +1,50 @@
 """Operands of PTX as typed values, for one function."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kernels.ptx import module
-from kernels.ptx.module import Imm, Operand, Reg, Symbol
+from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg, Symbol
 
 from ..isa import DTYPES, Unsupported
+from ..isa.windows import WINDOWS
 from ..memory.layout import function_addresses
+from ..memory.site import Site, make_site
 from .blocks import Block
-from .steps import Constant, Register, Source, Special, Target
+from .context import CompileContext
+from .ir_values import Constant, Register, Source, Special, Target, Temporary
 from .values import immediate
-
-if TYPE_CHECKING:
-    from .compiler import Compiler
-
 
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 
 
 class Operands:
-    """What a block's instructions read and write.
+    """Operands of one block's instructions.
 
     Attributes:
         written: The registers that it writes, by name, in the order of their writes.
         numbers: Numbers for temporaries.
     """
 
-    def __init__(self, owner: Compiler, block: Block) -> None:
-        self.owner = owner
+    def __init__(self, context: CompileContext, block: Block) -> None:
+        self.context = context
         self.block = block
         self.function = block.function
         self.written: dict[Register, str] = {}
         self.numbers = itertools.count(1)
-        self.known, self.sources = owner.known[block.function.name]
+        self.known, self.sources = context.operand_caches[block.function.name]
 
     def register(self, name: str) -> Register:
         """A register, or a scalar parameter."""
         found = self.known.get(name)
         if found is None:
-            found = self.known[name] = self.owner.register(self.function, name)
+            found = self.known[name] = self.context.register(self.function, name)
         return found
+
+    def temporary(self, carrier: str) -> Temporary:
+        """Return a new temporary."""
+        return Temporary(next(self.numbers), carrier)
 
     def guard(self, reg: Reg | None) -> Source | None:
         """The lanes that an instruction's guard lets execute it; ``None`` for all."""
@@ -78,7 +78,7 @@ class Operands:
             want = DTYPES[type]
             if want.itemsize < 4:
                 raise Unsupported("an address in a narrow register: use .b32 or .b64")
-            held = self.owner.local(self.function, operand.name)
+            held = self.context.local_address(self.function, operand.name)
             if held:
                 if operand.offset:
                     raise Unsupported("part of a recursive function's variable: use mov and add")
@@ -91,10 +91,10 @@ class Operands:
     def constant(self, operand: Imm, type: str) -> Source:
         """A constant: the same object wherever it stands, so that a value is known again."""
         key = (operand.kind, operand.value, type)
-        found = self.owner.constants.get(key)
+        found = self.context.constants.get(key)
         if found is None:
             found = Source(Constant(immediate(operand, type), operand), type)
-            self.owner.constants[key] = found
+            self.context.constants[key] = found
         return found
 
     def target(self, operand: Operand | None, type: str) -> Target | None:
@@ -111,13 +111,51 @@ class Operands:
         self.written[register] = operand.name
         return Target(register, type)
 
+    def base(self, address: Address | None, site: Site) -> Source:
+        """The address's variable part; its constant part goes into the site."""
+        site.operand = address
+        if address is None:
+            raise Unsupported("no address: use one in brackets")
+        if abs(address.offset) >= 1 << 62:
+            raise Unsupported(f"an offset of {address.offset}: use add.s64")
+        site.offset = address.offset
+        if isinstance(address.base, Reg):
+            register = self.register(address.base.name)
+            if register.carrier not in ("s64", "s32"):
+                raise Unsupported("an address in such a register: use .b64")
+            return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
+        if isinstance(address.base, Imm):
+            return Source(Constant(np.int64(address.base.value), address.base), "s64")
+        name = address.base.name
+        if site.space == "local" and (held := self.context.local_address(self.function, name)):
+            return Source(held, "s64")
+        start = self.symbol(name)
+        if site.space == "generic":  # ptxas makes a generic address of the variable's
+            home = (self.function.variables | self.context.module.variables).get(name)
+            start += WINDOWS.get(home.space, 0) if home else 0
+        site.variable = name
+        return Source(Constant(np.int64(start), address.base), "s64")
+
+    def wide(self, operand: Operand | None) -> Source:
+        """A number of 32 bits as one of 64, widened as an address is."""
+        if isinstance(operand, Reg):
+            return Source(self.register(operand.name), "b64")
+        return self.source(operand, "b64")
+
+    def site(self, ins: Instruction, access: str) -> Site:
+        """Return the site of a memory instruction, as the next of the program."""
+        sites = self.context.sites
+        made = make_site(ins, len(sites), access, self.function, self.block.number)
+        sites.append(made)
+        return made
+
     def symbol(self, name: str) -> int:
         """A variable's address; a call's parameters stand for the callee's."""
-        owner, name = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
-        functions = self.owner.module.functions
+        owner, name = self.context.resolve(self.function, name)
+        functions = self.context.module.functions
         if name in functions and name not in self.function.variables:
             return function_addresses(functions)[name]
-        return self.owner.layout.address(self.owner.module.functions[owner], name)
+        return self.context.layout.address(self.context.module.functions[owner], name)
 
 
 def _must_fit(carrier: str, type: str) -> None:

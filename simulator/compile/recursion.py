@@ -5,20 +5,15 @@ puts the caller's registers that it still needs aside (``execute/frames.py``), a
 the group's local variables move on by ``stride`` bytes for each call that is open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kernels.ptx.module import Address, Function, Symbol
 
 from ..isa import DTYPES, Flow
 from ..isa.roles import callee, roles
 from ..isa.validity import not_yet
-
-if TYPE_CHECKING:
-    from .steps import Register
+from .ir_values import Register
 
 _RETURN_BYTES = 8
 

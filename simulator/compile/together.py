@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..geometry import WARP
-from .steps import Access, Compute, Keep, Move, Source, Step, Tally, Temporary, Value
+from .ir_values import Source, Temporary, Value
+from .steps import Access, Compute, Keep, Move, Step, Tally
 
 _LEAST = 3
 """So many of them are worth it."""

@@ -1,11 +1,8 @@
 """Where a trace is told what a step did: accesses, values that come from memory, barriers."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from kernels.errors import PtxError
 from kernels.ptx.module import Function
@@ -14,28 +11,12 @@ from ..isa import Flow
 from ..isa.roles import callee, roles
 from ..memory.site import PHASE
 from .blocks import Block, successors
+from .context import CompileContext
 from .flow import closure, control_dependence
+from .ir_values import Constant, Register, Source, Special, Target, Temporary
 from .listing import operand_text
 from .program import Data, Watched
-from .steps import (
-    Access,
-    Barrier,
-    Bulk,
-    Compute,
-    Constant,
-    Lowered,
-    Move,
-    Register,
-    Source,
-    Special,
-    Step,
-    Target,
-    Temporary,
-    Watch,
-)
-
-if TYPE_CHECKING:
-    from .compiler import Compiler
+from .steps import Access, Barrier, Bulk, Compute, Lowered, Move, Step, Watch
 
 
 class Tracing:
@@ -202,28 +183,30 @@ def _read(source: Source) -> int | str:
     return operand_text(value.operand) if isinstance(value, Constant) else ""
 
 
-def loaded_data(compiler: Compiler, blocks: Sequence[Block]) -> Data:
+def loaded_data(context: CompileContext, blocks: Sequence[Block]) -> Data:
     """Registers that hold what was loaded, and what it decides."""
     flows: list[tuple[set[int], set[int]]] = []
     data: set[int] = set()
-    for function in compiler.functions:
+    for function in context.functions:
         for ins in function.body:
             role = roles(ins)
             if role.flow in (Flow.SYSTEM, Flow.ASSERT) or role.row.phase:
                 continue
-            numbers = _numbers(compiler, function, role.writes)
+            numbers = _numbers(context, function, role.writes)
             loads = role.row.memory in ("load", "atomic") and not role.parameter
             if loads or role.row.warpgroup:
                 data |= numbers
             elif role.flow in (Flow.NEXT, Flow.BARRIER) and not role.row.warp_barrier:
-                flows.append((_numbers(compiler, function, role.reads), numbers))
-    branches = _branches(compiler, blocks)
+                flows.append((_numbers(context, function, role.reads), numbers))
+    branches = _branches(context, blocks)
     data = closure(data, [*flows, *branches.values()])
     decided = {n: tuple(sorted(e)) for n, (read, e) in branches.items() if read & data}
     return Data(frozenset(data), decided)
 
 
-def _branches(compiler: Compiler, blocks: Sequence[Block]) -> dict[int, tuple[set[int], set[int]]]:
+def _branches(
+    context: CompileContext, blocks: Sequence[Block]
+) -> dict[int, tuple[set[int], set[int]]]:
     """Of each block with a branch: what decides it, and registers that what it decides on writes.
 
     Only those count that are read elsewhere: what the branch decides on depends on it anyhow.
@@ -235,7 +218,7 @@ def _branches(compiler: Compiler, blocks: Sequence[Block]) -> dict[int, tuple[se
         end = block.end
         if end is None or roles(end).flow is Flow.BARRIER:
             continue
-        read = _numbers(compiler, block.function, roles(end).reads)
+        read = _numbers(context, block.function, roles(end).reads)
         region = [b for b in blocks if decided[b.number] >> block.number & 1]
         if not read or callee(end):
             continue
@@ -245,7 +228,7 @@ def _branches(compiler: Compiler, blocks: Sequence[Block]) -> dict[int, tuple[se
         alive |= {p.name for b in region for p in b.function.results}
         escaping: set[int] = set()
         for b in region:
-            escaping |= _numbers(compiler, b.function, tuple(b.written & alive))
+            escaping |= _numbers(context, b.function, tuple(b.written & alive))
         found[block.number] = read, escaping
     return found
 
@@ -277,12 +260,12 @@ def decided_by(blocks: Sequence[Block]) -> dict[int, int]:
     return found
 
 
-def _numbers(compiler: Compiler, function: Function, names: Sequence[str]) -> set[int]:
+def _numbers(context: CompileContext, function: Function, names: Sequence[str]) -> set[int]:
     """Numbers of registers; what a system function is given is in none."""
     found = set()
     for name in names:
         try:
-            found.add(compiler.register(function, name).number)
+            found.add(context.register(function, name).number)
         except PtxError:
             continue
     return found

@@ -7,11 +7,8 @@ operands: that is tried out. Where a branch, a guard, an address or a barrier is
 bits, a ``Watch`` tells of it (``memory.undefined`` has the shadows of memory).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kernels.ptx.module import Instruction
 
@@ -19,24 +16,9 @@ from ..isa import DTYPES, Op
 from ..isa.undefined import bits_of, spread
 from ..memory.site import PHASE
 from ..memory.undefined import shadow_site
-from .steps import (
-    Access,
-    Bulk,
-    Compute,
-    Constant,
-    Lowered,
-    Move,
-    Register,
-    Source,
-    Step,
-    Target,
-    Temporary,
-    WarpCompute,
-    Watch,
-)
-
-if TYPE_CHECKING:
-    from .compiler import Compiler
+from .context import CompileContext
+from .ir_values import Constant, Register, Source, Target, Temporary
+from .steps import Access, Bulk, Compute, Lowered, Move, Step, WarpCompute, Watch
 
 
 class Shadowing:
@@ -46,8 +28,8 @@ class Shadowing:
         told: Gets the instructions that a ``Watch`` is told of, by its number.
     """
 
-    def __init__(self, compiler: Compiler, lowered: Lowered, told: list[Instruction]) -> None:
-        self.compiler, self.block, self.told = compiler, lowered, told
+    def __init__(self, context: CompileContext, lowered: Lowered, told: list[Instruction]) -> None:
+        self.context, self.block, self.told = context, lowered, told
         self.temporaries: dict[int, Temporary] = {}
 
     def lowered(self) -> Lowered:
@@ -67,9 +49,9 @@ class Shadowing:
         end = block.end
         if end and end.saves:
             end = dataclasses.replace(
-                end, saves=end.saves + tuple(map(self.compiler.shadow, end.saves))
+                end, saves=end.saves + tuple(map(self.context.shadow, end.saves))
             )
-        shadows = tuple(self.compiler.shadow(register) for register in block.outlives)
+        shadows = tuple(self.context.shadow(register) for register in block.outlives)
         return dataclasses.replace(
             block, steps=tuple(steps), end=end, outlives=block.outlives + shadows
         )
@@ -128,7 +110,7 @@ class Shadowing:
     def shadow(self, register: Register | Temporary) -> Register | Temporary:
         """The shadow of a register."""
         if isinstance(register, Register):
-            return self.compiler.shadow(register)
+            return self.context.shadow(register)
         number = register.number
         if number not in self.temporaries:
             made = Temporary(next(self.block.numbers), bits_of(register.carrier))

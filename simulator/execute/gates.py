@@ -17,8 +17,8 @@ import numpy as np
 
 from kernels.ptx.module import Imm
 
+from ..compile.ir_values import Constant, Register, Source
 from ..compile.program import CompiledBlock, Form
-from ..compile.steps import Constant, Register, Source
 from ..geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, as_mask
 from ..isa.table import Results
 from .alike import Copies, Ordering

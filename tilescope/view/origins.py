@@ -4,8 +4,9 @@ from typing import Any
 
 from kernels.ptx.module import Imm, Vector
 from simulator.analysis.parts import Parts, parts
+from simulator.compile.ir_values import Constant
 from simulator.compile.program import Program, Watched
-from simulator.compile.steps import Constant, Move, WarpCompute
+from simulator.compile.steps import Move, WarpCompute
 from simulator.isa.roles import roles
 
 from .pool import Pool
