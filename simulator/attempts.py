@@ -19,6 +19,7 @@ from kernels.values import Value
 
 from .analysis.in_place import in_place
 from .analysis.perturbation import used
+from .analysis.steering import Steering
 from .compile.compiler import compile_shadowed
 from .compile.program import CompiledBlock, Program
 from .consequences import look_for_causes
@@ -100,7 +101,7 @@ def run_until_seen(
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
-            if "races" in checks:
+            if "races" in checks and launch.program.fact(Steering).handing:
                 find_races_in_other_orders(launch, first, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
