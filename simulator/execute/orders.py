@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
-from ..events import Apart, Stall
+from ..events import Apart, Stall, Told
 from ..geometry import WARP, Mask, as_mask
 from ..isa.roles import roles
 from ..memory.site import Site
+from .lane_state import LaneState
 from .meetings import Coming, by_chance
 from .waiting import Key
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 _EVENTS = 1024
 """Comings of warps of a block that are remembered; if there are more, none is judged."""
@@ -55,27 +53,35 @@ class Orders:
         watches: Whether anything has to be remembered of it; ``told``: blocks that have stopped.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, state: LaneState, told: Told, watches: bool) -> None:
+        self.state, self.observers, self.watches = state, told, watches
         self._came: list[tuple[Key, CompiledBlock, Mask, Mask]] = []
-        self.watches = machine.map.orders
-        self.told = np.zeros(machine.geometry.columns, bool)
-        self._many = np.zeros(machine.geometry.columns, np.int64)
+        self.told = np.zeros(state.geometry.columns, bool)
+        self._many = np.zeros(state.geometry.columns, np.int64)
 
     def come(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
         """Lanes come to a barrier."""
-        self._many += self.machine.geometry.any_of_warp(lanes).sum(axis=0)
+        self._many += self.state.geometry.any_of_warp(lanes).sum(axis=0)
         if self._many.max() > _EVENTS:
             self.watches, self._came = False, []
             return
-        self._came.append((key, block, lanes, as_mask(self.machine.alive)))
+        self._came.append((key, block, lanes, as_mask(self.state.alive)))
 
-    def look(self, clashing: Mask | None = None) -> Mask:
+    def look(self, held: Sequence[Mask | None]) -> Mask:
         """Tell of blocks that could have stopped; which there are that had not ended.
 
-        ``clashing``: the blocks to look at, where warps meet in ways that do not go together.
+        ``held``: lanes that wait at barriers after which others may come.
         """
-        g, machine = self.machine.geometry, self.machine
+        return self._look([as_mask(lanes) for lanes in held], None)
+
+    def look_at(self, clashing: Mask) -> Mask:
+        """The same of some blocks, where warps meet in ways that do not go together."""
+        return self._look([as_mask(self.state.alive)], clashing)
+
+    def _look(self, unfinished: Sequence[Mask], clashing: Mask | None) -> Mask:
+        """``unfinished``: lanes that may come to further barriers."""
+        state = self.state
+        g = state.geometry
         if not self.watches or not self._came:
             return np.zeros(g.columns, bool)
         came = np.zeros((len(self._came), g.warps, g.columns), bool)
@@ -85,10 +91,8 @@ class Orders:
             came[i] = g.any_of_warp(lanes)
             known &= ~(came[i] & g.any_of_warp(np.broadcast_to(alive, g.shape) & ~lanes)).any(0)
         more = np.zeros(came.shape[1:], bool)  # warps that may do more
-        living = np.broadcast_to(as_mask(machine.alive), g.shape)
-        waiting = [w for w in machine.barriers.waiting if machine.map.leads_on(w.block.number)]
-        held = [as_mask(wait.mask) for wait in waiting]
-        for lanes in held if clashing is None else [living]:
+        living = np.broadcast_to(as_mask(state.alive), g.shape)
+        for lanes in unfinished:
             more |= g.any_of_warp(np.broadcast_to(lanes, g.shape))
         kinds, of = np.unique(np.concatenate([came, more[None]]), axis=2, return_inverse=True)
         found = np.zeros(g.columns, bool)
@@ -103,12 +107,12 @@ class Orders:
         self.told |= found
         stops = found & living.any(axis=(0, 1, 2))
         if stops.any():
-            machine.stop(np.broadcast_to(stops, g.shape))
+            state.stop(np.broadcast_to(stops, g.shape))
         return stops
 
     def _chance(self, came: Mask, columns: Mask) -> None:
         """Tell of warps that meet as they come; one block stands for those that ``came`` alike."""
-        g, column = self.machine.geometry, int(np.argmax(columns))
+        g, column = self.state.geometry, int(np.argmax(columns))
         met = by_chance(
             Coming(
                 key[0], key[1], block.holds, tuple(np.flatnonzero(warps).tolist()),
@@ -125,9 +129,11 @@ class Orders:
         lanes, others = (np.broadcast_to(some, g.shape) & columns for some in (first, then))
         elsewhere = [(other, others)] if other is not one else []
         lanes = lanes if elsewhere else lanes | others
-        self.machine.barriers.divergence.tell(
-            Apart("chance", one, lanes, None, elsewhere, value=key[0])
-        )
+        self._tell(Apart("chance", one, lanes, None, elsewhere, value=key[0]))
+
+    def _tell(self, apart: Apart) -> None:
+        for tell in self.observers.apart:
+            tell(apart)
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
         """Whether blocks could have stopped, all of whose warps came as ``came`` says."""
@@ -138,7 +144,7 @@ class Orders:
         found = _faults(tuple(tuple(events[i] for i in one) for one in did), tuple(more.tolist()))
         if not (found.clash or (found.held and found.ends)):
             return False
-        g, there = self.machine.geometry, []
+        g, there = self.state.geometry, []
         for warp, place in found.clash or found.held:
             key, block, lanes, _ = self._came[did[warp][place]]
             mine = g.spread((np.arange(g.warps) == warp)[:, None] & columns)
@@ -147,13 +153,11 @@ class Orders:
         parts = [(block, lanes) for block, lanes, _ in there]
         if found.clash:
             (first, lanes), *elsewhere = parts
-            self.machine.barriers.divergence.tell(
-                Apart("ways", first, lanes, None, elsewhere, value=there[0][2])
-            )
+            self._tell(Apart("ways", first, lanes, None, elsewhere, value=there[0][2]))
             return True
         waiting = [Apart("orders", block, lanes, None, parts, value=n) for block, lanes, n in there]
-        for tell in self.machine.told.stuck:
-            tell(Stall("waits", waiting, [], self.machine.step))
+        for tell in self.observers.stuck:
+            tell(Stall("waits", waiting, [], self.state.step))
         return True
 
 
