@@ -2,13 +2,16 @@
 
 One schedule shows one order. All are gone through in which warps that do what they did could have
 come: a GPU stops if some come to a barrier in one way (``Key``) before those of another have filled
-it (``docs/measured.md``), and hangs where others' arrivals have filled it too early.
+it (``docs/measured.md``), and hangs where others' arrivals have filled it too early. Where no order
+does that, warps may still meet by chance: at barriers that count fewer warps than come to them.
+
+Longer: one table of what came serves both.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +22,6 @@ from ..geometry import WARP, Mask, as_mask
 from ..isa.roles import roles
 from ..memory.site import Site
 from .lane_state import LaneState
-from .meetings import Coming, by_chance
 from .waiting import Key
 
 _EVENTS = 1024
@@ -159,6 +161,67 @@ class Orders:
         for tell in self.observers.stuck:
             tell(Stall("waits", waiting, [], self.state.step))
         return True
+
+
+class Coming(NamedTuple):
+    """Warps come to a barrier.
+
+    Attributes:
+        threads: For how many it waits; 0: for the block, of which so many warps are ``living``.
+        holds: Whether they wait.
+    """
+
+    number: int
+    threads: int
+    holds: bool
+    warps: tuple[int, ...]
+    living: int
+
+
+class _Met(NamedTuple):
+    """Warps have filled a barrier.
+
+    Attributes:
+        wait: Whether each of them does; ``aware``: who knows of it; ``at``: the last coming.
+    """
+
+    members: set[int]
+    wait: bool
+    aware: set[int]
+    at: int
+
+
+def by_chance(comings: Iterable[Coming]) -> tuple[int, int] | None:
+    """Two comings, of which the later could have filled the barrier in place of the earlier.
+
+    So it is where a warp fills a barrier that others filled before, and has met none of those who
+    know of it since: it could as well have come first, and met some of them. Where some only arrive
+    they may be there for whoever comes.
+    """
+    last: dict[int, _Met] = {}
+    filling: dict[int, list[tuple[int, bool]]] = {}
+    for i, coming in enumerate(comings):
+        needed = -(-coming.threads // WARP) if coming.threads else coming.living
+        for warp in coming.warps:
+            there = filling.setdefault(coming.number, [])
+            if (warp, True) in there:  # others left, which has let it go
+                there.clear()
+            there.append((warp, coming.holds))
+            if len(there) < needed:
+                continue
+            members = {one for one, _ in there}
+            held = {one for one, waits in there if waits}
+            # A warp that is all a barrier waits for meets nobody in any order.
+            wait = all(waits for _, waits in there) and coming.threads > 0 and needed > 1
+            there.clear()
+            before = last.get(coming.number)
+            if wait and before and before.wait and members - before.members - before.aware:
+                return before.at, i
+            for met in last.values():
+                if met.aware & members:
+                    met.aware.update(held)
+            last[coming.number] = _Met(members, wait, held, i)
+    return None
 
 
 def matter(blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> bool:
