@@ -129,8 +129,7 @@ class ClusterBarriers:
                 if both.any():
                     others = g.spread(apart) & ~both & over
                     branches = self.paths.told_apart(block, others, both)
-                    apart_here = Apart("warp", block, both, others, branches=branches)
-                    self.divergence.tell(apart_here)
+                    self.divergence.tell(Apart("warp", block, both, others, branches=branches))
             known = self._gone.get(number, NO_LANE)
             gone = self._by_cluster(here) & ~alive & ~over & ~known & ~before
             if gone.any():

@@ -1,4 +1,4 @@
-"""What the machine was like at one step: lanes that come back to it do the same again."""
+"""State of a batch at one step: lanes that come back to it do the same again."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class LaneMover(Protocol):
 class LaneState:
     """Registers, position and life of the lanes of one batch; ``start`` begins a batch.
 
-    The state knows nothing of the components that hold lanes back. These set the callbacks.
+    The callbacks connect it to the components that hold lanes; ``Machine`` sets them.
 
     Attributes:
         geometry: Shape of the batch.

@@ -97,7 +97,7 @@ class Machine:
         sync.barriers.check_orders()
 
     def _start(self, geometry: Geometry, others_to_come: bool) -> SyncState:
-        """Make what belongs to one batch: lanes that hold others back, and who watches them."""
+        """Begin a batch: create its collaborators, and connect them to the state of its lanes."""
         state, told, memories, clocks = self.state, self.told, self.memories, self.clocks
         self.others_to_come = others_to_come
         state.start(geometry, self.program.registers, self.program.start)

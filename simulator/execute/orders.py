@@ -70,18 +70,18 @@ class Orders:
         self._came.append((key, block, lanes, as_mask(self.state.alive)))
 
     def look(self, held: Sequence[Mask | None]) -> Mask:
-        """Tell of blocks that could have stopped; which there are that had not ended.
+        """Report blocks that could have stopped; return those of them that had not ended.
 
         ``held``: lanes that wait at barriers after which others may come.
         """
         return self._look([as_mask(lanes) for lanes in held], None)
 
     def look_at(self, clashing: Mask) -> Mask:
-        """The same of some blocks, where warps meet in ways that do not go together."""
+        """Judge blocks in which warps meet at a barrier in ways that do not go together."""
         return self._look([as_mask(self.state.alive)], clashing)
 
     def _look(self, unfinished: Sequence[Mask], clashing: Mask | None) -> Mask:
-        """``unfinished``: lanes that may come to further barriers."""
+        """Judge all blocks, or the clashing ones; ``unfinished``: lanes that may come to more."""
         state = self.state
         g = state.geometry
         if not self.watches or not self._came:
