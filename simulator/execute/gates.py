@@ -17,12 +17,12 @@ import numpy as np
 
 from kernels.ptx.module import Imm
 
-from ..compile.program import CompiledBlock, Form, Program
+from ..compile.program import Code, CompiledBlock
 from ..compile.steps import Constant, Register, Source
 from ..events import Told
 from ..geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, WarpView, as_mask
 from ..isa.table import Results
-from .alike import Copies, Ordering
+from .alike import Copies
 from .lane_state import LaneState
 from .schedule import Part
 
@@ -33,12 +33,17 @@ class Gates:
     Attributes:
         parked: Lanes that are held, by block number.
         met: Lanes at copies of an instruction that can go through as one, by block number.
+        copies: Which blocks begin with copies of one instruction.
+        ordering: The blocks after whose first instruction the lanes' accesses are in order.
     """
 
     def __init__(
-        self, state: LaneState, program: Program, told: Told, names: dict[str, object]
-    ) -> None:
-        self.state, self.program, self.told, self.names = state, program, told, names
+        self, state: LaneState, told: Told, blocks: Sequence[CompiledBlock], copies: Copies,
+        ordering: frozenset[int], ask: Callable[[int], Code], view: Callable[[Mask], WarpView],
+    ) -> None:  # fmt: skip
+        self.state, self.told, self.blocks = state, told, blocks
+        self.copies, self.ordering = copies, ordering
+        self._ask, self._view = ask, view
         self.parked: dict[int, Mask] = {}
         self.met: list[dict[int, Mask]] = []
         self.opened: dict[int, Mask] = {}
@@ -99,11 +104,6 @@ class Gates:
         holds: Mask = self.state.registers[guard.value.number]
         return lanes & (~holds if guard.negated else holds)
 
-    @functools.cached_property
-    def copies(self) -> Copies:
-        """Which blocks begin with copies of one instruction."""
-        return self.program.fact(Copies)
-
     def _right(self, block: CompiledBlock, mask: Mask | None) -> bool:
         """Whether lanes that are all that live are known to name one another."""
         named = self.members(block)
@@ -111,11 +111,6 @@ class Gates:
             return True
         known = self._known.get(block.number)
         return known is not None and known[0] is named and known[1] is mask
-
-    @functools.cached_property
-    def ordering(self) -> frozenset[int]:
-        """The blocks after whose first instruction the lanes' accesses are in order."""
-        return self.program.fact(Ordering).blocks
 
     @functools.cached_property
     def _lane(self) -> Lanes:
@@ -176,7 +171,7 @@ class Gates:
         met = [(place, lanes) for place, lanes in complete.items() if lanes.any()]
         several = len(met) > 1 and self._group(number) == "wait"
         for place, lanes in met if several else ():  # before one of them tells others of it
-            wait = self.program.blocks[place].block.instructions[0]
+            wait = self.blocks[place].block.instructions[0]
             left = cast(Imm, wait.operands[0]).value
             for tell in self.told.copies:
                 tell(lanes, left, "product", False, wait)
@@ -209,7 +204,7 @@ class Gates:
         return g.from_rows(np.repeat(whole, size, axis=0))
 
     def _group(self, number: int) -> str:
-        gate = self.program.blocks[number].gate
+        gate = self.blocks[number].gate
         return gate.group if gate else ""
 
     def _go_on(self, complete: dict[int, Mask]) -> None:
@@ -224,7 +219,7 @@ class Gates:
         named = [number for number in self.parked if number in self.copies.of]
         self._go_on(self._complete([number for number in self.parked if number not in named]))
         for number in named:
-            block = self.program.blocks[number]
+            block = self.blocks[number]
             masks = np.where(self.parked[number], self.members(block), np.uint32(0))
             if self._agreed(masks).any():
                 self.state.join(number, self.parked.pop(number))
@@ -237,7 +232,7 @@ class Gates:
         mask = self.parked.pop(number)
         name = "absent" if number in self.copies.of else self._group(number)
         for tell in self.told.event if name in ("absent", "warpgroup") else ():
-            tell(name, self.program.blocks[number], mask)
+            tell(name, self.blocks[number], mask)
         self._open(number, mask)
 
     def _open(self, number: int, lanes: Mask) -> None:
@@ -260,7 +255,7 @@ class Gates:
             return
         masks: Lanes = np.zeros(self.state.geometry.shape, np.uint32)
         for copy in numbers:
-            named = self.members(self.program.blocks[copy])
+            named = self.members(self.blocks[copy])
             masks = np.where(self.parked[copy], named, masks)
         together = self._agreed(masks)
         met = {copy: go for copy in numbers if (go := self.parked[copy] & together).any()}
@@ -273,7 +268,7 @@ class Gates:
         if number in self.ordering:
             for tell in self.told.warp_sync:
                 tell(together, masks)
-        if not self.program.blocks[number].warp_barrier:
+        if not self.blocks[number].warp_barrier:
             self.met.append(met)
             return
         for copy, go in met.items():
@@ -281,10 +276,10 @@ class Gates:
 
     def exchange(self, met: dict[int, Mask]) -> dict[int, list[Results]]:
         """What lanes at copies of an instruction get from each other, by block number."""
-        registers, names = self.state.registers, self.names
-        asked = [self.program.function(n, Form.ASKED, names)(registers) for n in met]
+        registers = self.state.registers
+        asked = [self._ask(number)(registers) for number in met]
         lanes = list(met.values())
-        view = cast(Callable[[Mask], WarpView], names["W"])(functools.reduce(np.logical_or, lanes))
+        view = self._view(functools.reduce(np.logical_or, lanes))
         got: dict[int, list[Results]] = {number: [] for number in met}
         for calls in zip(*asked, strict=True):  # each copy's
             operands = []

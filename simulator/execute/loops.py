@@ -6,10 +6,11 @@ from kernels.ptx.module import Instruction
 
 from ..compile.blocks import EXIT
 from ..compile.flow import loops_of
-from ..compile.program import CompiledBlock, Program
+from ..compile.program import CompiledBlock
 from ..compile.steps import Access, Compute, Keep, Move, Tally
 from ..geometry import WARP
 from ..isa.roles import callee, roles
+from ..memory.site import Site
 
 
 def own_loops(blocks: Sequence[CompiledBlock], others: Container[int]) -> dict[int, frozenset[int]]:
@@ -41,8 +42,9 @@ def _plain(block: CompiledBlock) -> bool:
 
 
 def endless(
-    program: Program, after: Sequence[Sequence[int]], number: int, among: set[int] | None
-) -> list[Instruction]:
+    all_blocks: Sequence[CompiledBlock], sites: Iterable[Site], after: Sequence[Sequence[int]],
+    number: int, among: set[int] | None,
+) -> list[Instruction]:  # fmt: skip
     """Return the instructions of the loop about a block, those that poll first.
 
     ``after``: for each block, where its end may lead; ``among``: the blocks that the loop may have;
@@ -63,10 +65,10 @@ def endless(
         return found
 
     loop = reached(lambda n: after[n]) & reached(lambda n: before.get(n, []))
-    blocks = [program.blocks[n] for n in sorted(loop)]
+    blocks = [all_blocks[n] for n in sorted(loop)]
     instructions = [ins for block in blocks for ins in block.block.instructions]
-    sites = [s for s in program.sites if s.block in loop and s.counted]
-    polls = [s for s in sites if s.access != "store" and s.space not in ("local", "const")]
+    inside = [s for s in sites if s.block in loop and s.counted]
+    polls = [s for s in inside if s.access != "store" and s.space not in ("local", "const")]
     polls.sort(key=lambda s: roles(s.instruction).row.phase != "wait")
     first = [s.instruction for s in polls if s.instruction.location]
     functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called

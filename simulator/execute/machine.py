@@ -3,6 +3,8 @@
 Lanes stand at a basic block. The machine takes a group of lanes that stand at the
 same one, runs it, and sees where they go; the lowest block goes first, which brings
 branches together again. A barrier holds lanes until their block's others have come.
+
+Longer: choosing lanes and running them are one loop.
 """
 
 import functools
@@ -16,6 +18,7 @@ from ..geometry import Geometry, Mask, as_mask
 from ..isa.table import Results
 from ..memory.access import Access
 from ..memory.memories import Memories
+from .alike import Copies, Ordering
 from .barriers import Barriers
 from .clusters import ClusterBarriers
 from .ends import Ends
@@ -59,19 +62,22 @@ class Machine:
         self.program, self.names, self.schedule = program, names, schedule
         self.told = told
         self.memories, self.step_limit = memories, step_limit
-        self.map: Map = program.fact(Map)
+        self.map: Map = program.fact(flow_map)
         self.needed = program.needed
         self._functions: dict[tuple[int, int], Code] = {}
         self.clocks: SpecialRegisters = names["S"]
         self.state = state = LaneState()
         self.picking = None
         if accesses is not None:
-            self.picking = Picking(state, program, told, memories, schedule, names, accesses)
+            self.picking = Picking(
+                state, self.map, program.function, told, memories, schedule, names, accesses
+            )
 
     def stall(self, stuck: Stuck) -> Stall:
         """What there is to tell of lanes that are stuck."""
+        flow = self.map
         spinning = [
-            (endless(self.program, self.map.after, number, stuck.visited), mask)
+            (endless(flow.blocks, flow.sites, flow.after, number, stuck.visited), mask)
             for number, mask in stuck.spinning.items()
         ]
         loops = [Loop(loop[0], mask) for loop, mask in spinning if loop]
@@ -103,7 +109,10 @@ class Machine:
         state.start(geometry, self.program.registers, self.program.start)
         self.paths = paths = Paths(self.map, geometry.shape)
         self.splits = splits = Splits(state, self.map.convergence)
-        self.gates = gates = Gates(state, self.program, told, self.names)
+        self.gates = gates = Gates(
+            state, told, self.program.blocks, self.program.fact(_copies),
+            self.program.fact(_ordering).blocks, self._ask, self.names["W"],
+        )  # fmt: skip
         barriers = Barriers(state, told, paths, splits)
         clusters = ClusterBarriers(state, told, paths, barriers.divergence)
         self.sync = sync = SyncState(state, barriers, clusters, gates)
@@ -121,6 +130,10 @@ class Machine:
             self.picking.start(splits, sync, self.livelock, self.idle)
         self.schedule.start(geometry)
         return sync
+
+    def _ask(self, number: int) -> Code:
+        """Return a block's function that gives what its first instruction is called with."""
+        return self.program.function(number, Form.ASKED, self.names)
 
     # -- choosing ---------------------------------------------------------------
 
@@ -295,3 +308,16 @@ class Machine:
             return
         state = self.state
         raise Stuck("repeats", self.sync.never(), dict(state.groups), state.step, self.idle.visited)
+
+
+def flow_map(program: Program) -> Map:
+    """Return what a program's control flow says of its barriers and loops."""
+    return Map(program.blocks, program.sites)
+
+
+def _copies(program: Program) -> Copies:
+    return Copies(program.blocks)
+
+
+def _ordering(program: Program) -> Ordering:
+    return Ordering(program.blocks)

@@ -9,12 +9,12 @@ that is told, is as it would be without: a lane's way does not depend on how it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import numpy as np
 
-from ..compile.program import Code, CompiledBlock, Form, Program
+from ..compile.program import Code, CompiledBlock, Form
 from ..events import Told, all_of
 from ..geometry import Lanes, Mask, as_mask
 from ..memory.access import Access
@@ -30,6 +30,8 @@ from .schedule import FAIR, Schedule
 from .splits import Splits
 from .sync_state import SyncState
 
+Names = dict[str, object]
+"""The free names of generated code."""
 LEAST = 2048
 """Lanes of a batch from which on it is worth while: below, calls cost more than what they do."""
 SHARE, KEPT = 2, 0.75
@@ -88,7 +90,7 @@ class _Specials:
 class Picking:
     """Runs loops for lanes that are picked out, in batch after batch.
 
-    ``whole_names``: the free names of generated code for whole batches.
+    ``function``: ``Program.function``; ``whole_names``: the names for whole batches.
     """
 
     lanes: Picked
@@ -99,12 +101,13 @@ class Picking:
     idle: Idle
 
     def __init__(
-        self, state: LaneState, program: Program, told: Told, memories: Memories,
-        schedule: Schedule, whole_names: Mapping[str, object], accesses: Iterable[Access],
+        self, state: LaneState, flow: Map, function: Callable[[int, int, Names], Code], told: Told,
+        memories: Memories, schedule: Schedule, whole_names: Names, accesses: Iterable[Access],
     ) -> None:  # fmt: skip
-        self.state, self.program, self.told, self.memories = state, program, told, memories
+        self.state, self.told, self.memories = state, told, memories
+        self.blocks, self.function = flow.blocks, function
         self.schedule, self.whole_names = schedule, whole_names
-        self.about = program.fact(Map).own_loops
+        self.about = flow.own_loops
         self._functions: dict[tuple[int, int], Code] = {}
         self.extents: dict[tuple[int, int], Extent] = {}
         self._in_vain: dict[frozenset[int], int] = {}
@@ -115,7 +118,7 @@ class Picking:
         self.splits, self.sync, self.livelock, self.idle = splits, sync, livelock, idle
 
     @functools.cached_property
-    def names(self) -> dict[str, object]:
+    def names(self) -> Names:
         """The free ones of generated code, for lanes that are picked out."""
         tally, specials = all_of(self.told.arithmetic), _Specials(self, self.whole_names["S"])
         names = dict(self.whole_names) | {
@@ -198,7 +201,7 @@ class Picking:
         state = self.state
         while True:
             state.step += 1
-            following = self._execute(self.program.blocks[number], mask, alone)
+            following = self._execute(self.blocks[number], mask, alone)
             if following is None:
                 return None
             if not alone:
@@ -221,7 +224,7 @@ class Picking:
         key = number, Form.DIVERGED if others else Form.CONVERGED
         function = self._functions.get(key)
         if function is None:
-            function = self._functions[key] = self.program.function(*key, self.names)
+            function = self._functions[key] = self.function(*key, self.names)
         self.extents.clear()
         out = function(self.registers, mask)
         if block.ends == "goto":
@@ -290,9 +293,8 @@ class Picking:
 
     def _finish(self) -> None:
         """All go back."""
-        state = self.state
         for number, mask in self._inside().items():
             self._put_back(mask)
-            state.groups[number] = self.lanes.spread_mask(mask)
+            self.state.groups[number] = self.lanes.spread_mask(mask)
         for number, value in self.back.items():
-            state.registers[number] = value
+            self.state.registers[number] = value
