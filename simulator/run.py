@@ -1,10 +1,13 @@
 """``Run``: what a launch did - counters, hazards, and both by source line."""
 
 import functools
+import importlib.metadata
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
+
+from kernels.errors import SimulatorError
 
 from .analysis.taint import depends_on_data
 from .compile.program import Program
@@ -21,6 +24,10 @@ from .observe.trace import Trace
 
 SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""
+PAGES = "tilescope.page"
+"""The group of entry points that name a page renderer."""
+Renderer = Callable[["Run"], object]
+"""Draws a run as a page."""
 
 
 @dataclass(repr=False)
@@ -108,12 +115,9 @@ class Run:
 
         Raises:
             NoTrace: The launch was not asked for a trace.
+            SimulatorError: No page renderer is registered or installed.
         """
-        # The one import that goes against docs/architecture.md's arrows, and only when called:
-        # whoever holds a run should not need to know which room draws it.
-        from tilescope.view import show
-
-        return show(self)
+        return _page_renderer()(self)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; ``schema`` says which layout."""
@@ -143,6 +147,31 @@ class Run:
             "lines": [line.to_dict() for line in self.lines],
             "hazards": [hazard.to_dict() for hazard in self.hazards],
         }
+
+
+_renderers: list[Renderer] = []
+"""The registered page renderer, if there is one."""
+
+
+def set_page_renderer(render: Renderer) -> None:
+    """Register the function that ``Run.show`` calls; ``tilescope.view`` does on import."""
+    _renderers[:] = [render]
+
+
+def _page_renderer() -> Renderer:
+    """Return the registered page renderer, or else load the installed one.
+
+    Raises:
+        SimulatorError: There is none.
+    """
+    if not _renderers:
+        for point in importlib.metadata.entry_points(group=PAGES):
+            set_page_renderer(point.load())
+    if not _renderers:
+        raise SimulatorError(
+            "no page renderer is installed: import tilescope.view, then call show() again"
+        )
+    return _renderers[0]
 
 
 def report(launch: Prepared, seen: Observers, checks: Collection[str], began: float) -> Run:

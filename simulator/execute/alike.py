@@ -1,6 +1,8 @@
 """Warp-synchronous instructions of a program: what they are to each other, and to accesses."""
 
-from ..compile.program import Program
+from collections.abc import Sequence
+
+from ..compile.program import CompiledBlock
 from ..isa.roles import roles
 
 
@@ -11,9 +13,9 @@ class Copies:
         of: The numbers of such blocks, by the number of each.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
         alike: dict[str, list[int]] = {}
-        for block in program.blocks:
+        for block in blocks:
             if block.gate and block.gate.members:
                 first = block.block.instructions[0]
                 alike.setdefault(first.name, []).append(block.number)
@@ -31,12 +33,12 @@ class Ordering:
         blocks: Their numbers.
     """
 
-    def __init__(self, program: Program) -> None:
-        instructions = (ins for block in program.blocks for ins in block.block.instructions)
+    def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
+        instructions = (ins for block in blocks for ins in block.block.instructions)
         ends = any(roles(ins).row.phase == "end" for ins in instructions)
         self.blocks = frozenset(
             block.number
-            for block in program.blocks
+            for block in blocks
             if block.warp_barrier
             or (ends and block.gate and roles(block.block.instructions[0]).row.agrees)
         )

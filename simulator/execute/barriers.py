@@ -15,19 +15,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
-from ..events import Apart
+from ..events import Apart, Told
 from ..geometry import EVERY_LANE, WARP, Flat, Mask, Shape, as_mask, blocks_of
 from .divergence import Divergence, is_aligned
+from .lane_state import LaneState
 from .orders import Orders
+from .paths import Paths
+from .splits import Splits
 from .waiting import Arrivals, Key, Operands, Waiting
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 NUMBERS = 16
 """Barriers of a block."""
@@ -40,13 +39,13 @@ class Barriers:
         waiting: Lanes that are held.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, state: LaneState, told: Told, paths: Paths, splits: Splits) -> None:
+        self.state, self.told, self.paths, self.splits = state, told, paths, splits
         self.waiting: list[Waiting] = []
         self.arrivals: dict[Key, Arrivals] = {}
         self.ways: dict[int, set[Key]] = {}
-        self.divergence = Divergence(machine)
-        self.orders = Orders(machine)
+        self.orders = Orders(state, told, paths.map.orders)
+        self.divergence = Divergence(state, told, paths, self.orders)
 
     def come(
         self, block: CompiledBlock, out: Operands, mask: Mask | None, alone: bool
@@ -56,9 +55,9 @@ class Barriers:
         Returns:
             Where they go on, or ``None`` if they were sent there or are held.
         """
-        machine = self.machine
+        state = self.state
         number, count, predicate = out
-        wait = Waiting(block, mask, number, count.view(np.uint32), predicate, machine.step)
+        wait = Waiting(block, mask, number, count.view(np.uint32), predicate, state.step)
         self._check_operands(wait)
         for key in self._keys(wait) if self.orders.watches else ():
             self.orders.come(key, block, self._lanes(key, wait))
@@ -67,7 +66,7 @@ class Barriers:
             if alone and mask is wait.mask:
                 return block.block.follow
             if mask is None or mask.any():
-                machine.go(block.number, block.block.follow, mask)
+                state.go(block.number, block.block.follow, mask)
             return None
         if alone and number.ndim == 0 and count.ndim == 0 and not count and not self.arrivals:
             self._let_go([wait], mask)
@@ -81,7 +80,7 @@ class Barriers:
 
     @functools.cached_property
     def _some_arrive(self) -> bool:
-        blocks = self.machine.program.blocks
+        blocks = self.paths.map.blocks
         return any(block.ends == "barrier" and not block.holds for block in blocks)
 
     def _check_operands(self, wait: Waiting) -> None:
@@ -99,17 +98,17 @@ class Barriers:
 
     def _arrive(self, wait: Waiting) -> Mask | None:
         """``bar.arrive``: counted, not held; the lanes that go on."""
-        machine = self.machine
         for key in self._keys(wait):
             lanes = self._lanes(key, wait)
             self.ways.setdefault(key[0], set()).add(key)
             if key not in self.arrivals:
-                self.arrivals[key] = Arrivals(machine, -(-key[1] // WARP) or 1)
+                self.arrivals[key] = Arrivals(self.state, -(-key[1] // WARP) or 1)
             if self._differ(key[0], (key, wait, lanes)):
-                wait = dataclasses.replace(wait, mask=as_mask(wait.mask) & as_mask(machine.alive))
+                living = as_mask(self.state.alive)
+                wait = dataclasses.replace(wait, mask=as_mask(wait.mask) & living)
                 lanes = self._lanes(key, wait)
             self.arrivals[key].add(wait, lanes)
-            for tell in machine.told.arrive:
+            for tell in self.told.arrive:
                 tell(lanes, key[0])
         return wait.mask
 
@@ -127,20 +126,22 @@ class Barriers:
         number, count = wait.number, wait.count
         if number.ndim == 0 and count.ndim == 0:
             return [(int(number), int(count), wait.operation)]
-        on = np.broadcast_to(as_mask(wait.mask), self.machine.geometry.shape)
+        on = np.broadcast_to(as_mask(wait.mask), self.state.geometry.shape)
         pairs = [np.broadcast_to(value, on.shape)[on] for value in (number, count)]
         found = set(zip(*(values.tolist() for values in pairs), strict=True))
         return [(*pair, wait.operation) for pair in sorted(found)]
 
     def _lanes(self, key: Key, wait: Waiting) -> Mask:
         """Of lanes, those that mean one barrier, in the batch's full shape."""
-        lanes, shape = as_mask(wait.mask), self.machine.geometry.shape
+        lanes, shape = as_mask(wait.mask), self.state.geometry.shape
         if wait.number.ndim or wait.count.ndim:
             lanes = (wait.number == key[0]) & (wait.count == key[1]) & lanes
             lanes = lanes & (key[2] == wait.operation)
         elif key != (int(wait.number), int(wait.count), wait.operation):
             lanes = np.zeros((), bool)  # the usual ones, at a tenth of the time
         return lanes if lanes.shape == shape else np.broadcast_to(lanes, shape)
+
+    # -- letting go -----------------------------------------------------------------
 
     def release(self, loose: bool = False) -> bool:
         """Let go of those for whom all have come; whether there were any.
@@ -149,11 +150,10 @@ class Barriers:
         """
         if not self.waiting:
             return False
-        machine = self.machine
+        state = self.state
         if (
             len(self.waiting) == 1
-            and not machine.groups
-            and not machine.gates.parked
+            and not state.groups
             and not self.arrivals
             and not np.any(self.waiting[0].count)
             and self.waiting[0].number.ndim == 0
@@ -161,7 +161,7 @@ class Barriers:
         ):
             wait = self.waiting.pop()
             self._let_go([wait], wait.mask)
-            machine.go(wait.block.number, wait.block.block.follow, wait.mask)
+            state.go(wait.block.number, wait.block.block.follow, wait.mask)
             return True
         released = False
         keys = sorted({k for w in self.waiting for k in self._keys(w)})
@@ -179,10 +179,10 @@ class Barriers:
 
     def _whole(self, key: Key) -> bool:
         """A barrier of the whole block: every thread that lives has to come."""
-        g = self.machine.geometry
+        g = self.state.geometry
         members = self._members(key)
         union = _union([lanes for _, lanes in members], g.shape)
-        absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~union
+        absent = np.broadcast_to(as_mask(self.state.alive), g.shape) & ~union
         done = blocks_of(union) & ~blocks_of(absent)
         if done.any():
             self._go(members, union & done)
@@ -190,12 +190,12 @@ class Barriers:
 
     def _counted(self, key: Key, loose: bool) -> bool:
         """A barrier of so many threads: those that have arrived, and as many as are wanted yet."""
-        g = self.machine.geometry
+        g = self.state.geometry
         members = self._members(key)
         union = _union([lanes for _, lanes in members], g.shape)
         ready = g.any_of_warp(union)
         if not loose:  # a warp has come when its living lanes have
-            absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~union
+            absent = np.broadcast_to(as_mask(self.state.alive), g.shape) & ~union
             ready = ready & ~g.any_of_warp(absent)
         come = np.zeros((g.warps, g.columns), np.int64)
         if arrivals := self.arrivals.get(key):
@@ -218,7 +218,6 @@ class Barriers:
 
     def _go(self, members: list[tuple[Waiting, Mask]], lanes: Mask) -> None:
         """Let lanes go that are held at one barrier."""
-        machine = self.machine
         waits: list[Waiting] = []
         for wait, here in members:
             leaving = here & lanes
@@ -227,28 +226,28 @@ class Barriers:
                 wait.mask = as_mask(wait.mask) & ~leaving
         self._let_go(waits, lanes)
         for wait in waits:
-            machine.go(wait.block.number, wait.block.block.follow, wait.mask)
+            self.state.go(wait.block.number, wait.block.block.follow, wait.mask)
 
     def _covers(self, mask: Mask | None) -> bool:
-        return mask is None or bool((mask | ~as_mask(self.machine.alive)).all())
+        return mask is None or bool((mask | ~as_mask(self.state.alive)).all())
 
     def _let_go(self, waits: list[Waiting], lanes: Mask | None) -> None:
         if is_aligned(waits[0].block):
-            self.machine.splits.meet(lanes)
+            self.splits.meet(lanes)
         if not waits[0].count.any():
             self.divergence.look_at(waits)
         for wait in waits:
             if wait.block.reduction:
                 self._reduce(wait, waits, lanes)
-        number, warps = _number(waits[0]), self.machine.count(lanes)[1]
-        for tell in self.machine.told.barrier:
+        number, warps = _number(waits[0]), self.state.count(lanes)[1]
+        for tell in self.told.barrier:
             tell(lanes, number, warps)
-        for tell, wait in itertools.product(self.machine.told.passed, waits):
-            tell(wait.block.number, self.machine.count(wait.mask)[1])
+        for tell, wait in itertools.product(self.told.passed, waits):
+            tell(wait.block.number, self.state.count(wait.mask)[1])
 
     def _reduce(self, wait: Waiting, waits: list[Waiting], lanes: Mask | None) -> None:
         """``bar.red``: a reduction over all threads that came, given to each."""
-        g = self.machine.geometry
+        g = self.state.geometry
         operation, index = wait.block.reduction  # type: ignore[misc]
         true = np.zeros(g.shape, bool)
         for other in waits:
@@ -261,15 +260,19 @@ class Barriers:
             result = blocks_of(true & on)
         else:
             result = ~blocks_of(~true & on)
-        registers = self.machine.registers
+        registers = self.state.registers
         here, result = as_mask(wait.mask), result.reshape(1, 1, 1, -1)
         registers[index] = np.where(here, result, registers[index])
 
+    def check_orders(self) -> Mask:
+        """Judge the orders of arrival so far; return the blocks that end because of them."""
+        leads_on = self.paths.map.leads_on
+        return self.orders.look([w.mask for w in self.waiting if leads_on(w.block.number)])
+
     def never(self) -> list[Apart]:
         """Nothing can run any more: those that are held, and who does not come to them."""
-        machine, shape = self.machine, self.machine.geometry.shape
-        alive = np.broadcast_to(as_mask(machine.alive), shape)
-        found = []
+        state, shape, found = self.state, self.state.geometry.shape, []
+        alive = np.broadcast_to(as_mask(state.alive), shape)
         for wait in self.waiting:
             for key in self._keys(wait):
                 lanes = self._lanes(key, wait)
@@ -281,7 +284,7 @@ class Barriers:
                     for other in self.waiting
                     if (there := as_mask(other.mask) & missing).any()
                 ]
-                branches = machine.paths.kept_away(wait.block, missing, lanes)
+                branches = self.paths.kept_away(wait.block, missing, lanes)
                 how = "arrivals" if key in self.arrivals else "never"
                 found.append(Apart(how, wait.block, lanes, missing, elsewhere, branches, key[1]))
         return found

@@ -163,7 +163,7 @@ def run_batches(
                     raise BlocksWait from None
                 stall = machine.stall(stuck)
                 stall.part = len(numbers) if part else 0
-                there = geometry.full(as_mask(machine.alive)).any(axis=0)
+                there = geometry.full(as_mask(machine.state.alive)).any(axis=0)
                 stall.staying = np.flatnonzero(there).tolist()
                 stall.loops = [_with_phase(loop, accesses, geometry) for loop in stall.loops]
                 for tell in told.stuck:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
-from ..events import Apart
+from ..events import Apart, Told
 from ..geometry import NO_LANE, Mask, Rows, as_mask, blocks_of
 from ..isa.roles import roles
+from .lane_state import LaneState
+from .orders import Orders
+from .paths import Paths
 from .waiting import Key, Waiting
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 class Divergence:
@@ -25,8 +24,8 @@ class Divergence:
     a block only the same meeting is told again, so that all its threads are named.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, state: LaneState, told: Told, paths: Paths, orders: Orders) -> None:
+        self.state, self.told, self.paths, self.orders = state, told, paths, orders
         self._gone: dict[int, Mask] = {}
         self._seen: dict[int, Mask | None] = {}
         self._astray: Mask = NO_LANE
@@ -35,13 +34,13 @@ class Divergence:
 
     def tell(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""
-        for tell in self.machine.told.apart:
+        for tell in self.told.apart:
             tell(apart)
 
     def look_at(self, waits: list[Waiting]) -> None:
         """A barrier of whole blocks lets lanes go: did they come to it together?"""
-        machine = self.machine
-        g, paths = machine.geometry, machine.paths
+        state = self.state
+        g, paths = state.geometry, self.paths
         places: dict[int, Waiting] = {}
         for wait in waits:  # those that came to one place at several times
             known = places.setdefault(wait.block.number, wait)
@@ -51,7 +50,7 @@ class Divergence:
                 )
         waits = [places[number] for number in sorted(places)]
         for wait in waits:
-            differ = paths.apart(wait.block, wait.mask, machine.registers)
+            differ = paths.apart(wait.block, wait.mask, state.registers)
             if differ is None:
                 continue
             again = self._turned.get(line := _line(wait.block), NO_LANE)
@@ -63,7 +62,7 @@ class Divergence:
                 self._turned[line] = again | differ
         for turned in self._turned.values():
             self._astray = self._astray | turned
-        alive = machine.alive
+        alive = state.alive
         for wait in waits:
             if alive is None:
                 break
@@ -76,15 +75,15 @@ class Divergence:
 
     def _look_for_gone(self, wait: Waiting, alive: Mask) -> None:
         """Threads of a block have left the kernel without coming to its barrier."""
-        machine = self.machine
-        here = np.broadcast_to(as_mask(wait.mask), machine.geometry.shape)
+        state = self.state
+        here = np.broadcast_to(as_mask(wait.mask), state.geometry.shape)
         gone = blocks_of(here) & ~alive & ~self._astray
         before = self._gone.get(wait.block.number, NO_LANE)
         new = gone & ~before
         if new.any():
             self._gone[wait.block.number] = gone | before
             here = here & blocks_of(new)
-            branches = machine.paths.kept_away(wait.block, new, here)
+            branches = self.paths.kept_away(wait.block, new, here)
             self.tell(Apart("gone", wait.block, here, new, branches=branches))
 
     def _compare_places(self, waits: list[Waiting]) -> None:
@@ -93,7 +92,7 @@ class Divergence:
         To ``__syncthreads()`` (number 0) they must not, says CUDA C++. In PTX a barrier has
         no place, but the lanes of a warp have to come to it together.
         """
-        g = self.machine.geometry
+        g = self.state.geometry
         told: Mask = NO_LANE
         for i, wait in enumerate(waits):
             for first in waits[:i]:
@@ -115,7 +114,7 @@ class Divergence:
                 how = "warp" if named else "places"
                 if not named and line == _line(wait.block) and (line or not divided):
                     how = "rounds"  # copies of one place, or PTX that is not from C++
-                branches = self.machine.paths.told_apart(first.block, there, here)
+                branches = self.paths.told_apart(first.block, there, here)
                 self.tell(Apart(how, first.block, here, there, [(wait.block, there)], branches))
                 if how != "warp" and not self._in_step(*pair):
                     self._met[pair] = met | both
@@ -126,33 +125,32 @@ class Divergence:
 
     def _in_step(self, first: int, second: int) -> bool:
         """Whether two barriers are the ways of one branch: each thread comes to one of them."""
-        one, two = (self.machine.paths.map.near(number)[:1] for number in (first, second))
+        one, two = (self.paths.map.near(number)[:1] for number in (first, second))
         return bool(one and two and one[0] & two[0])
 
     def differ(self, number: int, members: list[tuple[Key, Waiting, Mask]]) -> bool:
         """Whether threads come to a barrier with different counts, say: there a GPU stops."""
-        g = self.machine.geometry
+        g = self.state.geometry
         blocks = {key: np.zeros(g.columns, bool) for key, *_ in members}
         for key, _, here in members:
             blocks[key] |= blocks_of(here)
         wrong = np.sum(list(blocks.values()), axis=0) > 1
         if not wrong.any():
             return False
-        orders = self.machine.barriers.orders
-        wrong &= ~orders.look(wrong)
+        wrong &= ~self.orders.look_at(wrong)
         if not wrong.any():
             return True
         there = [(wait.block, here) for _, wait, lanes in members if (here := lanes & wrong).any()]
         (first, lanes), *elsewhere = sorted(there, key=lambda pair: pair[0].number)
         self.tell(Apart("ways", first, lanes, None, elsewhere, value=number))
-        orders.told |= wrong
-        self.machine.stop(np.broadcast_to(wrong, g.shape))
+        self.orders.told |= wrong
+        self.state.stop(np.broadcast_to(wrong, g.shape))
         return True
 
     def check_warps(self, members: list[tuple[Waiting, Mask]], go: Mask) -> None:
         """The lanes of a warp have to come to an aligned barrier together."""
-        g = self.machine.geometry
-        absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~go
+        g = self.state.geometry
+        absent = np.broadcast_to(as_mask(self.state.alive), g.shape) & ~go
         before: Rows = NO_LANE
         places: dict[int, tuple[Waiting, Mask]] = {}
         for wait, lanes in members:  # a schedule may have brought them to one place in turns
@@ -165,7 +163,7 @@ class Divergence:
                 if apart.any():
                     here = lanes & go & g.spread(apart)
                     others = ~here & g.spread(apart)
-                    branches = self.machine.paths.told_apart(wait.block, others, here)
+                    branches = self.paths.told_apart(wait.block, others, here)
                     self.tell(Apart("warp", wait.block, here, others, branches=branches))
             before = before | warps
 

@@ -2,53 +2,95 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
+from ..events import Told
 from ..geometry import Lanes, Mask, as_mask
 from ..isa.control import ASTRAY
 from ..memory.words import distinct
+from .barriers import Barriers
+from .clusters import ClusterBarriers
 from .frames import Frames
+from .lane_state import LaneMover, LaneState
+from .paths import Paths
 from .schedule import Part
 from .system import System
-
-if TYPE_CHECKING:
-    from .machine import Machine
-
 
 _STOPS = {"": "trap", "__assertfail": "assert", ASTRAY: "astray"}
 """What stops the kernel, by the function of the system that is called."""
 
 
+def jump(block: CompiledBlock) -> int:
+    """Return where all lanes go at the end of a block that ends in no condition."""
+    targets = block.block.targets
+    return targets[0] if targets else block.block.follow
+
+
+def split(predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
+    """Return the lanes for which a predicate holds, and the others; ``False``: none."""
+    if predicate.ndim == 0:
+        return (mask, False) if predicate else (False, mask)
+    yes = predicate if mask is None else mask & predicate
+    if not yes.any():
+        return False, mask
+    no = ~predicate if mask is None else mask & ~predicate
+    if not no.any():
+        return mask, False
+    return yes, no
+
+
+def branch(
+    lanes: LaneMover, told: Told, block: CompiledBlock, yes: Part, no: Part, mask: Mask | None
+) -> int | None:
+    """Send lanes along both ways of a branch; return their target if all take the same."""
+    if no is False:
+        return block.block.targets[0]
+    if yes is False:
+        return block.block.follow
+    _note_divergence(lanes, told, block.number, yes, no, mask)
+    lanes.go(block.number, block.block.follow, no)
+    lanes.go(block.number, block.block.targets[0], yes)
+    return None
+
+
+def _note_divergence(
+    lanes: LaneMover, told: Told, block: int,
+    yes: Mask | None, no: Mask | None, mask: Mask | None,
+) -> None:  # fmt: skip
+    """Count warps of which some lanes branch and some do not."""
+    _, total = lanes.count(mask)
+    (_, taking), (_, leaving) = lanes.count(yes), lanes.count(no)
+    for tell in told.diverged:
+        tell(block, taking + leaving - total)
+
+
 class Ends:
     """Sends the lanes of a batch on: by branches, switches, calls, returns, barriers, exits."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.system, self.frames = System(machine), Frames(machine)
+    def __init__(
+        self, state: LaneState, told: Told, paths: Paths, frames: Frames, system: System,
+        barriers: Barriers, clusters: ClusterBarriers,
+    ) -> None:  # fmt: skip
+        self.state, self.told, self.paths = state, told, paths
+        self.frames, self.system = frames, system
+        self.barriers, self.clusters = barriers, clusters
+        self._decisive = paths.map.branches
 
     def leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
         """Where all the lanes go, or ``None`` if they were sent to several places."""
-        ends, machine = block.ends, self.machine
+        ends, state = block.ends, self.state
         if ends == "goto":
-            targets = block.block.targets
-            return targets[0] if targets else block.block.follow
+            return jump(block)
         if ends == "branch":
-            yes, no = self.split(out, mask)
-            if block.number in machine.map.branches:
+            yes, no = split(out, mask)
+            if block.number in self._decisive:
                 self.tell_ways(block.number, yes, no)
-            if no is False:
-                return block.block.targets[0]
-            if yes is False:
-                return block.block.follow
-            self._note_divergence(block.number, yes, no, mask)
-            machine.go(block.number, block.block.follow, no)
-            machine.go(block.number, block.block.targets[0], yes)
-            return None
+            return branch(state, self.told, block, yes, no, mask)
         if ends == "barrier":
-            machine.meets += 1
+            state.meets += 1
             return self._barrier(block, out, mask, alone)
         if ends == "call":
             if block.group and (full := self.frames.full(block, mask)) is not None:
@@ -57,7 +99,7 @@ class Ends:
                 if not mask.any():
                     return None
                 self.call(block, mask, False)
-                machine.go(block.number, block.call_entry, mask)
+                state.go(block.number, block.call_entry, mask)
                 return None
             return self.call(block, mask, alone)
         return self._rare(block, out, mask)
@@ -66,68 +108,47 @@ class Ends:
         self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool
     ) -> int | None:
         """Those whose guard lets them come to a barrier; the others pass."""
-        machine = self.machine
+        state = self.state
         guard, *operands = out
         if guard is not None:
-            coming, passing = self.split(guard, mask)
+            coming, passing = split(guard, mask)
             self.tell_ways(block.number, coming, passing)
             if passing is not False:
-                machine.go(block.number, block.block.follow, passing)
+                state.go(block.number, block.block.follow, passing)
             if coming is False:
                 return None
             if passing is not False:
                 mask, alone = coming, False
         if block.cluster:
-            return machine.clusters.come(block, mask, alone)
+            return self.clusters.come(block, mask, alone)
         number, count, predicate = operands
-        return machine.barriers.come(block, (number, count, predicate), mask, alone)
+        return self.barriers.come(block, (number, count, predicate), mask, alone)
 
     def call(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int:
         """All the lanes go into a function; gives its first block."""
-        machine = self.machine
+        state = self.state
         if block.group:
             self.frames.push(block, None if alone else mask)
         self._forget(block, None if alone else mask)
         follow = cast(Lanes, np.int32(block.block.follow))
         index = block.return_register
-        old = machine.registers[index]
-        machine.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)
-        if block.call_entry in machine.map.entries:
-            machine.paths.call(block.call_entry, None if alone else mask)
+        old = state.registers[index]
+        state.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)
+        if block.call_entry in self.paths.map.entries:
+            self.paths.call(block.call_entry, None if alone else mask)
         return block.call_entry
 
     def _forget(self, block: CompiledBlock, lanes: Mask | None) -> None:
         if block.forgets:
-            for tell in self.machine.told.forgotten:
+            for tell in self.told.forgotten:
                 tell(lanes, block.forgets)
-
-    def split(self, predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
-        """The lanes for which a predicate holds, and the others; ``False``: nobody."""
-        if predicate.ndim == 0:
-            return (mask, False) if predicate else (False, mask)
-        yes = predicate if mask is None else mask & predicate
-        if not yes.any():
-            return False, mask
-        no = ~predicate if mask is None else mask & ~predicate
-        if not no.any():
-            return mask, False
-        return yes, no
 
     def tell_ways(self, number: int, taking: Part, staying: Part) -> None:
         """Some lanes took a branch, the others did not; ``False`` is nobody."""
         if taking is not False:
-            self.machine.paths.went(number, 0, taking)
+            self.paths.went(number, 0, taking)
         if staying is not False:
-            self.machine.paths.went(number, 1, staying)
-
-    def _note_divergence(
-        self, block: int, yes: Mask | None, no: Mask | None, mask: Mask | None
-    ) -> None:
-        """Count warps of which some lanes branch and some do not."""
-        _, total = self.machine.count(mask)
-        (_, taking), (_, leaving) = self.machine.count(yes), self.machine.count(no)
-        for tell in self.machine.told.diverged:
-            tell(block, taking + leaving - total)
+            self.paths.went(number, 1, staying)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
         ends = block.ends
@@ -137,8 +158,8 @@ class Ends:
             return self._return(block, out, mask)
         # exit, trap, a function of the system: perhaps under a guard
         guard, given = (out[0], out[1:]) if ends == "system" else (out, ())
-        gone, staying = self.split(as_mask(guard), mask)
-        if block.number in self.machine.map.branches:
+        gone, staying = split(as_mask(guard), mask)
+        if block.number in self._decisive:
             self.tell_ways(block.number, gone, staying)
         if gone is False:
             return block.block.follow
@@ -149,48 +170,46 @@ class Ends:
             self._stop("bad-free", block, failing)
             going = ~failing if mask is None else mask & ~failing
             if going.any():
-                self.machine.go(block.number, block.block.follow, going)
+                self.state.go(block.number, block.block.follow, going)
             return None
         if ends in ("trap", "system"):
             text = self.system.failed(given, gone) if given else ""
             self._stop(_STOPS[block.called], block, gone, text)
         else:
-            self.machine.exit(gone)
+            self.state.exit(gone)
         if staying is not False:
-            self.machine.go(block.number, block.block.follow, staying)
+            self.state.go(block.number, block.block.follow, staying)
         return None
 
     def _stop(self, event: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
-        for tell in self.machine.told.event:
+        for tell in self.told.event:
             tell(event, block, lanes, text)
-        self.machine.exit(lanes)
+        self.state.exit(lanes)
 
     def _switch(self, block: CompiledBlock, index: Lanes, mask: Mask | None) -> int | None:
         targets = block.block.targets
         if index.ndim == 0:
             way = min(max(int(index), 0), len(targets) - 1)
-            if block.number in self.machine.map.branches:
-                self.machine.paths.went(block.number, way, mask)
+            if block.number in self._decisive:
+                self.paths.went(block.number, way, mask)
             return targets[way]
         index = np.clip(index, 0, len(targets) - 1)
         for i, target in enumerate(targets):
             lanes = (index == i) if mask is None else mask & (index == i)
             if lanes.any():
-                if block.number in self.machine.map.branches:
-                    self.machine.paths.went(block.number, i, lanes)
-                self.machine.go(block.number, target, lanes)
+                if block.number in self._decisive:
+                    self.paths.went(block.number, i, lanes)
+                self.state.go(block.number, target, lanes)
         return None
 
     def _return(self, block: CompiledBlock, guard: Mask | None, mask: Mask | None) -> int | None:
-        leaving, staying = self.split(as_mask(guard), mask)
-        if staying is not False and block.number in self.machine.map.branches:
-            self.machine.paths.went(
-                block.number, len(self.machine.map.after[block.number]) - 1, staying
-            )
+        leaving, staying = split(as_mask(guard), mask)
+        if staying is not False and block.number in self._decisive:
+            self.paths.went(block.number, len(self.paths.map.after[block.number]) - 1, staying)
         if leaving is False:
             return block.block.follow
         self._forget(block, leaving)
-        to = self.machine.registers[block.return_register]
+        to = self.state.registers[block.return_register]
         if staying is False and to.ndim == 0:
             self.frames.pop(int(to), leaving)
             return int(to)
@@ -199,7 +218,7 @@ class Ends:
             lanes = lanes if leaving is None else leaving & lanes
             if np.any(lanes):
                 self.frames.pop(number, lanes)
-                self.machine.go(block.number, number, lanes)
+                self.state.go(block.number, number, lanes)
         if staying is not False:
-            self.machine.go(block.number, block.block.follow, staying)
+            self.state.go(block.number, block.block.follow, staying)
         return None

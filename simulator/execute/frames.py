@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
 from ..memory.words import distinct
-
-if TYPE_CHECKING:
-    from .machine import Machine
-
+from .lane_state import LaneState
 
 Saved = dict[tuple[int, int], dict[int, Lanes]]
 """Registers that are put aside, by a group's register of depth and a depth."""
@@ -25,21 +21,21 @@ class Frames:
     ``back``: the calls within groups, by the block to which they return.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.back = {b.block.follow: b for b in machine.program.blocks if b.group}
+    def __init__(self, state: LaneState, blocks: Iterable[CompiledBlock]) -> None:
+        self.state = state
+        self.back = {b.block.follow: b for b in blocks if b.group}
         self.kept: Saved = {}
 
     def full(self, call: CompiledBlock, mask: Mask | None) -> Mask | None:
         """The lanes whose stack has no room for one more call, if any."""
         assert call.group is not None
-        depth = self.machine.registers[call.group.depth.number]
+        depth = self.state.registers[call.group.depth.number]
         full: Mask = as_mask(mask) & (depth >= call.group.most)
         return full if full.any() else None
 
     def push(self, call: CompiledBlock, mask: Mask | None) -> None:
         """Lanes call: what the caller needs later is put aside."""
-        registers = self.machine.registers
+        registers = self.state.registers
         for kept, lanes in self._frames(call, mask, 0):
             for number in call.saves:
                 kept[number] = _where(lanes, registers[number], kept.get(number))
@@ -50,7 +46,7 @@ class Frames:
         call = self.back.get(follow)
         if call is None:
             return
-        registers = self.machine.registers
+        registers = self.state.registers
         for kept, lanes in self._frames(call, mask, 1):
             for number in call.saves:
                 registers[number] = _where(lanes, kept[number], registers[number])
@@ -63,7 +59,7 @@ class Frames:
     def equal(self, then: Saved, same: Mask) -> Mask:
         """Of some lanes, as deep as then, those whose open calls have put the same aside."""
         for (number, depth), old in then.items():
-            over = self.machine.registers[number] <= depth  # the call that was at this depth
+            over = self.state.registers[number] <= depth  # the call that was at this depth
             for register, value in old.items():
                 now = self.kept[number, depth][register]
                 if now is not value:
@@ -76,18 +72,18 @@ class Frames:
         """The frames of the depths at which lanes are, each with its lanes."""
         assert call.group is not None
         number = call.group.depth.number
-        depth = self.machine.registers[number]
+        depth = self.state.registers[number]
         if depth.ndim == 0:
             yield self.kept.setdefault((number, int(depth) - less), {}), mask
             return
-        shape = self.machine.geometry.shape
+        shape = self.state.geometry.shape
         on = np.broadcast_to(as_mask(mask), shape)
         for each in distinct(np.broadcast_to(depth, shape)[on]).tolist():
             yield self.kept.setdefault((number, each - less), {}), on & (depth == each)
 
     def _move(self, call: CompiledBlock, mask: Mask | None, by: int) -> None:
         assert call.group is not None
-        registers = self.machine.registers
+        registers = self.state.registers
         moves = dict.fromkeys((r.number for r in call.group.addresses), by * call.group.stride)
         for number, step in (moves | {call.group.depth.number: by}).items():
             old = registers[number]

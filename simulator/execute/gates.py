@@ -10,22 +10,21 @@ copies of one. Where it is a copy each (as an H200 does it, too), they exchange 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 
 from kernels.ptx.module import Imm
 
 from ..compile.ir_values import Constant, Register, Source
-from ..compile.program import CompiledBlock, Form
-from ..geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, as_mask
+from ..compile.program import Code, CompiledBlock
+from ..events import Told
+from ..geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, WarpView, as_mask
 from ..isa.table import Results
-from .alike import Copies, Ordering
+from .alike import Copies
+from .lane_state import LaneState
 from .schedule import Part
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 
 class Gates:
@@ -34,10 +33,17 @@ class Gates:
     Attributes:
         parked: Lanes that are held, by block number.
         met: Lanes at copies of an instruction that can go through as one, by block number.
+        copies: Which blocks begin with copies of one instruction.
+        ordering: The blocks after whose first instruction the lanes' accesses are in order.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(
+        self, state: LaneState, told: Told, blocks: Sequence[CompiledBlock], copies: Copies,
+        ordering: frozenset[int], ask: Callable[[int], Code], view: Callable[[Mask], WarpView],
+    ) -> None:  # fmt: skip
+        self.state, self.told, self.blocks = state, told, blocks
+        self.copies, self.ordering = copies, ordering
+        self._ask, self._view = ask, view
         self.parked: dict[int, Mask] = {}
         self.met: list[dict[int, Mask]] = []
         self.opened: dict[int, Mask] = {}
@@ -67,10 +73,10 @@ class Gates:
         named = self.members(block)
         left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
         if left_out.any():
-            for tell in self.machine.told.event:
+            for tell in self.told.event:
                 tell("left-out", block, left_out)
         if named.ndim == 0:
-            missing = self._missing(self.machine.geometry.active_bits(on))
+            missing = self._missing(self.state.geometry.active_bits(on))
             ready = on & (((missing & named) == 0) | left_out)
         else:
             ready = self._agreed(np.where(on, named, np.uint32(0))) | left_out
@@ -95,13 +101,8 @@ class Gates:
         if guard is None:
             return lanes
         assert isinstance(guard.value, Register)
-        holds: Mask = self.machine.registers[guard.value.number]
+        holds: Mask = self.state.registers[guard.value.number]
         return lanes & (~holds if guard.negated else holds)
-
-    @functools.cached_property
-    def copies(self) -> Copies:
-        """Which blocks begin with copies of one instruction."""
-        return self.machine.program.fact(Copies)
 
     def _right(self, block: CompiledBlock, mask: Mask | None) -> bool:
         """Whether lanes that are all that live are known to name one another."""
@@ -112,13 +113,8 @@ class Gates:
         return known is not None and known[0] is named and known[1] is mask
 
     @functools.cached_property
-    def ordering(self) -> frozenset[int]:
-        """The blocks after whose first instruction the lanes' accesses are in order."""
-        return self.machine.program.fact(Ordering).blocks
-
-    @functools.cached_property
     def _lane(self) -> Lanes:
-        return self.machine.geometry.lane_ids.astype(np.uint32)
+        return self.state.geometry.lane_ids.astype(np.uint32)
 
     def _whole(self, lanes: Mask) -> Mask:
         return lanes if lanes.ndim else np.full((1, 1, 1, 1), lanes)
@@ -131,15 +127,15 @@ class Gates:
         if isinstance(value, Constant):
             return cast(Lanes, value.value)
         assert isinstance(value, Register)
-        named: Lanes = self.machine.registers[value.number]
+        named: Lanes = self.state.registers[value.number]
         return named.view(np.uint32) if value.carrier == "s32" else named.astype(np.uint32)
 
     def _missing(self, bits: Rows) -> Lanes:
         """Living lanes of each thread's warp that are not among ``bits``, uint32."""
-        return self.machine.geometry.spread(self._missing_rows(bits))
+        return self.state.geometry.spread(self._missing_rows(bits))
 
     def _missing_rows(self, bits: Rows) -> Rows:
-        g, alive = self.machine.geometry, self.machine.alive
+        g, alive = self.state.geometry, self.state.alive
         living = g.existing if alive is None else g.warp_bits(alive)
         return living & ~bits
 
@@ -148,13 +144,13 @@ class Gates:
 
         ``masks``: the member mask of each lane that waits, else 0.
         """
-        g = self.machine.geometry
+        g = self.state.geometry
         theirs = g.by_warp(masks, np.uint32(0))
         ready, largest = theirs != 0, theirs.max(axis=1, keepdims=True)
         if ((theirs == largest) | ~ready).all():  # all of a warp that wait name the same
             short = largest[:, 0] & self._missing_rows(g.warp_bits(masks != 0))
             return g.from_rows((ready & (short == 0)[:, None]).reshape(g.warps * WARP, -1))
-        living = g.by_warp(as_mask(self.machine.alive), False)
+        living = g.by_warp(as_mask(self.state.alive), False)
         for lane in range(WARP):
             named = ((theirs >> np.uint32(lane)) & np.uint32(1)) == 1
             other = theirs[:, lane : lane + 1]
@@ -175,9 +171,9 @@ class Gates:
         met = [(place, lanes) for place, lanes in complete.items() if lanes.any()]
         several = len(met) > 1 and self._group(number) == "wait"
         for place, lanes in met if several else ():  # before one of them tells others of it
-            wait = self.machine.program.blocks[place].block.instructions[0]
+            wait = self.blocks[place].block.instructions[0]
             left = cast(Imm, wait.operands[0]).value
-            for tell in self.machine.told.copies:
+            for tell in self.told.copies:
                 tell(lanes, left, "product", False, wait)
         going = complete.pop(number) | (on & opened)
         self._go_on(complete)
@@ -202,13 +198,13 @@ class Gates:
 
     def _everybody(self, come: Mask, size: int) -> Mask:
         """The lanes of groups of so many threads of which all that live have come."""
-        g = self.machine.geometry
-        there = g.factored(as_mask(come | ~as_mask(self.machine.alive)))
+        g = self.state.geometry
+        there = g.factored(as_mask(come | ~as_mask(self.state.alive)))
         whole = np.logical_and.reduceat(there, np.arange(0, g.threads, size), axis=0)
         return g.from_rows(np.repeat(whole, size, axis=0))
 
     def _group(self, number: int) -> str:
-        gate = self.machine.program.blocks[number].gate
+        gate = self.blocks[number].gate
         return gate.group if gate else ""
 
     def _go_on(self, complete: dict[int, Mask]) -> None:
@@ -218,13 +214,15 @@ class Gates:
 
     def look_again(self) -> None:
         """Lanes have exited, which are waited for no longer."""
+        if not self.parked:
+            return
         named = [number for number in self.parked if number in self.copies.of]
         self._go_on(self._complete([number for number in self.parked if number not in named]))
         for number in named:
-            block = self.machine.program.blocks[number]
+            block = self.blocks[number]
             masks = np.where(self.parked[number], self.members(block), np.uint32(0))
             if self._agreed(masks).any():
-                self.machine.join(number, self.parked.pop(number))
+                self.state.join(number, self.parked.pop(number))
         for copies in {self.copies.of[number] for number in named if number in self.parked}:
             self._meet(copies[0])
 
@@ -233,13 +231,13 @@ class Gates:
         number = min(self.parked, key=lambda n: (self._group(n) != "wait", n))
         mask = self.parked.pop(number)
         name = "absent" if number in self.copies.of else self._group(number)
-        for tell in self.machine.told.event if name in ("absent", "warpgroup") else ():
-            tell(name, self.machine.program.blocks[number], mask)
+        for tell in self.told.event if name in ("absent", "warpgroup") else ():
+            tell(name, self.blocks[number], mask)
         self._open(number, mask)
 
     def _open(self, number: int, lanes: Mask) -> None:
         """Lanes may go through, whoever is missing."""
-        self.machine.join(number, lanes)
+        self.state.join(number, lanes)
         self.opened[number] = lanes | self.opened.get(number, NO_LANE)
 
     def forget(self, lanes: Mask) -> None:
@@ -255,9 +253,9 @@ class Gates:
         numbers = [copy for copy in self.copies.of[number] if copy in self.parked]
         if len(numbers) < 2:
             return
-        masks: Lanes = np.zeros(self.machine.geometry.shape, np.uint32)
+        masks: Lanes = np.zeros(self.state.geometry.shape, np.uint32)
         for copy in numbers:
-            named = self.members(self.machine.program.blocks[copy])
+            named = self.members(self.blocks[copy])
             masks = np.where(self.parked[copy], named, masks)
         together = self._agreed(masks)
         met = {copy: go for copy in numbers if (go := self.parked[copy] & together).any()}
@@ -268,9 +266,9 @@ class Gates:
         if not met:
             return
         if number in self.ordering:
-            for tell in self.machine.told.warp_sync:
+            for tell in self.told.warp_sync:
                 tell(together, masks)
-        if not self.machine.program.blocks[number].warp_barrier:
+        if not self.blocks[number].warp_barrier:
             self.met.append(met)
             return
         for copy, go in met.items():
@@ -278,11 +276,10 @@ class Gates:
 
     def exchange(self, met: dict[int, Mask]) -> dict[int, list[Results]]:
         """What lanes at copies of an instruction get from each other, by block number."""
-        machine = self.machine
-        registers, names = machine.registers, machine.names
-        asked = [machine.program.function(n, Form.ASKED, names)(registers) for n in met]
+        registers = self.state.registers
+        asked = [self._ask(number)(registers) for number in met]
         lanes = list(met.values())
-        view = names["W"](functools.reduce(np.logical_or, lanes))
+        view = self._view(functools.reduce(np.logical_or, lanes))
         got: dict[int, list[Results]] = {number: [] for number in met}
         for calls in zip(*asked, strict=True):  # each copy's
             operands = []

@@ -1,27 +1,33 @@
-"""What the machine was like at one step: lanes that come back to it do the same again."""
+"""State of a batch at one step: lanes that come back to it do the same again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from ..compile.needed import ALL
+from ..compile.needed import ALL, Needed
 from ..geometry import NO_LANE, Mask, as_mask
-from .frames import bits
-
-if TYPE_CHECKING:
-    from .machine import Machine
+from .frames import Frames, bits
+from .lane_state import LaneState
+from .specials import SpecialRegisters
 
 
 class Kept:
-    """The state of the machine at one step, to see what comes back."""
+    """The state of a batch at one step, to see what comes back.
 
-    def __init__(self, machine: Machine, number: int, mask: Mask | None) -> None:
-        self.machine, self.number, self.step = machine, number, machine.step
-        self.clock = machine.names["S"].reads
-        self.registers = list(machine.registers)
-        self.frames = machine.ends.frames.now()
+    ``number``, ``mask``: the lanes that run next, which are in no group.
+    """
+
+    def __init__(
+        self, state: LaneState, frames: Frames, clocks: SpecialRegisters, needed: Needed,
+        number: int, mask: Mask | None,
+    ) -> None:  # fmt: skip
+        self.state, self.number, self.step = state, number, state.step
+        self.clock = clocks.reads
+        self.registers = list(state.registers)
+        self._saved, self._needed = frames, needed
+        self.frames = frames.now()
         self.orders: dict[int | None, list[int]] = {}
-        self.groups = machine.groups | {number: mask}
+        self.groups = state.groups | {number: mask}
         self.visits = 0
 
     def take_place(self, of: Kept) -> None:
@@ -39,9 +45,9 @@ class Kept:
 
         ``number``: of the block at which they are, if only what they need there counts.
         """
-        now = self.machine.registers
+        now = self.state.registers
         if number not in self.orders:
-            needed = ALL if number is None else self.machine.needed.by((number,))
+            needed = ALL if number is None else self._needed.by((number,))
             depths = {register for register, _ in self.frames}
             self.orders[number] = [i for i in range(len(now)) if i in needed or i in depths]
         order = self.orders[number]
@@ -53,4 +59,8 @@ class Kept:
             if not same.any():  # what tells first is asked first the next time
                 order.insert(0, order.pop(place))
                 return same
-        return self.machine.ends.frames.equal(self.frames, same)
+        return self._saved.equal(self.frames, same)
+
+
+Keep = Callable[[int, Mask | None], Kept]
+"""Takes a ``Kept`` of the batch, given the block and the lanes that run next."""

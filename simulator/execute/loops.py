@@ -1,11 +1,16 @@
-"""Loops that lanes go round for themselves."""
+"""Loops of a program: those that lanes go round for themselves, and endless ones."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
+from kernels.ptx.module import Instruction
+
+from ..compile.blocks import EXIT
 from ..compile.flow import loops_of
 from ..compile.program import CompiledBlock
 from ..compile.steps import Access, Compute, Keep, Move, Tally
 from ..geometry import WARP
+from ..isa.roles import callee, roles
+from ..memory.site import Site
 
 
 def own_loops(blocks: Sequence[CompiledBlock], others: Container[int]) -> dict[int, frozenset[int]]:
@@ -34,3 +39,38 @@ def _plain(block: CompiledBlock) -> bool:
         or (type(step) is Access and step.site.lanes == WARP and not step.site.order)
         for step in block.steps
     )
+
+
+def endless(
+    all_blocks: Sequence[CompiledBlock], sites: Iterable[Site], after: Sequence[Sequence[int]],
+    number: int, among: set[int] | None,
+) -> list[Instruction]:  # fmt: skip
+    """Return the instructions of the loop about a block, those that poll first.
+
+    ``after``: for each block, where its end may lead; ``among``: the blocks that the loop may have;
+    ``None``: any.
+    """
+    before: dict[int, list[int]] = {}
+    for at, ways in enumerate(after):
+        for to in ways:
+            before.setdefault(to, []).append(at)
+
+    def reached(step: Callable[[int], Iterable[int]]) -> set[int]:
+        found, todo = {number}, [number]
+        while todo:
+            for to in step(todo.pop()):
+                if to != EXIT and to not in found and (among is None or to in among):
+                    found.add(to)
+                    todo.append(to)
+        return found
+
+    loop = reached(lambda n: after[n]) & reached(lambda n: before.get(n, []))
+    blocks = [all_blocks[n] for n in sorted(loop)]
+    instructions = [ins for block in blocks for ins in block.block.instructions]
+    inside = [s for s in sites if s.block in loop and s.counted]
+    polls = [s for s in inside if s.access != "store" and s.space not in ("local", "const")]
+    polls.sort(key=lambda s: roles(s.instruction).row.phase != "wait")
+    first = [s.instruction for s in polls if s.instruction.location]
+    functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
+    first += [i for i in instructions if callee(i) in functions]
+    return first + sorted(instructions, key=lambda ins: ins.location is None)

@@ -2,27 +2,27 @@
 
 One schedule shows one order. All are gone through in which warps that do what they did could have
 come: a GPU stops if some come to a barrier in one way (``Key``) before those of another have filled
-it (``docs/measured.md``), and hangs where others' arrivals have filled it too early.
+it (``docs/measured.md``), and hangs where others' arrivals have filled it too early. Where no order
+does that, warps may still meet by chance: at barriers that count fewer warps than come to them.
+
+Longer: one table of what came serves both.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
-from ..events import Apart, Stall
+from ..events import Apart, Stall, Told
 from ..geometry import WARP, Mask, as_mask
 from ..isa.roles import roles
 from ..memory.site import Site
-from .meetings import Coming, by_chance
+from .lane_state import LaneState
 from .waiting import Key
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 _EVENTS = 1024
 """Comings of warps of a block that are remembered; if there are more, none is judged."""
@@ -55,27 +55,35 @@ class Orders:
         watches: Whether anything has to be remembered of it; ``told``: blocks that have stopped.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, state: LaneState, told: Told, watches: bool) -> None:
+        self.state, self.observers, self.watches = state, told, watches
         self._came: list[tuple[Key, CompiledBlock, Mask, Mask]] = []
-        self.watches = machine.map.orders
-        self.told = np.zeros(machine.geometry.columns, bool)
-        self._many = np.zeros(machine.geometry.columns, np.int64)
+        self.told = np.zeros(state.geometry.columns, bool)
+        self._many = np.zeros(state.geometry.columns, np.int64)
 
     def come(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
         """Lanes come to a barrier."""
-        self._many += self.machine.geometry.any_of_warp(lanes).sum(axis=0)
+        self._many += self.state.geometry.any_of_warp(lanes).sum(axis=0)
         if self._many.max() > _EVENTS:
             self.watches, self._came = False, []
             return
-        self._came.append((key, block, lanes, as_mask(self.machine.alive)))
+        self._came.append((key, block, lanes, as_mask(self.state.alive)))
 
-    def look(self, clashing: Mask | None = None) -> Mask:
-        """Tell of blocks that could have stopped; which there are that had not ended.
+    def look(self, held: Sequence[Mask | None]) -> Mask:
+        """Report blocks that could have stopped; return those of them that had not ended.
 
-        ``clashing``: the blocks to look at, where warps meet in ways that do not go together.
+        ``held``: lanes that wait at barriers after which others may come.
         """
-        g, machine = self.machine.geometry, self.machine
+        return self._look([as_mask(lanes) for lanes in held], None)
+
+    def look_at(self, clashing: Mask) -> Mask:
+        """Judge blocks in which warps meet at a barrier in ways that do not go together."""
+        return self._look([as_mask(self.state.alive)], clashing)
+
+    def _look(self, unfinished: Sequence[Mask], clashing: Mask | None) -> Mask:
+        """Judge all blocks, or the clashing ones; ``unfinished``: lanes that may come to more."""
+        state = self.state
+        g = state.geometry
         if not self.watches or not self._came:
             return np.zeros(g.columns, bool)
         came = np.zeros((len(self._came), g.warps, g.columns), bool)
@@ -85,10 +93,8 @@ class Orders:
             came[i] = g.any_of_warp(lanes)
             known &= ~(came[i] & g.any_of_warp(np.broadcast_to(alive, g.shape) & ~lanes)).any(0)
         more = np.zeros(came.shape[1:], bool)  # warps that may do more
-        living = np.broadcast_to(as_mask(machine.alive), g.shape)
-        waiting = [w for w in machine.barriers.waiting if machine.map.leads_on(w.block.number)]
-        held = [as_mask(wait.mask) for wait in waiting]
-        for lanes in held if clashing is None else [living]:
+        living = np.broadcast_to(as_mask(state.alive), g.shape)
+        for lanes in unfinished:
             more |= g.any_of_warp(np.broadcast_to(lanes, g.shape))
         kinds, of = np.unique(np.concatenate([came, more[None]]), axis=2, return_inverse=True)
         found = np.zeros(g.columns, bool)
@@ -103,12 +109,12 @@ class Orders:
         self.told |= found
         stops = found & living.any(axis=(0, 1, 2))
         if stops.any():
-            machine.stop(np.broadcast_to(stops, g.shape))
+            state.stop(np.broadcast_to(stops, g.shape))
         return stops
 
     def _chance(self, came: Mask, columns: Mask) -> None:
         """Tell of warps that meet as they come; one block stands for those that ``came`` alike."""
-        g, column = self.machine.geometry, int(np.argmax(columns))
+        g, column = self.state.geometry, int(np.argmax(columns))
         met = by_chance(
             Coming(
                 key[0], key[1], block.holds, tuple(np.flatnonzero(warps).tolist()),
@@ -125,9 +131,11 @@ class Orders:
         lanes, others = (np.broadcast_to(some, g.shape) & columns for some in (first, then))
         elsewhere = [(other, others)] if other is not one else []
         lanes = lanes if elsewhere else lanes | others
-        self.machine.barriers.divergence.tell(
-            Apart("chance", one, lanes, None, elsewhere, value=key[0])
-        )
+        self._tell(Apart("chance", one, lanes, None, elsewhere, value=key[0]))
+
+    def _tell(self, apart: Apart) -> None:
+        for tell in self.observers.apart:
+            tell(apart)
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
         """Whether blocks could have stopped, all of whose warps came as ``came`` says."""
@@ -138,7 +146,7 @@ class Orders:
         found = _faults(tuple(tuple(events[i] for i in one) for one in did), tuple(more.tolist()))
         if not (found.clash or (found.held and found.ends)):
             return False
-        g, there = self.machine.geometry, []
+        g, there = self.state.geometry, []
         for warp, place in found.clash or found.held:
             key, block, lanes, _ = self._came[did[warp][place]]
             mine = g.spread((np.arange(g.warps) == warp)[:, None] & columns)
@@ -147,14 +155,73 @@ class Orders:
         parts = [(block, lanes) for block, lanes, _ in there]
         if found.clash:
             (first, lanes), *elsewhere = parts
-            self.machine.barriers.divergence.tell(
-                Apart("ways", first, lanes, None, elsewhere, value=there[0][2])
-            )
+            self._tell(Apart("ways", first, lanes, None, elsewhere, value=there[0][2]))
             return True
         waiting = [Apart("orders", block, lanes, None, parts, value=n) for block, lanes, n in there]
-        for tell in self.machine.told.stuck:
-            tell(Stall("waits", waiting, [], self.machine.step))
+        for tell in self.observers.stuck:
+            tell(Stall("waits", waiting, [], self.state.step))
         return True
+
+
+class Coming(NamedTuple):
+    """Warps come to a barrier.
+
+    Attributes:
+        threads: For how many it waits; 0: for the block, of which so many warps are ``living``.
+        holds: Whether they wait.
+    """
+
+    number: int
+    threads: int
+    holds: bool
+    warps: tuple[int, ...]
+    living: int
+
+
+class _Met(NamedTuple):
+    """Warps have filled a barrier.
+
+    Attributes:
+        wait: Whether each of them does; ``aware``: who knows of it; ``at``: the last coming.
+    """
+
+    members: set[int]
+    wait: bool
+    aware: set[int]
+    at: int
+
+
+def by_chance(comings: Iterable[Coming]) -> tuple[int, int] | None:
+    """Two comings, of which the later could have filled the barrier in place of the earlier.
+
+    So it is where a warp fills a barrier that others filled before, and has met none of those who
+    know of it since: it could as well have come first, and met some of them. Where some only arrive
+    they may be there for whoever comes.
+    """
+    last: dict[int, _Met] = {}
+    filling: dict[int, list[tuple[int, bool]]] = {}
+    for i, coming in enumerate(comings):
+        needed = -(-coming.threads // WARP) if coming.threads else coming.living
+        for warp in coming.warps:
+            there = filling.setdefault(coming.number, [])
+            if (warp, True) in there:  # others left, which has let it go
+                there.clear()
+            there.append((warp, coming.holds))
+            if len(there) < needed:
+                continue
+            members = {one for one, _ in there}
+            held = {one for one, waits in there if waits}
+            # A warp that is all a barrier waits for meets nobody in any order.
+            wait = all(waits for _, waits in there) and coming.threads > 0 and needed > 1
+            there.clear()
+            before = last.get(coming.number)
+            if wait and before and before.wait and members - before.members - before.aware:
+                return before.at, i
+            for met in last.values():
+                if met.aware & members:
+                    met.aware.update(held)
+            last[coming.number] = _Met(members, wait, held, i)
+    return None
 
 
 def matter(blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> bool:

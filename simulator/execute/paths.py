@@ -12,9 +12,10 @@ import numpy as np
 
 from ..compile.blocks import EXIT, successors
 from ..compile.flow import deciders, loops_of
-from ..compile.program import CompiledBlock, Program
+from ..compile.program import CompiledBlock
 from ..events import Branch
 from ..geometry import Lanes, Mask, as_mask
+from ..memory.site import Site
 from . import orders
 from .loops import own_loops
 from .regions import Convergence
@@ -33,12 +34,12 @@ class Map:
         entries: By a called function's first block, the heads in that function.
     """
 
-    def __init__(self, program: Program) -> None:
-        blocks = self.blocks = program.blocks
-        self.convergence = Convergence(blocks, program.sites)
-        shared = [site for site in program.sites if site.counted and site.space != "local"]
+    def __init__(self, blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> None:
+        self.blocks, self.sites = blocks, sites
+        self.convergence = Convergence(blocks, sites)
+        shared = [site for site in sites if site.counted and site.space != "local"]
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
-        self.orders = orders.matter(blocks, program.sites)
+        self.orders = orders.matter(blocks, sites)
         self._calls = [b.number for b in blocks if b.ends == "call"]
         barriers = [b.number for b in blocks if b.ends == "barrier"]
         self.after = self._ways()

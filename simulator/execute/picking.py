@@ -9,24 +9,29 @@ that is told, is as it would be without: a lane's way does not depend on how it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 import numpy as np
 
 from ..compile.program import Code, CompiledBlock, Form
-from ..events import all_of
+from ..events import Told, all_of
 from ..geometry import Lanes, Mask, as_mask
 from ..memory.access import Access
 from ..memory.loads import AllLoads
+from ..memory.memories import Memories
 from ..memory.picked_access import Extent, PickedAccess, PickedLoads
 from ..picked import Picked
-from .ends import Ends
+from .ends import branch, jump, split
+from .lane_state import LaneState
+from .livelock import Idle, LivelockWatch
+from .paths import Map
 from .schedule import FAIR, Schedule
+from .splits import Splits
+from .sync_state import SyncState
 
-if TYPE_CHECKING:
-    from .machine import Machine
-
+Names = dict[str, object]
+"""The free names of generated code."""
 LEAST = 2048
 """Lanes of a batch from which on it is worth while: below, calls cost more than what they do."""
 SHARE, KEPT = 2, 0.75
@@ -83,54 +88,63 @@ class _Specials:
 
 
 class Picking:
-    """Runs loops for lanes that are picked out; a machine to ``Ends``."""
+    """Runs loops for lanes that are picked out, in batch after batch.
+
+    ``function``: ``Program.function``; ``whole_names``: the names for whole batches.
+    """
 
     lanes: Picked
     registers: _Registers
+    splits: Splits
+    sync: SyncState
+    livelock: LivelockWatch
+    idle: Idle
 
-    def __init__(self, machine: Machine, accesses: Iterable[Access]) -> None:
-        self.machine, self.map, self.told = machine, machine.map, machine.told
-        self.program = machine.program
-        self.about = machine.map.own_loops
+    def __init__(
+        self, state: LaneState, flow: Map, function: Callable[[int, int, Names], Code], told: Told,
+        memories: Memories, schedule: Schedule, whole_names: Names, accesses: Iterable[Access],
+    ) -> None:  # fmt: skip
+        self.state, self.told, self.memories = state, told, memories
+        self.blocks, self.function = flow.blocks, function
+        self.schedule, self.whole_names = schedule, whole_names
+        self.about = flow.own_loops
         self._functions: dict[tuple[int, int], Code] = {}
         self.extents: dict[tuple[int, int], Extent] = {}
         self._in_vain: dict[frozenset[int], int] = {}
         self._accesses = accesses
-        self.ends = Ends(cast("Machine", self))  # all of a machine that branches ask for
+
+    def start(self, splits: Splits, sync: SyncState, livelock: LivelockWatch, idle: Idle) -> None:
+        """Begin a batch."""
+        self.splits, self.sync, self.livelock, self.idle = splits, sync, livelock, idle
 
     @functools.cached_property
-    def names(self) -> dict[str, object]:
+    def names(self) -> Names:
         """The free ones of generated code, for lanes that are picked out."""
-        tally, specials = all_of(self.told.arithmetic), _Specials(self, self.machine.names["S"])
-        names = dict(self.machine.names) | {
+        tally, specials = all_of(self.told.arithmetic), _Specials(self, self.whole_names["S"])
+        names = dict(self.whole_names) | {
             "S": specials,
             "tally": lambda number, mask: tally(number, self.lanes.spread_mask(mask)),
         }
         picked = [PickedAccess(access, self, self.told.picked) for access in self._accesses]
         names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in picked}
-        names["loads"] = PickedLoads(picked, cast(AllLoads, self.machine.names["loads"]))
+        names["loads"] = PickedLoads(picked, cast(AllLoads, self.whole_names["loads"]))
         return names
-
-    @property
-    def geometry(self) -> Picked:
-        """To ``Ends`` the lanes that are picked out are all there are."""
-        return self.lanes
 
     def worth(self, number: int, mask: Mask | None) -> bool:
         """Whether to pick out lanes that stand at a block of a loop."""
-        m = self.machine
-        g = m.geometry
+        state, livelock = self.state, self.livelock
+        g = state.geometry
         return (
             mask is not None
             and g.lanes >= LEAST
             and g.clusters.size == 1
-            and type(m.schedule) is Schedule
-            and m.step + 1 < m.livelock.next_look
-            and m.idle.lanes is None
-            and m.splits.ahead is None
-            and not m.livelock.turns
+            and type(self.schedule) is Schedule
+            and state.step + 1 < livelock.next_look
+            and self.idle.lanes is None
+            and self.splits.ahead is None
+            and not livelock.turns
             and self._in_vain.get(self.about[number], 0) < GIVEN_UP
-            and m.count(mask)[0] * SHARE <= g.lanes
+            and state.count(mask)[0] * SHARE <= g.lanes
         )
 
     def run(self, number: int, mask: Mask, alone: bool) -> tuple[int, Mask | None] | None:
@@ -141,15 +155,15 @@ class Picking:
         Returns:
             Where all lanes that live go on, if none goes another way.
         """
-        m, self.loop = self.machine, self.about[number]
-        began, groups = m.step, m.groups
+        state, self.loop = self.state, self.about[number]
+        began, groups = state.step, state.groups
         inside = {n: as_mask(groups[n]) for n in groups if n in self.loop}
-        shape = m.geometry.shape  # a mask alike in all blocks has one of them alone
+        shape = state.geometry.shape  # a mask alike in all blocks has one of them alone
         every = np.logical_or.reduce(
             [np.broadcast_to(one, shape) for one in (mask, *inside.values())]
         )
-        self.lanes = Picked.those(m.geometry, every)
-        self.registers = _Registers(m.registers, self.lanes)
+        self.lanes = Picked.those(state.geometry, every)
+        self.registers = _Registers(state.registers, self.lanes)
         self.counts: dict[int, tuple[Mask, tuple[int, int]]] = {}
         self.back: dict[int, Lanes] = {}
         self.left = False
@@ -161,39 +175,39 @@ class Picking:
             if self.left:
                 self._close_up()
         self._finish()
-        short = m.step - began < SHORT
+        short = state.step - began < SHORT
         self._in_vain[self.loop] = self._in_vain.get(self.loop, 0) + 1 if short else 0
-        return None if following is None else (following, m.alive)
+        return None if following is None else (following, state.alive)
 
     def _turn(self) -> tuple[int, Mask | None, bool] | None:
         """Whose turn it is; ``None``: the machine has something to do."""
-        m, groups = self.machine, self.machine.groups
-        alone = m.alone()
-        if not groups or m.gates.met or m.step + 1 >= m.livelock.next_look:
+        state, sync, memories = self.state, self.sync, self.memories
+        groups, alone = state.groups, sync.alone()
+        if not groups or sync.gates.met or state.step + 1 >= self.livelock.next_look:
             return None
-        if m.held() and not alone and m.step % FAIR == 0:
+        if sync.held() and not alone and state.step % FAIR == 0:
             return None
         number = min(groups)
-        if number not in self.loop or (alone and not m.splits.settle(number)):
+        if number not in self.loop or (alone and not self.splits.settle(number)):
             return None
         if alone:
-            m.together = m.step
-        m.ages[number] = m.step
-        m.memories.exact = not alone or m.memories.watched
+            state.together = state.step
+        state.ages[number] = state.step
+        memories.exact = not alone or memories.watched
         return number, groups.pop(number), alone
 
     def _go(self, number: int, mask: Mask | None, alone: bool) -> int | None:
         """Lanes run a block; where they are alone they go on, even out of the loop."""
-        m = self.machine
+        state = self.state
         while True:
-            m.step += 1
-            following = self._execute(self.program.blocks[number], mask, alone)
+            state.step += 1
+            following = self._execute(self.blocks[number], mask, alone)
             if following is None:
                 return None
             if not alone:
                 self.go(number, following, mask)
                 return None
-            if following not in self.loop or m.step + 1 >= m.livelock.next_look:
+            if following not in self.loop or state.step + 1 >= self.livelock.next_look:
                 self._put_back(mask)
                 return following
             number = following
@@ -201,21 +215,24 @@ class Picking:
     def _execute(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int | None:
         number = block.number
         if not alone:
-            self.machine.idle.visited.add(number)
+            self.idle.visited.add(number)
         threads, warps = self.count(mask)
         for tell in self.told.ran:
             tell(number, threads, warps)
         # What others than these lanes have is put back already, if no more of them are in the loop.
-        others = any(n in self.loop for n in self.machine.groups)
+        others = any(n in self.loop for n in self.state.groups)
         key = number, Form.DIVERGED if others else Form.CONVERGED
         function = self._functions.get(key)
         if function is None:
-            function = self._functions[key] = self.program.function(*key, self.names)
+            function = self._functions[key] = self.function(*key, self.names)
         self.extents.clear()
-        return self.ends.leave(block, function(self.registers, mask), mask, alone)
+        out = function(self.registers, mask)
+        if block.ends == "goto":
+            return jump(block)
+        return branch(self, self.told, block, *split(out, mask), mask)
 
     def count(self, mask: Mask | None) -> tuple[int, int]:
-        """See ``Machine``."""
+        """See ``LaneState``."""
         if mask is None:
             return self.lanes.active(None)
         known = self.counts.get(id(mask))
@@ -226,20 +243,19 @@ class Picking:
         return known[1]
 
     def go(self, at: int, to: int, mask: Mask | None) -> None:
-        """See ``Machine``."""
-        if (at, to) in self.machine.splits.facts.edges:
-            self.machine.splits.arrive(at, to, self.lanes.spread_mask(mask))
+        """See ``LaneState``."""
+        if (at, to) in self.splits.facts.edges:
+            self.splits.arrive(at, to, self.lanes.spread_mask(mask))
         self.join(to, mask)
 
     def join(self, number: int, mask: Mask | None) -> None:
-        """See ``Machine``; those that leave the loop are put back."""
-        m = self.machine
+        """See ``LaneState``; those that leave the loop are put back."""
         if number not in self.loop:
             self.registers.calm(self._put_back(mask))
-            m.join(number, self.lanes.spread_mask(mask))
+            self.state.join(number, self.lanes.spread_mask(mask))
             self.left = True
         else:
-            m.join(number, mask)
+            self.state.join(number, mask)
 
     def _put_back(self, mask: Mask | None) -> Any:
         """Write the registers of lanes where the batch has them; gives the lanes' numbers here."""
@@ -247,7 +263,7 @@ class Picking:
         where = self.lanes.flat[at]
         for number in self.registers.written():
             if number not in self.back:
-                whole = np.broadcast_to(self.machine.registers[number], self.lanes.of.shape)
+                whole = np.broadcast_to(self.state.registers[number], self.lanes.of.shape)
                 self.back[number] = np.array(whole, order="C")  # one to write through below
             value = self.registers[number]
             picked = value.reshape(-1)[at] if value.ndim else value
@@ -255,7 +271,7 @@ class Picking:
         return at
 
     def _inside(self) -> dict[int, Mask | None]:
-        return {n: mask for n, mask in self.machine.groups.items() if n in self.loop}
+        return {n: mask for n, mask in self.state.groups.items() if n in self.loop}
 
     def _close_up(self) -> None:
         """Set those that are left closer together, if they are few."""
@@ -273,13 +289,12 @@ class Picking:
         self.counts.clear()
         for number, mask in inside.items():
             here = as_mask(mask)[..., at]
-            self.machine.groups[number] = None if here.all() else here
+            self.state.groups[number] = None if here.all() else here
 
     def _finish(self) -> None:
         """All go back."""
-        m = self.machine
         for number, mask in self._inside().items():
             self._put_back(mask)
-            m.groups[number] = self.lanes.spread_mask(mask)
+            self.state.groups[number] = self.lanes.spread_mask(mask)
         for number, value in self.back.items():
-            m.registers[number] = value
+            self.state.registers[number] = value

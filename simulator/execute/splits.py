@@ -13,17 +13,14 @@ were together there are together again, and no others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..geometry import Lanes, Mask, as_mask
 from ..memory.words import distinct
-from .regions import NEW
+from .lane_state import LaneState
+from .regions import NEW, Convergence
 from .schedule import Groups
-
-if TYPE_CHECKING:
-    from .machine import Machine
 
 _LATEST = np.iinfo(np.int32).max
 
@@ -35,9 +32,8 @@ class Splits:
         ahead: Lanes that run before the others of their warps; ``None``: none do.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.facts = machine.map.convergence
+    def __init__(self, state: LaneState, facts: Convergence) -> None:
+        self.state, self.facts = state, facts
         self.ahead: Mask | None = None
         self._served: Mask | None = None
         self._token: Lanes | None = None
@@ -59,18 +55,18 @@ class Splits:
 
     def renew(self, lanes: Mask | None) -> None:
         """Lanes get a token of their own: those of one warp are together, apart from all others."""
-        g, on = self.machine.geometry, as_mask(lanes)
+        g, on = self.state.geometry, as_mask(lanes)
         if self._token is None:
-            others = as_mask(self.machine.alive) & ~on
+            others = as_mask(self.state.alive) & ~on
             if not (g.any_of_warp(others) & g.any_of_warp(on)).any():
                 return
             self._token = np.zeros(g.shape, np.int32)
-        np.copyto(self._token, self.machine.step, where=on)
+        np.copyto(self._token, self.state.step, where=on)
 
     def meet(self, lanes: Mask | None) -> None:
         """Lanes have come together at a warp instruction or a barrier."""
         if self._token is not None:
-            np.copyto(self._token, self.machine.step, where=as_mask(lanes))
+            np.copyto(self._token, self.state.step, where=as_mask(lanes))
 
     def _save(self, number: int, lanes: Mask | None) -> None:
         if self._token is None:
@@ -88,7 +84,7 @@ class Splits:
         if number is None:
             yield (point, 0), on
             return
-        depth = self.machine.registers[number]
+        depth = self.state.registers[number]
         for each in distinct(depth).tolist():
             yield (point, each), on & (depth == each)
 
@@ -96,7 +92,7 @@ class Splits:
         """Of lanes at a block, those of each warp that run it as one first; ``mask`` if all do."""
         if self._token is None or number not in self.facts.affected:
             return mask
-        g = self.machine.geometry
+        g = self.state.geometry
         on = np.broadcast_to(as_mask(mask), g.shape)
         tokens = np.where(on, self._token, _LATEST)
         first = g.by_warp(tokens, _LATEST).min(axis=1)
@@ -108,7 +104,7 @@ class Splits:
         self._served = None
         if self._token is None:
             return True
-        alive = self.machine.alive
+        alive = self.state.alive
         if self.together(number, alive) is not alive:
             return False
         self._token, self._saved = None, {}
@@ -122,15 +118,15 @@ class Splits:
         Returns:
             Whether there are any.
         """
-        machine = self.machine
+        state = self.state
         on = as_mask(mask)
         if self._served is not None and not (on & ~self._served).any():
             return False
-        g = machine.geometry
+        g = state.geometry
         warps = g.any_of_warp(np.broadcast_to(on, g.shape))
         mine = g.spread(warps)
         others = np.zeros(g.shape, bool)
-        for at, lanes in machine.groups.items():
+        for at, lanes in state.groups.items():
             if at != number:
                 others |= as_mask(lanes) & mine
         if not others.any():
@@ -146,7 +142,7 @@ class Splits:
 
     def leaders(self, number: int, groups: Groups) -> Mask | None:
         """Of lanes at a block, those of warps of which none stands at an earlier one."""
-        g, mask = self.machine.geometry, groups[number]
+        g, mask = self.state.geometry, groups[number]
         earlier = [as_mask(m) for n, m in groups.items() if n < number]
         if not earlier:
             return mask
@@ -159,7 +155,7 @@ class Splits:
         """Let go of lanes that wait for others of their warps to come; whether there are any."""
         waiting = [as_mask(m) & ~as_mask(self.leaders(n, groups)) for n, m in groups.items()]
         lanes = np.logical_or.reduce(
-            [np.broadcast_to(one, self.machine.geometry.shape) for one in waiting])  # fmt: skip
+            [np.broadcast_to(one, self.state.geometry.shape) for one in waiting])  # fmt: skip
         if lanes.any():
             self.let_go(lanes)
         return bool(lanes.any())
@@ -168,8 +164,8 @@ class Splits:
         """Of the lanes that were let go, those that run next."""
         if self.ahead is None:
             return None
-        for number in sorted(self.machine.groups):
-            here = as_mask(self.machine.groups[number]) & self.ahead
+        for number in sorted(self.state.groups):
+            here = as_mask(self.state.groups[number]) & self.ahead
             if here.any():
                 return number, here
         self.ahead = None

@@ -8,18 +8,17 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
+from ..events import Told
 from ..geometry import Lanes, Mask, as_mask
 from ..memory.heap import Heap
+from ..memory.memories import Memories
 from ..memory.site import text_site
 from .formats import MOST_TEXT, formatted, takes
-
-if TYPE_CHECKING:
-    from .machine import Machine
+from .lane_state import LaneState
 
 _ALL_BITS = (1 << 64) - 1
 
@@ -27,8 +26,8 @@ _ALL_BITS = (1 << 64) - 1
 class System:
     """Plays the system's functions for the lanes of a batch."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, state: LaneState, told: Told, memories: Memories) -> None:
+        self.state, self.told, self.memories = state, told, memories
 
     def play(
         self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None
@@ -37,8 +36,8 @@ class System:
         if block.called == "vprintf":
             self.print(block, given, lanes)
             return None
-        machine, heap = self.machine, self.machine.memories.heap
-        shape = machine.geometry.shape
+        state, heap = self.state, self.memories.heap
+        shape = state.geometry.shape
         value = np.broadcast_to(given[0], shape)
         result = np.zeros(shape, np.int64)
         assert heap is not None
@@ -49,13 +48,13 @@ class System:
             failing = (result == 0) & as_mask(lanes)
             return failing if failing.any() else None
         if block.result >= 0:
-            old = machine.registers[block.result]
-            machine.registers[block.result] = np.where(as_mask(lanes), result, old)
+            old = state.registers[block.result]
+            state.registers[block.result] = np.where(as_mask(lanes), result, old)
         return None
 
     def _manage(self, heap: Heap, block: CompiledBlock, lane: tuple[int, ...], given: int) -> int:
         """What ``malloc`` or ``free`` gives one lane."""
-        told, home, end = self.machine.told, heap.array, heap.end
+        told, home, end = self.told, heap.array, heap.end
         if block.called == "malloc":
             address = heap.allocate(given)
             if address and heap.end == end:
@@ -69,22 +68,22 @@ class System:
 
     def print(self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None) -> None:
         """``vprintf``: tells what each lane prints; gives the number of its arguments."""
-        machine, (form, start) = self.machine, given
-        for tell in machine.told.printed:
-            tell(machine.count(lanes)[0], self.texts(block, form, start, lanes))
+        state, (form, start) = self.state, given
+        for tell in self.told.printed:
+            tell(state.count(lanes)[0], self.texts(block, form, start, lanes))
         if block.result < 0:
             return
         forms, which = np.unique(form, return_inverse=True)
         counts = np.array([takes(self.string((0, 0, 0, 0), int(a))) for a in forms], np.int32)
-        old = machine.registers[block.result]
+        old = state.registers[block.result]
         printed = counts[which].reshape(form.shape)[()]
-        machine.registers[block.result] = np.where(as_mask(lanes), printed, old)
+        state.registers[block.result] = np.where(as_mask(lanes), printed, old)
 
     def texts(
         self, block: CompiledBlock, form: Lanes, start: Lanes, lanes: Mask | None
     ) -> Iterator[tuple[int, int, str]]:
         """For each lane: its block, its thread, and what it prints."""
-        g = self.machine.geometry
+        g = self.state.geometry
         forms, starts = np.broadcast_to(form, g.shape), np.broadcast_to(start, g.shape)
         for found in np.argwhere(np.broadcast_to(as_mask(lanes), g.shape)):
             at: tuple[int, int, int, int] = tuple(found.tolist())
@@ -97,7 +96,7 @@ class System:
 
     def failed(self, given: tuple[Lanes, ...], lanes: Mask | None) -> str:
         """``__assertfail``: the condition that the first of the lanes found false."""
-        shape = self.machine.geometry.shape
+        shape = self.state.geometry.shape
         at = np.unravel_index(int(np.argmax(np.broadcast_to(as_mask(lanes), shape))), shape)
         first = tuple(int(i) for i in at)
         return self.string(first, int(np.broadcast_to(given[0], shape)[first]))
@@ -105,9 +104,9 @@ class System:
     def number(self, lane: tuple[int, ...], address: int, code: str) -> float:
         """A number at a generic address, as a lane sees it."""
         size = struct.calcsize(code)
-        if self.machine.memories.looked:
-            self.machine.memories.looked(address, size, lane)
-        content = self.machine.memories.bytes_at(address, size, lane).ljust(size, b"\0")
+        if self.memories.looked:
+            self.memories.looked(address, size, lane)
+        content = self.memories.bytes_at(address, size, lane).ljust(size, b"\0")
         value: float = struct.unpack(f"<{code}", content)[0]
         return value
 
@@ -119,7 +118,7 @@ class System:
 
         ``block`` prints it.
         """
-        memories = self.machine.memories
+        memories = self.memories
         content, end, _ = memories.bytes_at(address, most, lane).partition(b"\0")
         if block:
             read = len(content + end)
@@ -127,7 +126,7 @@ class System:
                 self._beyond(block, lane, address + read)
             if memories.looked:
                 memories.looked(address, read, lane)
-            for tell in self.machine.told.text_read if read else ():
+            for tell in self.told.text_read if read else ():
                 tell(block, lane, address, read, memories.array_at(address))
         return content.decode("utf-8", "replace")
 
@@ -135,5 +134,5 @@ class System:
         """Report a text that goes on where there is nothing."""
         call, function = block.block.instructions[-1], block.block.function.name
         site = text_site(call, function, "generic", block.number)
-        thread = int(np.ravel_multi_index(lane[:3], self.machine.geometry.shape[:3]))
-        self.machine.memories.bad_lane(site, address, thread, lane[3])
+        thread = int(np.ravel_multi_index(lane[:3], self.state.geometry.shape[:3]))
+        self.memories.bad_lane(site, address, thread, lane[3])

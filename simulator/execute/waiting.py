@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import Lanes, Mask, as_mask
+from .lane_state import LaneState
 from .schedule import Groups
-
-if TYPE_CHECKING:
-    from .machine import Machine
-
 
 Key = tuple[int, int, str]
 """A barrier: its number, the count of threads that it waits for (0: the block), and whether it
@@ -55,11 +51,16 @@ class Stuck(Exception):
         spinning: Lanes by block number that loop for ever (or past the step limit).
         why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
         steps: How many basic blocks had run.
+        visited: Basic blocks that the spinning lanes run; ``None`` if that is not known.
     """
 
-    def __init__(self, why: str, waiting: list[Apart], spinning: Groups, steps: int = 0) -> None:
+    def __init__(
+        self, why: str, waiting: list[Apart], spinning: Groups, steps: int = 0,
+        visited: set[int] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(why)
         self.why, self.waiting, self.spinning, self.steps = why, waiting, spinning, steps
+        self.visited = visited
 
 
 class Arrivals:
@@ -69,9 +70,9 @@ class Arrivals:
         phase: How often each warp has, ``(warps, blocks)``, since the barrier was last full.
     """
 
-    def __init__(self, machine: Machine, wanted: int) -> None:
-        g = machine.geometry
-        self.machine, self.wanted = machine, wanted
+    def __init__(self, state: LaneState, wanted: int) -> None:
+        g = state.geometry
+        self.state, self.wanted = state, wanted
         self.lanes = np.zeros(g.shape, np.int64)
         self.told = np.zeros((g.warps, g.columns), np.int64)
         self.phase = np.zeros((g.warps, g.columns), np.int64)
@@ -85,18 +86,18 @@ class Arrivals:
 
     def came(self) -> Iterator[tuple[Waiting, Mask]]:
         """Who has come since the barrier was last full, as far as it is remembered, and where."""
-        here = self.machine.geometry.spread(self.phase > 0)
+        here = self.state.geometry.spread(self.phase > 0)
         for wait, lanes in self.places.values():
             yield wait, lanes & here
 
     def settle(self, loose: bool) -> None:
         """See which warps have arrived; ``loose``: those with any lane that has."""
-        machine = self.machine
-        g = machine.geometry
+        state = self.state
+        g = state.geometry
         if loose:
             full = g.by_warp(self.lanes, 0).max(axis=1)
         else:
-            living = np.broadcast_to(as_mask(machine.alive), g.shape)
+            living = np.broadcast_to(as_mask(state.alive), g.shape)
             most = np.iinfo(np.int64).max
             full = g.by_warp(np.where(living, self.lanes, most), most).min(axis=1)
             full = np.where(full == most, g.by_warp(self.lanes, 0).max(axis=1), full)

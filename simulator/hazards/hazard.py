@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .kinds import KINDS, UPDATES, HazardKind
+from .leads import with_cure
 from .parts import Cure, Involved, Source, Triple
 from .text import COLUMNS, in_short, report
-from .titles import with_cure
 
 __all__ = ["SEVERITIES", "Cure", "Hazard", "Involved", "Source", "Triple"]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from .parts import Cure, Involved
+from .hazard import Hazard
+from .leads import BARRIER, FENCE, RACE, WAIT, WARP_BARRIER
+from .parts import Involved
 from .race_cases import EQUAL, LOOK, OVERRUN, REACHES, TOO_FEW, UPDATES
 
-if TYPE_CHECKING:
-    from .hazard import Hazard
-
-_BARRIER, _FENCE, _WAIT, _RACE = "Missing barrier", "Missing fence", "Missing wait", "Race"
 _COLLIDE = "Colliding writes"
 _LEADS = {
-    "lane": "Missing __syncwarp()", "warp": _BARRIER, "block": "Race between blocks",
+    "lane": WARP_BARRIER, "warp": BARRIER, "block": "Race between blocks",
 }  # fmt: skip
 """What is missing, by how far the threads are apart."""
 _CASES = {
@@ -28,7 +24,7 @@ _CASES = {
     "polled": "volatile orders nothing",
     "volatile lanes": "volatile orders nothing",
     "quiet": "Atomic that changes nothing",
-    "flag": _FENCE,
+    "flag": FENCE,
     "proxy": "Missing fence.proxy.async",
     OVERRUN: "Overrun of another array",
 }
@@ -68,14 +64,14 @@ def race_title(hazard: Hazard) -> str:
         return (
             f"Colliding writes: {what} {is_} written ({every}) by {several}, with different values"
         )
-    lead = _CASES.get(hazard.case) or _LEADS.get(hazard.reach, _RACE)
+    lead = _CASES.get(hazard.case) or _LEADS.get(hazard.reach, RACE)
     if hazard.case in _ENGINES:
-        lead = _WAIT
+        lead = WAIT
     if any(note.startswith(TOO_FEW.partition(",")[0]) for note in hazard.notes):
         lead = "Wait for too few groups"
     has = "have" if near else "has"
     if not reads or not writes:
-        if len({item.source for item in hazard.involved}) < 2 and lead == _BARRIER:
+        if len({item.source for item in hazard.involved}) < 2 and lead == BARRIER:
             lead = _COLLIDE
         how = f"by {several}, in no order" if near else f"while {others} is under way"
         return f"{lead}: {what} {is_} written ({every}) {how}"
@@ -85,19 +81,6 @@ def race_title(hazard: Hazard) -> str:
     if hazard.involved[0].role != "read":
         return f"{lead}: {what} {is_} read ({read}) before {others} {has} written {it} ({written})"
     return f"{lead}: {what} {is_} overwritten ({written}) before {others} {has} read {it} ({read})"
-
-
-def with_cure(title: str, cure: Cure | None) -> str:
-    """A title that names what the verified edit puts in."""
-    lead, _, rest = title.partition(": ")
-    if cure is None or lead not in (_BARRIER, _LEADS["lane"]):
-        return title
-    if re.search(r"sync|bar", cure.text):
-        return f"{_BARRIER}: {rest}" if "__syncthreads" in cure.text else title
-    for word, better in (("fence", _FENCE), ("wait", _WAIT)):
-        if word in cure.text:
-            return f"{better}: {rest}"
-    return f"{_RACE}: {rest}"
 
 
 def lines_of(items: Iterable[Involved]) -> str:

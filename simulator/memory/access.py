@@ -7,8 +7,8 @@ import numpy as np
 from ..geometry import Addresses, Flat, Lanes, Mask, as_mask
 from ..isa import DTYPES
 from . import atomics
-from .event import Event
-from .memories import Memories, Part
+from .event import Event, Part
+from .memories import Memories
 from .places import Index, MixedIndex
 from .site import Site
 from .spaces import GlobalIndex

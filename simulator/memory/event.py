@@ -54,6 +54,10 @@ class Event(NamedTuple):
     columns: Lanes | None = None
 
 
+Part = tuple[str, Addresses, Mask | None, Home, Lanes | None]
+"""Of an access, more than one where lanes differ: as ``Event`` has it, space to columns."""
+
+
 @dataclass
 class PickedEvent:
     """One execution of a memory instruction by lanes that were picked out of the batch.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..geometry import Addresses, Geometry, Mask
 from ..isa.windows import RANK_BITS, WINDOWS
+from .event import Part
 from .site import Site
-from .spaces import ColumnIndex, PlaceIndex
-
-if TYPE_CHECKING:
-    from .memories import Memories, Part
+from .spaces import ColumnIndex, ColumnMemory, PlaceIndex
 
 _RANKS = 1 << 5
 """Numbers of blocks in a cluster that an address has room for."""
@@ -59,12 +57,13 @@ def plain(g: Geometry, base: Addresses) -> Addresses:
     return first if (found == first).all() else found
 
 
-def take(memories: Memories, site: Site, address: Addresses, left: Mask, aligned: Mask) -> Far:
+def take(
+    g: Geometry, shared: ColumnMemory, site: Site, address: Addresses, left: Mask, aligned: Mask
+) -> Far:
     """Take such lanes out of those that are ``left``, by addresses of ``windows.map_address``.
 
     All are in the geometry's full shape.
     """
-    g, shared = memories.geometry, memories.shared
     if site.space == "generic":
         address = address - np.int64(WINDOWS["shared"])
     whose = address >> np.int64(RANK_BITS)

@@ -7,7 +7,7 @@ import numpy as np
 from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.windows import MIDDLE, RANK_BITS, WINDOWS
 from . import far
-from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event
+from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event, Part
 from .extents import extent, moved, valid
 from .heap import Heap
 from .layout import HEAP, Layout, array_number
@@ -23,8 +23,6 @@ _ADDS_BITS = (
     "another block's shared memory: there ptxas makes an addition of integers of that of two "
     "floats; use atomics of f16, bf16 or f32, or cas"
 )
-Part = tuple[str, Addresses, Mask | None, Home, Lanes | None]
-"""Of an access, more than one where lanes differ: as ``Event`` has it, space to columns."""
 _Target = tuple[Home, int]
 """A memory, and where it starts among the addresses."""
 
@@ -178,7 +176,7 @@ class Memories:
         aligned = (address & np.int64(site.nbytes - 1)) == 0
         astray = np.zeros((), bool)
         if site.far and self.geometry.clusters.size > 1:
-            found = far.take(self, site, address, left, aligned)
+            found = far.take(self.geometry, self.shared, site, address, left, aligned)
             parts, events = found.parts, found.events
             for lanes, _ in parts if site.adds_bits else ():
                 self._report(ADDRESS_SPACE, site, found.inside, lanes, self.shared, _ADDS_BITS)

@@ -14,7 +14,6 @@ from ..memory.recent import Recent
 from ..memory.site import Site
 from ..moves import Moves
 from .banks import LINE
-from .several import Cost
 
 PATTERNS = 16
 """So many patterns of an access are looked up; of more of them all warps are judged at once."""
@@ -22,6 +21,15 @@ _MOST = 256
 """So many patterns are kept."""
 _SMALL = 1 << 14
 """So many lanes are compared as fast as a part of them is."""
+
+
+@dataclass
+class Cost:
+    """Of loads of one pattern, a row each; ``count``: how often that was, not yet added up."""
+
+    slots: Flat
+    figures: Rows
+    count: int = 0
 
 
 @dataclass

@@ -1,28 +1,12 @@
 """What several loads from one base cost: looked up at once, and added up when all is done."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ..geometry import Flat, Rows
+from ..geometry import Rows
 from ..memory.site import Site
-
-if TYPE_CHECKING:
-    from .patterns import Pattern
+from .patterns import Cost, Pattern
 
 Sites = tuple[Site, ...]
-
-
-@dataclass
-class Cost:
-    """Of loads of one pattern, a row each; ``count``: how often that was, not yet added up."""
-
-    slots: Flat
-    figures: Rows
-    count: int = 0
 
 
 class Several:

@@ -6,10 +6,11 @@ measured by ``benchmarks/gpu.py``, or adjusted on launches of the library (``ADJ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
-from ..gpus.table import GPUS, Gpu
+from ..gpus.table import GPUS, Gpu, find
 
 
 @dataclass(frozen=True)
@@ -146,3 +147,31 @@ def rates(gpu: Gpu) -> Rates:
 def _table(known: Mapping[str, float], measured: bool) -> Rates:
     figures = {field.name: known[field.name] for field in fields(Rates) if field.name in known}
     return Rates(measured=measured, **figures)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on a GPU: its name in the table, and its constants."""
+
+    gpu: str
+    rates: Rates
+
+
+def read_measured(text: str) -> Measured:
+    """Read what ``python -m benchmarks.gpu`` writes.
+
+    Raises:
+        ValueError: It is not one; says why.
+    """
+    content = json.loads(text)
+    if not isinstance(content, dict) or not isinstance(content.get("rates"), dict):
+        raise ValueError("not what python -m benchmarks.gpu writes: no table of rates")
+    gpu, found = str(content.get("gpu", "")), content["rates"]
+    known = {field.name for field in fields(Rates)} - {"measured"}
+    for name, value in found.items():
+        if name not in known:
+            raise ValueError(f"no constant is called {name!r}")
+        if not isinstance(value, int | float) or not value > 0:
+            raise ValueError(f"{name} is not a positive number")
+    figures = {name: float(value) for name, value in found.items()}
+    return Measured(gpu, replace(rates(find(gpu)), measured=True, **figures))

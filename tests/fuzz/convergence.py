@@ -17,7 +17,7 @@ import simulator
 from kernels import Kernel
 from kernels.elf import sections
 from kernels.ptx.module import Imm
-from simulator.execute.paths import Map
+from simulator.execute.machine import flow_map
 from simulator.execute.prepare import prepare
 
 from . import ptxas
@@ -170,7 +170,7 @@ def points(kernel: Kernel, blocks: Sequence[Block]) -> set[str]:
             for operand in ins.operands:
                 if isinstance(operand, Imm) and operand.value >> 16 == _MARK >> 16:
                     places[block.number] = blocks[operand.value & 0xFFFF].name
-    regions = launch.program.fact(Map).convergence.points
+    regions = launch.program.fact(flow_map).convergence.points
     return {places[number] for number in regions if number in places}
 
 

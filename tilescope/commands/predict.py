@@ -9,7 +9,7 @@ import click
 import simulator
 from simulator import Prediction
 from simulator.gpus.table import Gpu
-from simulator.prediction.measured import Measured, read
+from simulator.prediction.rates import Measured, read_measured
 
 from ..completion import gpus as gpus_named
 from ..entries import is_file
@@ -78,7 +78,7 @@ def _chip(name: str) -> tuple[Gpu, Measured | None]:
     if not name.endswith(".json"):
         return find(name), None
     try:
-        measured = read(Path(name).read_text())
+        measured = read_measured(Path(name).read_text())
     except (OSError, ValueError) as error:
         raise UserError(f"{name}: {error}") from None
     return find(measured.gpu), measured

@@ -44,8 +44,8 @@ BITES = (
     Bite(
         "lanes that wait are not looked at again when others exit", "ptx",
         "simulator/execute/machine.py",
-        "        if self.gates.parked:\n            self.gates.look_again()\n",
-        "",
+        "state.on_exit = (gates.look_again, clusters.look_again)",
+        "state.on_exit = (clusters.look_again,)",
     ),
     Bite(
         "a guard that is the first of two destinations is read after it was written", "ptx",
