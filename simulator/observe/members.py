@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels.debug_info import Bits, DebugInfo, debug_info
 from kernels.dwarf import Entry
-from kernels.element_types import element_types, is_structure
+from kernels.element_types import is_structure
 from kernels.errors import KernelError
 from kernels.pointers import Address
 from kernels.structures import Layout, layout_of
@@ -66,7 +66,7 @@ class Members:
 
         And whether the kernel names a structure there.
         """
-        elements = element_types(self.kernel)
+        elements = self.kernel.element_types
         for i, at, address in self._addresses(number):
             element = elements[i] if at == [0] and not self.kernel.params[i].is_struct else ""
             plain = element and not is_structure(element)
