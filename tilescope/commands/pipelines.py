@@ -18,6 +18,7 @@ from simulator.order import Stream, untimely
 
 from ..checker import Checker, Verdict
 from ..failure import INTERRUPTED, UserError
+from ..launcher import Launcher
 from ..output import reader_gone, say, write_json
 from ..pipeline import DEFAULT_STREAM, Pipeline, read
 from ..policy import Policy, judge
@@ -132,7 +133,9 @@ def check_pipeline(
     interrupted = False
     needed = bool(quiet or files.any)
     for (line, table), target in zip(every, pipeline.targets(), strict=True):
-        checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
+        checker = Checker(
+            Launcher(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
+        )
         place = f"{target.name}, {file}:{line}"
         try:
             with keep(ordered.memory), as_of(target.kernel):
