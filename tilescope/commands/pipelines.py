@@ -24,7 +24,8 @@ from ..pipeline import DEFAULT_STREAM, Pipeline, read
 from ..policy import Policy, judge
 from ..progress import ProgressBar
 from ..project import changed_since, is_project, read_project, touches
-from ..recording import Launch, Session
+from ..recorded_launch import RecordedLaunch
+from ..recording import Session
 from ..request import Request
 from ..searching import search
 from ..target import Target
@@ -221,7 +222,7 @@ class _Ordered:
         session, source = self.session, Source(self._file, line, f"launch of {target.kernel.name}")
 
         def tell(kernel: Kernel, run: simulator.Run, touched: Sequence[Touched]) -> None:
-            session.launches.append(Launch(kernel, self._file, line, run))
+            session.launches.append(RecordedLaunch(kernel, self._file, line, run))
             session.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 
         with session.order.on(self._stream(table)), listen(tell), keep(self.memory):
