@@ -1,6 +1,7 @@
 """``Run``: what a launch did - counters, hazards, and both by source line."""
 
 import functools
+import importlib
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -21,6 +22,15 @@ from .observe.trace import Trace
 
 SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""
+PAGE_MODULE = "tilescope.view"
+"""The module that registers a page renderer; ``Run.show`` imports it if none is registered."""
+_render_page: Callable[["Run"], Any] | None = None
+
+
+def set_page_renderer(render: Callable[["Run"], Any]) -> None:
+    """Register the function that makes the page of a run."""
+    global _render_page
+    _render_page = render
 
 
 @dataclass(repr=False)
@@ -109,11 +119,10 @@ class Run:
         Raises:
             NoTrace: The launch was not asked for a trace.
         """
-        # The one import that goes against docs/architecture.md's arrows, and only when called:
-        # whoever holds a run should not need to know which room draws it.
-        from tilescope.view import show
-
-        return show(self)
+        if _render_page is None:
+            importlib.import_module(PAGE_MODULE)
+        assert _render_page is not None
+        return _render_page(self)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; ``schema`` says which layout."""

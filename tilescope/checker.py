@@ -11,7 +11,6 @@ from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import INTERRUPTED, Watch, cure_source, find_cures, trial_steps
 
 from .builds import merge
-from .closeness import compare
 from .differing import NOT_COMPARED, Builds
 from .launcher import Launcher
 from .policy import apply, set_aside
@@ -233,4 +232,4 @@ class Checker:
         target = self.launcher.target
         if target.entry is not None or target.launch is None or target.expected is None:
             return []
-        return compare(target, args, run)
+        return target.compare(args, run)
