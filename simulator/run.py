@@ -24,10 +24,10 @@ SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""
 PAGE_MODULE = "tilescope.view"
 """The module that registers a page renderer; ``Run.show`` imports it if none is registered."""
-_render_page: Callable[["Run"], Any] | None = None
+_render_page: Callable[["Run"], object] | None = None
 
 
-def set_page_renderer(render: Callable[["Run"], Any]) -> None:
+def set_page_renderer(render: Callable[["Run"], object]) -> None:
     """Register the function that makes the page of a run."""
     global _render_page
     _render_page = render
