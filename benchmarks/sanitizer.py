@@ -24,6 +24,7 @@ from benchmarks.machine import command_line, provenance, table
 from device.driver import STICKY
 from kernels import library
 from tilescope.checker import Checker
+from tilescope.launcher import Launcher
 from tilescope.request import Request
 from tilescope.target import resolve
 from tilescope.text.findings import count
@@ -72,7 +73,7 @@ def ours(name: str) -> Result:
     """The simulator's verdict: kinds and severities, and in which builds."""
     size = size_of(name)
     target = resolve(Request(name, size=size[1] if size else None))
-    verdict = Checker(target, quiet=True).check(("device", "source"), cures=False)
+    verdict = Checker(Launcher(target, quiet=True)).check(("device", "source"), cures=False)
     kinds: dict[str, set[str]] = {}
     for hazard in verdict.hazards:
         mild = " (warning)" if hazard.severity == "warning" else ""

@@ -10,7 +10,7 @@ import numpy as np
 from kernels import Kernel
 
 from .driver import DeviceError, bindings, call, cuda_version
-from .session import Limits, Prepared, attribute, check, context, load
+from .session import DeviceLaunch, Limits, attribute, check, context, load
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def launch(
     request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative, cluster, limits)
     request.arguments.warn()
     with context(device), contextlib.ExitStack() as stack:
-        prepared = Prepared(stack, request, jit_level)
+        prepared = DeviceLaunch(stack, request, jit_level)
         first, last = prepared.event(), prepared.event()
         times = []
         for _ in range(repeat):
@@ -147,7 +147,7 @@ def launch(
         return output(prepared, times, device)
 
 
-def output(prepared: Prepared, times: Sequence[float], device: int) -> Output:
+def output(prepared: DeviceLaunch, times: Sequence[float], device: int) -> Output:
     """What is known after some launches, with their times in milliseconds."""
     function = prepared.function
     return Output(

@@ -25,7 +25,7 @@ from kernels.tensor_map import TensorMap
 
 from . import tensor_maps
 from .driver import DeviceError, bindings, call
-from .textures import Pictures
+from .textures import DeviceImages
 
 
 @contextlib.contextmanager
@@ -109,7 +109,7 @@ _ITS_OWN = Limits()
 
 
 @dataclass(frozen=True)
-class Request:
+class CheckedLaunch:
     """A launch whose shape and arguments have been checked; nothing has run yet."""
 
     kernel: Kernel
@@ -132,7 +132,7 @@ def check(
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
     limits: Limits = _ITS_OWN,
-) -> Request:
+) -> CheckedLaunch:
     """Check what ``simulator.launch`` checks, with the same words.
 
     Raises:
@@ -148,10 +148,10 @@ def check(
     if blocks:
         check_cluster(blocks, shapes[0])
     dynamic = max(shared_bytes, kernel.dynamic_bytes)
-    return Request(kernel, *shapes, arguments, dynamic, cooperative, blocks, limits)
+    return CheckedLaunch(kernel, *shapes, arguments, dynamic, cooperative, blocks, limits)
 
 
-class Prepared:
+class DeviceLaunch:
     """One launch on the GPU, ready to be made as often as wanted.
 
     Everything that it allocates is released with the stack that it is given.
@@ -161,7 +161,7 @@ class Prepared:
     """
 
     def __init__(
-        self, stack: contextlib.ExitStack, request: Request, jit_level: int | None
+        self, stack: contextlib.ExitStack, request: CheckedLaunch, jit_level: int | None
     ) -> None:
         self.request, self._stack = request, stack
         self._arguments, self._shared = request.arguments, request.shared_bytes
@@ -182,7 +182,7 @@ class Prepared:
             place, _ = call("cuModuleGetGlobal", module, name.encode(), doing=f"finding {name}")
             self.pointers.append(place)
         place_of = lambda number: int(self.pointers[number])  # noqa: E731
-        self.pictures = Pictures(lambda name, made: stack.callback(quietly, name, made))
+        self.pictures = DeviceImages(lambda name, made: stack.callback(quietly, name, made))
         for number in arguments.tables:
             self._inputs[number] = arguments.table(number, place_of, self._encode)
         for at, name in enumerate(arguments.symbols, len(arguments.arrays)):

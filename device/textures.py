@@ -17,7 +17,7 @@ Release = Callable[[str, Any], object]
 """Takes a driver function and what it is to be called with in the end."""
 
 
-class Pictures:
+class DeviceImages:
     """The objects of a launch; arrays of the driver's own stand beside dense ones.
 
     Args:

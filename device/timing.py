@@ -11,7 +11,7 @@ from kernels import Kernel
 
 from .driver import call
 from .launch import Output, output
-from .session import Limits, Prepared, check, context
+from .session import DeviceLaunch, Limits, check, context
 
 LAUNCHES = 50
 """Timed launches, unless somebody wants more or fewer."""
@@ -78,7 +78,7 @@ def time_launches(
     limits = Limits(stack_bytes, heap_bytes)
     request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative, cluster, limits)
     with context(device), contextlib.ExitStack() as stack:
-        prepared = Prepared(stack, request, jit_level)
+        prepared = DeviceLaunch(stack, request, jit_level)
         first, last = prepared.event(), prepared.event()
         results = []
         prepared.upload()
@@ -105,7 +105,9 @@ def time_launches(
         return Timing(tuple(times), bool(changing), output(prepared, times, device))
 
 
-def _save(prepared: Prepared, before: list[Any], places: list[int]) -> list[tuple[Any, Any, int]]:
+def _save(
+    prepared: DeviceLaunch, before: list[Any], places: list[int]
+) -> list[tuple[Any, Any, int]]:
     """Copies on the GPU of the arrays that a launch must find as they were."""
     saved = []
     for place in places:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.element_types import doubts, element_types, parameter_types, wrapped
+from kernels.element_types import doubts, wrapped
 
 from .errors import ArgumentWarning, LaunchError
 from .pointers import Gathered, Pointer
@@ -219,8 +219,8 @@ def convert(
         )
     made, gathered = Arguments(params), Gathered()
     packer = Packer(gathered, made.warnings)
-    kinds = parameter_types(kernel)
-    elements = element_types(kernel)
+    kinds = kernel.parameter_types
+    elements = kernel.element_types
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
         label = parameter_label(names, i)
         if isinstance(arg, OBJECTS):
@@ -247,7 +247,7 @@ def convert(
 
 def _listed(kernel: Kernel, names: Sequence[str]) -> str:
     """A kernel's parameters as C++ writes them, or as the PTX does where that is all there is."""
-    kinds = parameter_types(kernel)
+    kinds = kernel.parameter_types
     known = len(names) == len(kinds)
     listed = [
         " ".join(word for word in (kind, name) if word) or str(param)

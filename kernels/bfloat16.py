@@ -1,7 +1,6 @@
 """bfloat16, which NumPy lacks: the upper half of a float32, kept as whole numbers of 16 bits."""
 
-from typing import Any
-
+import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,9 +17,7 @@ def bfloat16(values: ArrayLike) -> NDArray[np.uint16]:
     Returns:
         Their bits, of the same shape; what is too large is infinite.
     """
-    with np.errstate(over="ignore"):
-        wide: NDArray[Any] = np.asarray(values).astype(np.float32)
-    bits = wide.view(np.uint32).astype(np.uint64)
-    # Half of what is cut off is added, less one if what stays is even.
-    bits = (bits + 0x7FFF + (bits >> np.uint64(16) & np.uint64(1))) >> np.uint64(16)
-    return np.where(np.isnan(wide), np.uint16(_NAN), bits.astype(np.uint16))
+    with np.errstate(over="ignore", invalid="ignore"):
+        wide = np.asarray(values).astype(np.float32)
+        bits = wide.astype(ml_dtypes.bfloat16).view(np.uint16)
+    return np.where(np.isnan(wide), np.uint16(_NAN), bits)

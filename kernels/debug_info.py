@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from .dwarf import NAME, Entry, Reader, entries
+from .dwarf import NAME, DebugEntry, Reader, entries
 
 Bits = NDArray[np.uint8]
 """Ones for the bits of a type's bytes that belong to a member, zeros for padding."""
@@ -42,21 +42,21 @@ class DebugInfo:
         self.entries = entries(ptx)
         self._bits: dict[int, Bits | None] = {}
 
-    def parameters(self, entry: str) -> list[Entry | None]:
+    def parameters(self, entry: str) -> list[DebugEntry | None]:
         """The type of each parameter of a kernel, by its name in the PTX."""
         for one in self.entries.values():
             if one.tag == _FUNCTION and entry in one.names:
                 return [self._of(child) for child in one.children if child.tag == _PARAMETER]
         return []
 
-    def variable(self, name: str) -> Entry | None:
+    def variable(self, name: str) -> DebugEntry | None:
         """The type of a variable outside functions, by its name in the PTX."""
         for one in self.entries.values():
             if one.tag == _VARIABLE and name in one.names:
                 return self._of(one)
         return None
 
-    def pointee(self, kind: Entry | None, at: int = 0) -> Entry | None:
+    def pointee(self, kind: DebugEntry | None, at: int = 0) -> DebugEntry | None:
         """What a pointer points to that is a type, or stands in it at a byte."""
         if kind is None or at < 0:
             return None
@@ -71,18 +71,18 @@ class DebugInfo:
                 return self.pointee(inside, at - place)
         return None
 
-    def is_structure(self, kind: Entry) -> bool:
+    def is_structure(self, kind: DebugEntry) -> bool:
         """Whether a type may have padding."""
         return kind.tag in (_STRUCTURE, _CLASS, _UNION, _ARRAY)
 
-    def bits(self, kind: Entry) -> Bits | None:
+    def bits(self, kind: DebugEntry) -> Bits | None:
         """The bits of a type that belong to members; of a union's, to all of its alternatives."""
         if id(kind) not in self._bits:
             self._bits[id(kind)] = None  # a type that has itself as a member is no type
             self._bits[id(kind)] = self._found(kind)
         return self._bits[id(kind)]
 
-    def _found(self, kind: Entry) -> Bits | None:
+    def _found(self, kind: DebugEntry) -> Bits | None:
         size = self._size(kind)
         if not 0 < size <= _MOST:
             return None
@@ -107,7 +107,7 @@ class DebugInfo:
             return common
         return found
 
-    def _of_part(self, part: Entry, size: int) -> Bits | None:
+    def _of_part(self, part: DebugEntry, size: int) -> Bits | None:
         """A member's, or a base's, bits in a structure of so many bytes."""
         kind, place = self._of(part), _place(part)
         if kind is None or place is None:
@@ -134,7 +134,7 @@ class DebugInfo:
         found[place : place + len(bits)] = bits
         return found
 
-    def _parts(self, kind: Entry) -> Iterator[Entry]:
+    def _parts(self, kind: DebugEntry) -> Iterator[DebugEntry]:
         """Members and bases.
 
         Not what a class shares, what the compiler adds, nor bit-fields without a name: padding.
@@ -146,7 +146,7 @@ class DebugInfo:
             if child.tag in (_MEMBER, _BASE) and not (added or shared or unnamed):
                 yield child
 
-    def _of(self, one: Entry) -> Entry | None:
+    def _of(self, one: DebugEntry) -> DebugEntry | None:
         """The type of something, without names and qualifiers."""
         for _ in range(64):
             kind = self.entries.get(one.number(_TYPE, -1))
@@ -155,7 +155,7 @@ class DebugInfo:
             one = kind
         return None
 
-    def _size(self, kind: Entry | None) -> int:
+    def _size(self, kind: DebugEntry | None) -> int:
         if kind is None:
             return 1
         if kind.tag == _POINTER or kind.tag in _REFERENCES:
@@ -169,7 +169,7 @@ class DebugInfo:
         return max(1, count * self._size(self._of(kind)))
 
 
-def _place(part: Entry) -> int | None:
+def _place(part: DebugEntry) -> int | None:
     """The byte at which a member begins; ``None`` where that is worked out as a program runs."""
     value = part.values.get(_PLACE, 0)
     if isinstance(value, int):

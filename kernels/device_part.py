@@ -68,7 +68,7 @@ def compile_device_part(
     macros = preprocessor.Macros(texts, options, host_code.MARKS)
     by_path: dict[str, host_code.SourceFile] = {}
 
-    def read(texts: dict[str, str]) -> host_code.Needed:
+    def read(texts: dict[str, str]) -> host_code.RequiredNames:
         """Take files to pieces, and cut what is the host's."""
         made = [host_code.read(path, text, macros) for path, text in texts.items()]
         host_code.cut_host_code(made)
@@ -222,7 +222,7 @@ def compile_device_part(
     raise CompileError("\n".join([told, *lacks, *(f"({text})" for text in no_folders(options))]))
 
 
-def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
+def _cut_others(file: host_code.SourceFile, needed: host_code.RequiredNames) -> None:
     """Cut functions that a kernel does not need: other kernels, their instances, and so on."""
     for piece in file.pieces:
         function = piece.kind in ("function", "prototype", "instance", "other")

@@ -15,7 +15,7 @@ _OF_UNIT = (0x11, 0x12, 0x13, 0x14, 0x15)
 
 
 @dataclass
-class Entry:
+class DebugEntry:
     """A debugging information entry.
 
     Attributes:
@@ -25,7 +25,7 @@ class Entry:
 
     tag: int
     values: dict[int, int | bytes | str]
-    children: list[Entry] = field(default_factory=list)
+    children: list[DebugEntry] = field(default_factory=list)
 
     def number(self, attribute: int, otherwise: int = 0) -> int:
         """An attribute's value, if it is a number."""
@@ -38,9 +38,9 @@ class Entry:
         return {self.values[n] for n in (NAME, LINKAGE, MIPS_LINKAGE) if n in self.values}
 
 
-def entries(ptx: str) -> dict[int, Entry]:
+def entries(ptx: str) -> dict[int, DebugEntry]:
     """All entries, by their places in the section; none of what is not as DWARF has it."""
-    found: dict[int, Entry] = {}
+    found: dict[int, DebugEntry] = {}
     try:
         units, forms, at = _bytes(ptx, "debug_info"), _bytes(ptx, "debug_abbrev"), 0
         while at < len(units):
@@ -50,7 +50,7 @@ def entries(ptx: str) -> dict[int, Entry]:
     return found
 
 
-def _unit(reader: Reader, forms: bytes, found: dict[int, Entry]) -> int:
+def _unit(reader: Reader, forms: bytes, found: dict[int, DebugEntry]) -> int:
     """Read a compilation unit; where the next one begins."""
     start = reader.at
     end = start + 4 + reader.number(4)
@@ -58,7 +58,7 @@ def _unit(reader: Reader, forms: bytes, found: dict[int, Entry]) -> int:
     if not 2 <= version <= 4:
         return end
     kinds = _forms(forms, table)
-    above: list[list[Entry]] = [[]]
+    above: list[list[DebugEntry]] = [[]]
     while reader.at < end:
         at = reader.at
         code = reader.uleb()
@@ -67,7 +67,7 @@ def _unit(reader: Reader, forms: bytes, found: dict[int, Entry]) -> int:
                 above.pop()
             continue
         tag, has_children, attributes = kinds[code]
-        one = Entry(tag, {name: reader.value(form, start, width) for name, form in attributes})
+        one = DebugEntry(tag, {name: reader.value(form, start, width) for name, form in attributes})
         found[at] = one
         above[-1].append(one)
         if has_children:

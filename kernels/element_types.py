@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from . import signatures
-from .mangling import demangle
-
-if TYPE_CHECKING:
-    from .kernel import Kernel
 
 _SIZES = {
     "bool": ("i", 1), "signed char": ("i", 1), "unsigned char": ("i", 1),
@@ -41,26 +37,16 @@ _TYPEDEF = re.compile(
 )
 
 
-def element_types(kernel: Kernel) -> list[str]:
-    """The type that each parameter points to, ``""`` where it is no pointer or not known.
-
-    The entry's name in the PTX, if it is mangled, says all there is to know; the sources are asked
-    for a kernel that is ``extern "C"``.
-    """
-    kinds = parameter_types(kernel)
+def pointed_to(kinds: Iterable[str]) -> list[str]:
+    """Return the type that each parameter points to, ``""`` where it is no pointer or not known."""
     return [kind[:-1] if kind.endswith("*") and kind[-2:] != "**" else "" for kind in kinds]
 
 
-def parameter_types(kernel: Kernel) -> list[str]:
-    """The type of each parameter in C++, ``""`` where it is not known."""
-    symbol, count = demangle(kernel.entry), len(kernel.params)
-    if symbol:
-        params = symbol.params
-    else:
-        found = signatures.find(kernel.declarations, kernel.name)
-        named = _typedefs(kernel.declarations) if found else {}
-        params = tuple(_plain(kind, named) for kind, _ in found.params) if found else ()
-    return list(params) if len(params) == count else [""] * count
+def declared_types(declarations: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Return the types of a kernel's parameters as sources declare them; none if they do not."""
+    found = signatures.find(declarations, name)
+    named = _typedefs(declarations) if found else {}
+    return tuple(_plain(kind, named) for kind, _ in found.params) if found else ()
 
 
 def _typedefs(sources: Mapping[str, str]) -> dict[str, str]:

@@ -1,122 +1,60 @@
-"""The parts of an ELF file (System V ABI) and of its line table (DWARF 2) that machine code has."""
+"""Sections, symbols and line table of the ELF file that machine code comes in."""
 
+import io
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-_NOBITS = 8
+from elftools.common.utils import struct_parse
+from elftools.dwarf.lineprogram import LineProgram
+from elftools.dwarf.structs import DWARFStructs
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import Section, SymbolTableSection
 
-
-@dataclass(frozen=True)
-class Section:
-    """A section: its bytes, none for one that only takes up memory."""
-
-    name: str
-    size: int
-    content: bytes
-
-
-def sections(binary: bytes) -> list[Section]:
-    """The sections of a 64-bit little-endian file, in its order."""
-    (table,) = struct.unpack_from("<Q", binary, 0x28)
-    each, count, names_at = struct.unpack_from("<HHH", binary, 0x3A)
-    heads = [struct.unpack_from("<IIQQQQ", binary, table + each * n) for n in range(count)]
-
-    def content(head: tuple[int, ...]) -> bytes:
-        return b"" if head[1] == _NOBITS else binary[head[4] : head[4] + head[5]]
-
-    names = content(heads[names_at])
-    return [Section(_text(names, head[0]), head[5], content(head)) for head in heads]
+_LINES = ".nv_debug_line_sass"
+_ADDRESS_BITS = 40
+"""Bits of an address in the line table below the number of the function's symbol."""
 
 
-def symbols(table: Section, names: Section) -> dict[str, int]:
-    """Numbers of the symbols that have a name and are no section."""
-    found = {}
-    for number in range(len(table.content) // 24):
-        name, info = struct.unpack_from("<IB", table.content, number * 24)
-        if info & 15 != 3:
-            found[_text(names.content, name)] = number
-    return found
+def sections(binary: bytes) -> dict[str, Section]:
+    """Return the sections of an ELF file by name."""
+    return {section.name: section for section in ELFFile(io.BytesIO(binary)).iter_sections()}
 
 
-def line_rows(table: Section | None, moves: Section | None, symbol: int) -> list[tuple[int, int]]:
-    """From which byte of a function on its code is of which line, ascending.
+def symbol_numbers(found: Mapping[str, Section]) -> dict[str, int]:
+    """Return the numbers of the symbols that are no sections, by name."""
+    table = found[".symtab"]
+    assert isinstance(table, SymbolTableSection)
+    return {
+        symbol.name: number
+        for number, symbol in enumerate(table.iter_symbols())
+        if symbol["st_info"]["type"] != "STT_SECTION"
+    }
+
+
+def line_rows(found: Mapping[str, Section], symbol: int) -> list[tuple[int, int]]:
+    """Return the rows (first byte, line) of a function's line table, by ascending byte.
+
+    The table's addresses are relocations. Each is replaced by the number of its symbol, above
+    the bits of the offset in the function.
 
     Args:
-        table: A line table of DWARF 2, whose addresses are ``moves``' symbols.
-        moves: Its relocations.
+        found: The sections of the file.
         symbol: The function's number.
     """
-    if table is None or moves is None:
+    table, moves = found.get(_LINES), found.get(f".rela{_LINES}") or found.get(f".rel{_LINES}")
+    if table is None or not isinstance(moves, RelocationSection):
         return []
-    functions = {}
-    each = 24 if moves.name.startswith(".rela") else 16
-    for at in range(0, len(moves.content), each):
-        place, info = struct.unpack_from("<QQ", moves.content, at)
-        functions[place] = info >> 32
-    code, rows = table.content, list[tuple[int, int]]()
-    at = 0
-    while at + 15 <= len(code):
-        at = _unit(code, at, functions, symbol, rows)
-    return sorted(dict(rows).items())
-
-
-def _unit(
-    code: bytes, start: int, functions: dict[int, int], symbol: int, rows: list[tuple[int, int]]
-) -> int:
-    """Run one line program; gives where the next one begins."""
-    length, _, header, step, _, base, width, first = struct.unpack_from("<IHIBBbBB", code, start)
-    at: int = start + 10 + header
-    end: int = start + 4 + length
-    address, line, ours = 0, 1, False
-
-    def number(signed: bool = False) -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = code[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value - (1 << shift) if signed and byte & 64 else value
-
-    while at < end:
-        op = code[at]
-        at += 1
-        if op >= first:
-            address += (op - first) // width * step
-            line += base + (op - first) % width
-        elif op == 0:
-            size = number()
-            kind = code[at]
-            if kind == 2:  # the address of a function
-                address, ours = 0, functions.get(at + 1) == symbol
-            elif kind == 1:
-                address, line, ours = 0, 1, False
-            at += size
-            continue
-        elif op == 2:
-            address += number() * step
-            continue
-        elif op == 3:
-            line += number(signed=True)
-            continue
-        elif op == 8:
-            address += (255 - first) // width * step
-            continue
-        elif op == 9:
-            address += struct.unpack_from("<H", code, at)[0]
-            at += 2
-            continue
-        elif op in (4, 5):
-            number()
-            continue
-        elif op != 1:
-            continue
-        if ours:
-            rows.append((address, line))
-    return end
-
-
-def _text(names: bytes, at: int) -> str:
-    return names[at : names.index(b"\0", at)].decode(errors="replace")
+    content = bytearray(table.data())
+    for move in moves.iter_relocations():
+        struct.pack_into("<Q", content, move["r_offset"], move["r_info_sym"] << _ADDRESS_BITS)
+    structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8)
+    stream, at, rows = io.BytesIO(content), 0, dict[int, int]()
+    while at < len(content):
+        header = struct_parse(structs.Dwarf_lineprog_header, stream, at)
+        start, at = at + 10 + header["header_length"], at + 4 + header["unit_length"]
+        for entry in LineProgram(header, stream, structs, start, at).get_entries():
+            state = entry.state
+            if state and not state.end_sequence and state.address >> _ADDRESS_BITS == symbol:
+                rows[state.address & ((1 << _ADDRESS_BITS) - 1)] = state.line
+    return sorted(rows.items())

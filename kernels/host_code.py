@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .instantiations import Instantiations
-from .pieces import Piece, pieces_of
+from .pieces import RemovableDeclaration, pieces_of
 from .preprocessor import KEYWORDS, VARIANTS, Macros, blank, directives, readable
 from .syntax import parse
 
@@ -39,10 +39,10 @@ class SourceFile:
 
     path: str
     text: str
-    pieces: list[Piece] = field(default_factory=list)
-    cuts: dict[Piece, tuple[int, int, str]] = field(default_factory=dict)
+    pieces: list[RemovableDeclaration] = field(default_factory=list)
+    cuts: dict[RemovableDeclaration, tuple[int, int, str]] = field(default_factory=dict)
 
-    def cut(self, piece: Piece) -> bool:
+    def cut(self, piece: RemovableDeclaration) -> bool:
         """Take a piece out: of a method first its body. Says whether there was more to take."""
         at = self.cuts.get(piece)
         if at is None and piece.method and piece.kind == "function" and piece.body < piece.end:
@@ -62,7 +62,7 @@ class SourceFile:
             text = text[:start] + instead + text[start + len(instead) :]
         return text
 
-    def at(self, line: int, column: int | None) -> list[Piece]:
+    def at(self, line: int, column: int | None) -> list[RemovableDeclaration]:
         """The pieces that a place belongs to, the innermost first."""
         starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
         if not 1 <= line <= len(starts):
@@ -76,7 +76,7 @@ class SourceFile:
 
 def read(path: str, text: str, macros: Macros) -> SourceFile:
     """Parse a file; what no parse makes sense of is in no piece, and stays."""
-    found, marks, instances = list[Piece](), macros.marks, Instantiations(macros)
+    found, marks, instances = list[RemovableDeclaration](), macros.marks, Instantiations(macros)
     for variant in VARIANTS:
         plain, bare, outside, calls = readable(text, macros, variant)
         tree = parse(plain.encode("ascii", "replace"))
@@ -90,7 +90,7 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
             _, words = _words(bare, start, end, end)
             names = instances.of(bare[start:end])
             kind, device = "instance" if names else "other", not words.isdisjoint(marks)
-            call = Piece(kind, start, end, end, names, words, device)
+            call = RemovableDeclaration(kind, start, end, end, names, words, device)
             found += [] if _known(call, found) else [call]
         for start, body, end in outside:  # where the grammar fails, braces still tell something
             here = text if bare[start].isspace() else bare
@@ -98,13 +98,17 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
             device = not marks.isdisjoint(names or words)
             made_by_macro = instances.of(here[start:end]) if start == body else frozenset()
             kind = "instance" if made_by_macro else _kind_of(here[start:body])
-            unread = Piece(kind, start, body, end, names | made_by_macro, words, device)
+            unread = RemovableDeclaration(
+                kind, start, body, end, names | made_by_macro, words, device
+            )
             if body < end and not _known(unread, found):
                 found.append(_with_macros(unread, *where))
     return SourceFile(path, text, found)
 
 
-def _with_macros(piece: Piece, plain: str, bare: str, ends: Collection[int]) -> Piece:
+def _with_macros(
+    piece: RemovableDeclaration, plain: str, bare: str, ends: Collection[int]
+) -> RemovableDeclaration:
     """A piece with what no parser sees before it, macros of qualifiers and attributes.
 
     Left behind they would belong to what follows. ``ends``: where others end that are not seen.
@@ -116,7 +120,9 @@ def _with_macros(piece: Piece, plain: str, bare: str, ends: Collection[int]) -> 
     return replace(piece, start=start)
 
 
-def _to_its_brace(piece: Piece, bare: str, inside: Sequence[tuple[int, int]]) -> Piece:
+def _to_its_brace(
+    piece: RemovableDeclaration, bare: str, inside: Sequence[tuple[int, int]]
+) -> RemovableDeclaration:
     """A function up to the brace that closes it: where the grammar fails it ends too early."""
     ends = [end for body, end in inside if piece.start < body < piece.end < end]
     if piece.method or piece.kind != "function" or not ends:
@@ -124,7 +130,7 @@ def _to_its_brace(piece: Piece, bare: str, inside: Sequence[tuple[int, int]]) ->
     return replace(piece, end=ends[0], words=_words(bare, piece.start, ends[0], ends[0])[1])
 
 
-def _known(at: Piece, found: Sequence[Piece]) -> bool:
+def _known(at: RemovableDeclaration, found: Sequence[RemovableDeclaration]) -> bool:
     """Whether it overlaps what another reading of the text gave."""
     return any(p.start < at.end and at.start < p.end and p.method == at.method for p in found)
 
@@ -149,7 +155,7 @@ def cut_host_code(files: Sequence[SourceFile]) -> None:
             file.cut(piece)
 
 
-class Needed(NamedTuple):
+class RequiredNames(NamedTuple):
     """Names that have to stay.
 
     Attributes:
@@ -161,16 +167,18 @@ class Needed(NamedTuple):
     by_entry: frozenset[str]
 
 
-def needed_names(files: Sequence[SourceFile], entry: str, macros: Macros) -> Needed:
+def needed_names(files: Sequence[SourceFile], entry: str, macros: Macros) -> RequiredNames:
     """What a kernel, and all code for the device, has to do with."""
     pieces = [p for file in files for p in file.pieces if not p.method and not p.host]
     asked = frozenset(_WORD.findall(entry))
     device = asked.union(*(p.words for p in pieces if p.device and not p.constexpr))
     named = [p for p in pieces if p.device or p.kind in ("type", "name", "using", "variable")]
-    return Needed(*(_reached(start, named, macros) for start in (device, asked)))
+    return RequiredNames(*(_reached(start, named, macros) for start in (device, asked)))
 
 
-def _reached(start: frozenset[str], pieces: Sequence[Piece], macros: Macros) -> frozenset[str]:
+def _reached(
+    start: frozenset[str], pieces: Sequence[RemovableDeclaration], macros: Macros
+) -> frozenset[str]:
     """The names, and what is mentioned by the pieces and macros of those names, and so on."""
     reached, size = set(start), -1
     while size != len(reached):
@@ -189,7 +197,9 @@ def names_cut(files: Iterable[SourceFile]) -> frozenset[str]:
     return frozenset().union(*(piece.names for file in files for piece in file.cuts))
 
 
-def may_go(piece: Piece, needed: Needed, gone: frozenset[str], lacking: bool) -> bool:
+def may_go(
+    piece: RemovableDeclaration, needed: RequiredNames, gone: frozenset[str], lacking: bool
+) -> bool:
     """Whether a piece that the compiler refuses may go: it is the host's, or another kernel's.
 
     ``gone``: names of what was cut; ``lacking``: whether headers are not there, so that the other

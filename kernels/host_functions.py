@@ -21,7 +21,7 @@ LAUNCHING = re.compile(
 
 
 @dataclass(frozen=True)
-class Function:
+class HostFunction:
     """A function that returns an expression of its parameters.
 
     Attributes:
@@ -42,7 +42,7 @@ class Declared:
         braced: Where a list in braces stood that is now in brackets.
     """
 
-    functions: dict[str, Function | None] = field(default_factory=dict)
+    functions: dict[str, HostFunction | None] = field(default_factory=dict)
     fields: dict[str, dict[str, str] | None] = field(default_factory=dict)
     braced: frozenset[int] = frozenset()
 
@@ -88,7 +88,7 @@ def declarations(root: Node, braced: frozenset[int]) -> Declared:
     return found
 
 
-def _function(node: Node) -> tuple[str, Function | None]:
+def _function(node: Node) -> tuple[str, HostFunction | None]:
     declarator, kind = (node.child_by_field_name(n) for n in ("declarator", "type"))
     named, _ = declared(declarator)
     listed = declarator.child_by_field_name("parameters") if declarator else None
@@ -105,7 +105,7 @@ def _function(node: Node) -> tuple[str, Function | None]:
             return name, None
         params.append((_text(typed), _text(inner)))
     result = statements[0].named_children
-    return name, Function(_text(kind), tuple(params), result[0]) if result else None
+    return name, HostFunction(_text(kind), tuple(params), result[0]) if result else None
 
 
 def _fields(body: Node) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .host_functions import LAUNCHING
-from .host_values import Scope
+from .host_values import HostScope
 from .syntax import declared, descendants
 from .templates import TemplateParameter, deduced, template_parameters
 
@@ -21,7 +21,7 @@ _MOST, _SCOPES, _DEEP = 16, 400, 20
 
 
 @dataclass(frozen=True)
-class Function:
+class FunctionDefinition:
     """A function's definition.
 
     Attributes:
@@ -46,7 +46,7 @@ class Use:
 
 
 @dataclass
-class Program:
+class HostProgram:
     """A text as its functions.
 
     Attributes:
@@ -54,12 +54,12 @@ class Program:
         instances: Those of each function that were asked for; ``depth``: of calls, at the moment.
     """
 
-    shared: Scope
-    functions: list[Function] = field(default_factory=list)
+    shared: HostScope
+    functions: list[FunctionDefinition] = field(default_factory=list)
     launches: list[Use] = field(default_factory=list)
     calls: dict[str, list[Use]] = field(default_factory=dict)
     instances: dict[int, list[Bound]] = field(default_factory=dict)
-    scopes: dict[tuple[int, tuple[tuple[str, str | None], ...]], Scope] = field(
+    scopes: dict[tuple[int, tuple[tuple[str, str | None], ...]], HostScope] = field(
         default_factory=dict
     )
     depth: int = 0
@@ -80,7 +80,9 @@ class Program:
                 own = bool(templates) and node in templates[-1].children
                 outer = listed[:-1] if own else listed
                 self.functions.append(
-                    Function(node, listed[-1] if own else (), tuple(p for ps in outer for p in ps))
+                    FunctionDefinition(
+                        node, listed[-1] if own else (), tuple(p for ps in outer for p in ps)
+                    )
                 )
                 within, end = len(self.functions) - 1, node.end_byte
             elif node.type in ("call_expression", "template_instantiation"):
@@ -94,7 +96,7 @@ class Program:
                     if LAUNCHING.fullmatch(name):
                         self.launches.append(use)
 
-    def scopes_of(self, use: Use) -> Iterator[tuple[Bound, Scope]]:
+    def scopes_of(self, use: Use) -> Iterator[tuple[Bound, HostScope]]:
         """What names stand for where something is written, for each instance of its function."""
         if use.within < 0:
             yield {}, self.shared
@@ -102,7 +104,7 @@ class Program:
         for bound in self._instances(use.within):
             yield bound, self._scope(use.within, bound)
 
-    def _scope(self, number: int, bound: Bound) -> Scope:
+    def _scope(self, number: int, bound: Bound) -> HostScope:
         key = number, tuple(bound.items())
         if key not in self.scopes:
             self.scopes[key] = self.shared.inside(bound)
@@ -124,7 +126,7 @@ class Program:
             self.instances[number] = found or [unknown]
         return self.instances.get(number, [unknown])
 
-    def _called(self, function: Function) -> Iterator[Bound]:
+    def _called(self, function: FunctionDefinition) -> Iterator[Bound]:
         named, around = declared(function.node.child_by_field_name("declarator"))
         name = base_name(self.shared.text(named)) if named else ""
         listed = next((d.child_by_field_name("parameters") for d in around
@@ -171,7 +173,7 @@ def base_name(text: str) -> str:
     return re.split(r"::|->|\.", text.split("<")[0])[-1].strip()
 
 
-def kinds(arguments: Sequence[Node], scope: Scope) -> list[str]:
+def kinds(arguments: Sequence[Node], scope: HostScope) -> list[str]:
     """The types of a call's arguments, ``""`` where they are not plain to see."""
     found = [_kind(node, scope) for node in arguments]
     return [kind if known_words(kind, scope.bound) else "" for kind in found]
@@ -182,7 +184,7 @@ def known_words(text: str, bound: Mapping[str, str | None]) -> bool:
     return all(bound.get(word, "") is not None for word in re.findall(r"[A-Za-z_]\w*", text))
 
 
-def _kind(node: Node, scope: Scope) -> str:
+def _kind(node: Node, scope: HostScope) -> str:
     text = scope.text(node)
     if node.type == "number_literal":
         return _of_literal(text)
@@ -211,7 +213,7 @@ def _of_literal(text: str) -> str:
     return {"": "int", "u": "unsigned int", "l": "long", "ul": "unsigned long"}.get(suffix, "")
 
 
-def template_arguments(named: Node, scope: Scope) -> list[str | None]:
+def template_arguments(named: Node, scope: HostScope) -> list[str | None]:
     """Those that a name has, as they may stand outside of its function; ``None``: not known."""
     while named.type not in ("template_function", "template_method"):
         last = named.child_by_field_name("name") or named.child_by_field_name("field")
@@ -222,7 +224,7 @@ def template_arguments(named: Node, scope: Scope) -> list[str | None]:
     return [_argument(node, scope) for node in (listed.named_children if listed else ())]
 
 
-def _argument(node: Node, scope: Scope) -> str | None:
+def _argument(node: Node, scope: HostScope) -> str | None:
     text = scope.text(node)
     words = set(re.findall(r"[A-Za-z_]\w*", text))
     if not known_words(text, scope.bound):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .host_instances import base_name, kinds, template_arguments
-from .host_values import Scope
+from .host_values import HostScope
 from .reading import plain_name
 from .signatures import Signature
 from .templates import deduced
@@ -42,7 +42,7 @@ class Called(NamedTuple):
 def kernel_of(
     node: Node,
     arguments: Sequence[Node] | None,
-    scope: Scope,
+    scope: HostScope,
     declared: Sequence[Signature],
     before: str = "",
 ) -> Called:
@@ -92,7 +92,9 @@ def kernel_of(
     )  # fmt: skip
 
 
-def _in_front(before: str, read: str, scope: Scope, declared: Sequence[Signature]) -> Called | None:
+def _in_front(
+    before: str, read: str, scope: HostScope, declared: Sequence[Signature]
+) -> Called | None:
     """The kernel whose name, or a macro of it, is the last word of a text.
 
     It is declared, or what was ``read`` has not that word.
@@ -120,7 +122,7 @@ def _example(declared: Sequence[Signature], arguments: Sequence[Node] | None) ->
     return "".join(one.example for one in named)
 
 
-def _followed(node: Node, scope: Scope, kernels: set[str]) -> Node:
+def _followed(node: Node, scope: HostScope, kernels: set[str]) -> Node:
     """The kernel that a variable stands for, ``auto kernel = tiled<16>;``; else the node itself."""
     at = node
     for _ in range(_DEEP):

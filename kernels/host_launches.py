@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .host_functions import LAUNCHING, declarations, without_braces, without_spaces
-from .host_instances import Bound, Program, Use, base_name
+from .host_instances import Bound, HostProgram, Use, base_name
 from .host_kernels import bare, kernel_of
-from .host_values import Scope
+from .host_values import HostScope
 from .host_words import overload
 from .preprocessor import Macros, without_statement_macros
 from .signatures import Signature, signatures
@@ -121,11 +121,11 @@ def _all(
     text = without_statement_macros(text, Macros([whole], options, frozenset()))
     plain, braced = without_braces(text.encode("ascii"))
     root = parse(plain).root_node
-    shared = Scope(plain, macros, {"": whole}, declarations(root, braced))
+    shared = HostScope(plain, macros, {"": whole}, declarations(root, braced))
     for child in root.children:
         if child.type in ("declaration", "enum_specifier"):
             shared.learn(child)
-    program = Program(shared)
+    program = HostProgram(shared)
     program.read(root)
     declared = [one for text in texts.values() for one in signatures(text)]
     found: dict[str, list[HostLaunch]] = {name: [] for name in texts}
@@ -148,7 +148,7 @@ def _place(texts: Mapping[str, str], row: int) -> tuple[str, int]:
     return "", row + 1
 
 
-def _read(use: Use, scope: Scope, declared: Sequence[Signature], bound: Bound) -> HostLaunch:
+def _read(use: Use, scope: HostScope, declared: Sequence[Signature], bound: Bound) -> HostLaunch:
     named = use.node.child_by_field_name("function")
     listed = use.node.child_by_field_name("arguments")
     given = listed.named_children if listed else []
@@ -180,7 +180,7 @@ def _read(use: Use, scope: Scope, declared: Sequence[Signature], bound: Bound) -
     )  # fmt: skip
 
 
-def _pointed(node: Node, scope: Scope) -> list[Node] | None:
+def _pointed(node: Node, scope: HostScope) -> list[Node] | None:
     """What ``void *args[] = {&a, &n}`` points to; ``None`` where it is not plain to see."""
     value = scope.values.get(scope.text(node)) if node.type == "identifier" else None
     if value is None or value.type != "initializer_list":

@@ -39,7 +39,7 @@ _LOOKING = ("size", "data", "begin", "end", "cbegin", "cend", "at", "front", "ba
 
 
 @dataclass
-class Scope:
+class HostScope:
     """What names stand for in a function; a name with two values stands for none.
 
     Attributes:
@@ -58,14 +58,14 @@ class Scope:
     busy: set[str] = field(default_factory=set)
     work: list[int] = field(default_factory=lambda: [0])
     numbers: dict[str, Number] = field(default_factory=dict)
-    outer: Scope | None = None
+    outer: HostScope | None = None
     bound: dict[str, str | None] = field(default_factory=dict)
 
-    def inside(self, bound: dict[str, str | None]) -> Scope:
+    def inside(self, bound: dict[str, str | None]) -> HostScope:
         """A function's scope; ``bound``: what the parameters of its templates stand for."""
         values = {name: node for name, node in self.values.items() if name not in bound}
         numbers = {name: _literal(text) for name, text in bound.items() if text}
-        return Scope(
+        return HostScope(
             self.source, self.macros, self.sources, self.known, values,
             dict(self.kinds), dict(self.sizes), outer=self, bound=dict(bound),
             numbers={name: number for name, number in numbers.items() if number is not None},
@@ -292,7 +292,7 @@ class Scope:
             return None
         first = next(iter(tree.root_node.children), None)
         declarator = first.child_by_field_name("declarator") if first else None
-        inner = Scope(text, self.macros, self.sources, busy=self.busy, work=self.work)
+        inner = HostScope(text, self.macros, self.sources, busy=self.busy, work=self.work)
         return inner._value(declarator.child_by_field_name("value") if declarator else None)
 
     def shape(self, node: Node) -> tuple[int, ...] | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from .adapter import Adapter, Made
 from .architecture import virtual
+from .element_types import declared_types, pointed_to
 from .errors import KernelError
 from .headers import follow, no_folders
 from .mangling import demangle
@@ -73,6 +74,22 @@ class Kernel:
             for path, content in headers.items():
                 found.setdefault(str(path), content)
         return found
+
+    @functools.cached_property
+    def parameter_types(self) -> tuple[str, ...]:
+        """The type of each parameter in C++, ``""`` where it is not known.
+
+        The entry's name in the PTX, if it is mangled, says all there is to know; the declarations
+        are asked for a kernel that is ``extern "C"``.
+        """
+        symbol = demangle(self.entry)
+        kinds = symbol.params if symbol else declared_types(self.declarations, self.name)
+        return tuple(kinds) if len(kinds) == len(self.params) else ("",) * len(self.params)
+
+    @property
+    def element_types(self) -> list[str]:
+        """The type that each parameter points to, ``""`` where it is no pointer or not known."""
+        return pointed_to(self.parameter_types)
 
     @functools.cached_property
     def scratch(self) -> str:

@@ -20,7 +20,6 @@ from importlib import metadata
 from pathlib import Path
 
 from .compiler_process import ask
-from .elf import Section, line_rows, sections, symbols
 from .errors import CompileError
 from .kernel import Kernel
 from .nvrtc import cache_file, cuda_machine_code, store
@@ -34,7 +33,6 @@ _ENTRY = re.compile(
     r"^\.(?:visible|weak) \.entry ([\w$]+)\(.*?^\}(?=\s*(?:\.[a-z]|// \.(?:globl|weak)|\Z))",
     re.M | re.S,
 )
-_LINES = ".nv_debug_line_sass"
 _RESERVED_FROM, _RESERVED = 90, 1024
 """From sm_90 on the compiler counts in what the system takes of a block's shared memory."""
 
@@ -178,26 +176,28 @@ def _ptxas() -> str | None:
 
 
 def _read(binary: bytes, entry: str, arch: str) -> MachineCode | None:
-    """An entry of an ELF file."""
-    found = {section.name: section for section in sections(binary)}
+    """Return the machine code of an entry in an ELF file; ``None`` if it is not there."""
+    from .elf import line_rows, sections, symbol_numbers  # pyelftools takes 30 ms to import
+
+    found = sections(binary)
     code = found.get(f".text.{entry}")
     if code is None:
         return None
-    number = symbols(found[".symtab"], found[".strtab"]).get(entry, -1)
-    values = {kind: value for kind, symbol, value in _attributes(found) if symbol == number}
+    number = symbol_numbers(found).get(entry, -1)
+    attributes = _attributes(found[".nv.info"].data()) if ".nv.info" in found else ()
+    values = {kind: value for kind, symbol, value in attributes if symbol == number}
     if _REGISTERS not in values:
         return None
     shared = found.get(f".nv.shared.{entry}")
-    size = shared.size if shared else 0
+    size: int = shared["sh_size"] if shared else 0
     if size and int(arch.removeprefix("sm_").rstrip("a")) >= _RESERVED_FROM:
         size = max(0, size - _RESERVED)
-    halves = struct.unpack(f"<{len(code.content) // 8}Q", code.content)
+    content = code.data()
+    halves = struct.unpack(f"<{len(content) // 8}Q", content)
     words = tuple(zip(halves[::2], halves[1::2], strict=True))
     lines = [0] * len(words)
-    starts = line_rows(
-        found.get(_LINES), found.get(f".rela{_LINES}") or found.get(f".rel{_LINES}"), number
-    )
-    for (at, line), (end, _) in zip(starts, [*starts[1:], (len(code.content), 0)], strict=False):
+    starts = line_rows(found, number)
+    for (at, line), (end, _) in zip(starts, [*starts[1:], (len(content), 0)], strict=False):
         for place in range(at // 16, min(end // 16, len(words))):
             lines[place] = line
     return MachineCode(
@@ -205,9 +205,8 @@ def _read(binary: bytes, entry: str, arch: str) -> MachineCode | None:
     )  # fmt: skip
 
 
-def _attributes(found: dict[str, Section]) -> Iterator[tuple[int, int, int]]:
-    """Kind, symbol and value of what ``.nv.info`` says of a function."""
-    content = found[".nv.info"].content if ".nv.info" in found else b""
+def _attributes(content: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield kind, symbol and value of the attributes in section ``.nv.info``."""
     at = 0
     while at + 4 <= len(content):
         form, kind, size = struct.unpack_from("<BBH", content, at)

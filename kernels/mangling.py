@@ -22,7 +22,7 @@ _DEEPEST = 60
 
 
 @dataclass(frozen=True)
-class Symbol:
+class DemangledName:
     """A function's name as C++ writes it, without template arguments, and its parameters."""
 
     name: str
@@ -30,7 +30,7 @@ class Symbol:
 
 
 @functools.lru_cache(maxsize=256)
-def demangle(symbol: str) -> Symbol | None:
+def demangle(symbol: str) -> DemangledName | None:
     """What a symbol names; ``None`` if it is not mangled, or by rules not known here."""
     if not symbol.startswith("_Z"):
         return None
@@ -50,14 +50,14 @@ class _Reader:
         self.seen: list[str] = []
         self.arguments: list[str] = []
 
-    def function(self) -> Symbol:
+    def function(self) -> DemangledName:
         name, template = self.name(outermost=True)
         if template:
             self.type()  # a template's name is followed by what it returns
         params = []
         while self.at < len(self.text) and self.text[self.at] not in ".$":
             params.append(self.type())
-        return Symbol(name, () if params == ["void"] else tuple(params))
+        return DemangledName(name, () if params == ["void"] else tuple(params))
 
     def take(self, word: str) -> bool:
         if self.text.startswith(word, self.at):

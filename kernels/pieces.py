@@ -24,7 +24,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(eq=False)
-class Piece:
+class RemovableDeclaration:
     """A declaration or definition.
 
     Attributes:
@@ -57,7 +57,7 @@ class Piece:
         return (defined or variable) and not (self.device or self.method)
 
 
-def pieces_of(node: Node, text: str, bare: str, macros: Macros) -> Iterator[Piece]:
+def pieces_of(node: Node, text: str, bare: str, macros: Macros) -> Iterator[RemovableDeclaration]:
     """The pieces below a node; ``bare`` is the text in which words are looked for."""
     before = node.start_byte if node.parent else 0  # a tree begins at its first word
     for child in node.children:
@@ -76,7 +76,7 @@ def pieces_of(node: Node, text: str, bare: str, macros: Macros) -> Iterator[Piec
 
 def _piece(
     node: Node, start: int, before: int, end: int, bare: str, macros: Macros, method: bool = False
-) -> Iterator[Piece]:
+) -> Iterator[RemovableDeclaration]:
     """The piece that a node is, and the methods in it; nothing for other nodes."""
     inner = node
     while inner.type in ("template_declaration", "friend_declaration") and inner.named_children:
@@ -95,10 +95,12 @@ def _piece(
     rest = bool(marks), constant, method, bool(marks) and marks <= _CONSTEXPR
     if kind == "using":
         yield from (
-            Piece(kind, *span, _using(bare[span[0] : span[2]]), words, *rest)
+            RemovableDeclaration(kind, *span, _using(bare[span[0] : span[2]]), words, *rest)
             for span in _listed(bare, start, end)
         )
-    yield Piece(kind, start, body, end, _names(inner, kind, bare[start:end]), words, *rest)
+    yield RemovableDeclaration(
+        kind, start, body, end, _names(inner, kind, bare[start:end]), words, *rest
+    )
     for holder in _descend(inner, "field_declaration_list"):
         last = holder.start_byte
         for child in holder.named_children:

@@ -36,7 +36,7 @@ class Pointer:
 
 
 @dataclass(frozen=True)
-class Address:
+class AddressSlot:
     """Where an address stands in an argument's bytes, and what it points to.
 
     Attributes:

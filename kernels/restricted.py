@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from .element_types import parameter_types
 from .mangling import demangle
 from .signatures import find, parameter_label
 from .structures import layout_of
@@ -58,7 +57,7 @@ def restricted(kernel: Kernel) -> tuple[Restricted, ...]:
         return ()
     words = _words(tuple(sources.values()))
     names = [name for _, name in found.params]
-    kinds = parameter_types(kernel)
+    kinds = kernel.parameter_types
     made: list[Restricted] = []
     for number, (param, written) in enumerate(zip(kernel.params, found.written, strict=True)):
         label = parameter_label(names, number)

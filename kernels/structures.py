@@ -36,7 +36,7 @@ _CONSTANT = r"#\s*define\s+{0}\s+(\d+)\s*$|\bconst(?:expr)?\s+[\w\s]*\b{0}\s*=\s
 
 
 @dataclass(frozen=True)
-class Layout:
+class TypeLayout:
     """A type as it stands in memory.
 
     Attributes:
@@ -48,15 +48,15 @@ class Layout:
     nbytes: int
     align: int
     scalar: str = ""
-    fields: tuple[tuple[str, int, Layout], ...] = ()
+    fields: tuple[tuple[str, int, TypeLayout], ...] = ()
 
 
-POINTER = Layout(8, 8, "pointer")
+POINTER = TypeLayout(8, 8, "pointer")
 
 
 def layout_of(
-    kind: str, sources: Mapping[str, str], known: dict[str, Layout | None] | None = None
-) -> Layout | None:
+    kind: str, sources: Mapping[str, str], known: dict[str, TypeLayout | None] | None = None
+) -> TypeLayout | None:
     """The layout of a type named as C++ names it; ``None`` if it is not known for sure.
 
     ``known``: those that were asked for before, and those that are being worked out.
@@ -66,7 +66,7 @@ def layout_of(
         return POINTER
     if kind in SCALARS:
         scalar = SCALARS[kind]
-        return Layout(TYPE_SIZES[scalar], TYPE_SIZES[scalar], scalar)
+        return TypeLayout(TYPE_SIZES[scalar], TYPE_SIZES[scalar], scalar)
     base, count = vector_of(kind)
     if base != kind:
         element = layout_of(base, sources)
@@ -74,7 +74,7 @@ def layout_of(
         whole = element.nbytes * count
         widest = 32 if kind.endswith("_32a") else 16
         align = element.align if count in (1, 3) else min(whole, widest)
-        return Layout(whole, align, "", _repeated(element, count))
+        return TypeLayout(whole, align, "", _repeated(element, count))
     known = {} if known is None else known
     if kind not in known:
         known[kind] = None
@@ -83,7 +83,9 @@ def layout_of(
     return known[kind]
 
 
-def _one(kind: str, sources: Mapping[str, str], known: dict[str, Layout | None]) -> Layout | None:
+def _one(
+    kind: str, sources: Mapping[str, str], known: dict[str, TypeLayout | None]
+) -> TypeLayout | None:
     """The layout on which all definitions of a structure agree."""
     qualified, _, given = kind.partition("<")
     name = qualified.split("::")[-1].strip()
@@ -95,12 +97,12 @@ def _one(kind: str, sources: Mapping[str, str], known: dict[str, Layout | None])
     return found[0] if found and all(layout == found[0] for layout in found) else None
 
 
-def repeated(element: Layout, count: int) -> Layout:
+def repeated(element: TypeLayout, count: int) -> TypeLayout:
     """An array of so many elements."""
-    return Layout(element.nbytes * count, element.align, "", _repeated(element, count))
+    return TypeLayout(element.nbytes * count, element.align, "", _repeated(element, count))
 
 
-def _repeated(element: Layout, count: int) -> tuple[tuple[str, int, Layout], ...]:
+def _repeated(element: TypeLayout, count: int) -> tuple[tuple[str, int, TypeLayout], ...]:
     return tuple(("xyzw"[i] if count <= 4 else str(i), i * element.nbytes, element)
                  for i in range(count))  # fmt: skip
 
@@ -110,8 +112,8 @@ def _defined(
     name: str,
     given: str,
     sources: Mapping[str, str],
-    known: dict[str, Layout | None],
-) -> Iterator[Layout | None]:
+    known: dict[str, TypeLayout | None],
+) -> Iterator[TypeLayout | None]:
     """The layout of each structure of that name that a source defines."""
     if not re.search(rf"\b{re.escape(name)}\b", source):
         return
@@ -162,8 +164,8 @@ def _structure(
     text: bytes,
     arguments: Mapping[str, str],
     sources: Mapping[str, str],
-    known: dict[str, Layout | None],
-) -> Layout | None:
+    known: dict[str, TypeLayout | None],
+) -> TypeLayout | None:
     body = node.child_by_field_name("body")
     assert body
     head = text[node.start_byte : body.start_byte].decode("ascii")
@@ -174,7 +176,7 @@ def _structure(
         or any(c.type == "base_class_clause" for c in node.children)
     ):
         return None
-    fields: list[tuple[str, int, Layout]] = []
+    fields: list[tuple[str, int, TypeLayout]] = []
     at, align = 0, max([1, *aligned])
     for field in body.named_children:
         if re.search(r"\bvirtual\b", _text(field, text)):
@@ -190,7 +192,7 @@ def _structure(
             at, align = at + layout.nbytes, max(align, layout.align)
     if at > _MOST:
         return None
-    return Layout(max(1, at + -at % align), align, "", tuple(fields))
+    return TypeLayout(max(1, at + -at % align), align, "", tuple(fields))
 
 
 def _fields(
@@ -198,8 +200,8 @@ def _fields(
     text: bytes,
     arguments: Mapping[str, str],
     sources: Mapping[str, str],
-    known: dict[str, Layout | None],
-) -> Iterator[tuple[str, Layout | None]]:
+    known: dict[str, TypeLayout | None],
+) -> Iterator[tuple[str, TypeLayout | None]]:
     """(name, layout) of what one declaration of a structure declares; none for functions."""
     typed = field.child_by_field_name("type")
     if typed is None or any(c.type == "bitfield_clause" for c in field.children):
@@ -216,7 +218,7 @@ def _fields(
             if layout is None or number is None or layout.nbytes * number > _MOST:
                 layout = None
                 break
-            layout = Layout(layout.nbytes * number, layout.align, "", _repeated(layout, number))
+            layout = TypeLayout(layout.nbytes * number, layout.align, "", _repeated(layout, number))
         if layout is not None and (wide := _ALIGNED.search(_text(field, text))):
             layout = replace(layout, align=max(layout.align, int(wide[1])))
         yield name, layout

@@ -9,10 +9,10 @@ import numpy as np
 
 from . import tensor_map
 from .element_types import wrapped
-from .pointers import Address, Gathered, Pointer
+from .pointers import AddressSlot, Gathered, Pointer
 from .ptx.header import Param
 from .scalars import scalar_bytes
-from .structures import Layout
+from .structures import TypeLayout
 from .texture import NBYTES, Surface, Texture
 
 _ADDRESS = ("u64", "s64", "b64")
@@ -30,7 +30,7 @@ class Value:
     """Bytes, and where addresses stand in them that are known when the arrays have theirs."""
 
     raw: bytes
-    addresses: tuple[Address, ...] = ()
+    addresses: tuple[AddressSlot, ...] = ()
 
     def moved(self, places: Sequence[tuple[int, int]]) -> "Value":
         """The same with arrays that stand elsewhere: (array, bytes) for each by number."""
@@ -63,7 +63,7 @@ class Packer:
     warnings: list[str] = field(default_factory=list)
 
     def value(
-        self, param: Param, arg: Any, layout: Layout | None, label: str, kind: str = ""
+        self, param: Param, arg: Any, layout: TypeLayout | None, label: str, kind: str = ""
     ) -> Value:
         """An argument of a kernel.
 
@@ -82,7 +82,7 @@ class Packer:
             arg = arg.value
         return Value(scalar_bytes(param, arg, label, kind))
 
-    def variable(self, nbytes: int, arg: Any, layout: Layout | None, label: str) -> Value:
+    def variable(self, nbytes: int, arg: Any, layout: TypeLayout | None, label: str) -> Value:
         """What fills a module variable of so many bytes; raises as ``value``."""
         whole = (bytes, bytearray, np.void, ctypes.Structure)
         if isinstance(arg, _OBJECTS):
@@ -98,11 +98,11 @@ class Packer:
     def _pointer(self, arg: Any, label: str) -> Value:
         """An address: of an array, inside of one, or of a table of addresses."""
         if isinstance(arg, (list, tuple)):
-            return Value(bytes(8), (Address(0, self._table(arg, label)),))
+            return Value(bytes(8), (AddressSlot(0, self._table(arg, label)),))
         if isinstance(arg, Pointer):
             number = self.gathered.add(arg.array, label)
-            return Value(bytes(8), (Address(0, number, arg.nbytes),))
-        return Value(bytes(8), (Address(0, self.gathered.add(arg, label)),))
+            return Value(bytes(8), (AddressSlot(0, number, arg.nbytes),))
+        return Value(bytes(8), (AddressSlot(0, self.gathered.add(arg, label)),))
 
     def _table(self, rows: Sequence[Any], label: str) -> int:
         """A table of addresses, as ``float**`` takes it, or of handles: its number as an array."""
@@ -129,7 +129,7 @@ class Packer:
         )
         return number
 
-    def _structure(self, param: Param, arg: Any, layout: Layout | None, label: str) -> Value:
+    def _structure(self, param: Param, arg: Any, layout: TypeLayout | None, label: str) -> Value:
         if layout is not None and layout.nbytes != param.nbytes:
             layout = None
         dtype = arg.dtype if isinstance(arg, np.void) else None
@@ -171,7 +171,7 @@ class Packer:
                 parts.append((at, Value(np.asarray(arg[name], kind.base).tobytes())))
         return _joined(arg.dtype.itemsize, parts)
 
-    def _fitted(self, arg: Any, layout: Layout, label: str) -> Value:
+    def _fitted(self, arg: Any, layout: TypeLayout, label: str) -> Value:
         """A value for a type whose layout is known: a number, an address, or one for each field."""
         if layout.scalar == "pointer":
             return self._address(arg, label)
@@ -233,7 +233,7 @@ class Packer:
         return _joined(at + -at % align, parts), align
 
     def _object(self, of: _Object, label: str) -> Value:
-        return Value(bytes(_wide(of)), (Address(0, self.gathered.add(of.array, label), 0, of),))
+        return Value(bytes(_wide(of)), (AddressSlot(0, self.gathered.add(of.array, label), 0, of),))
 
     def _address(self, arg: Any, label: str) -> Value:
         if isinstance(arg, (np.ndarray, Pointer, list, tuple)):

@@ -21,6 +21,7 @@ from simulator import Hazard
 from simulator.cures.proofs import nothing_new
 from tilescope.checker import Checker
 from tilescope.fix import edits
+from tilescope.launcher import Launcher
 from tilescope.request import Request
 from tilescope.target import Target, resolve
 
@@ -158,7 +159,7 @@ def _sources(name: str) -> dict[Path, list[str]]:
 def _checked(name: str, folder: Path, cures: bool) -> list[Hazard]:
     """What a check says of a kernel, its sources taken from a folder."""
     target = _target(name, next(iter(_sources(name))), folder)
-    return Checker(target, quiet=True).check(("device", "source"), cures).hazards
+    return Checker(Launcher(target, quiet=True)).check(("device", "source"), cures).hazards
 
 
 def _target(name: str, main: Path, folder: Path) -> Target:

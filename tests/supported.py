@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from simulator.isa import TABLE, Row
+from simulator.isa import TABLE, InstructionSpec
 from simulator.isa.grammar import form
 from simulator.isa.stack import STACK_BYTES
 
@@ -49,7 +49,7 @@ def _code(text: str) -> str:
     return f"`{text.replace('|', chr(92) + '|')}`" if text else ""
 
 
-def _line(opcode: str, rows: tuple[Row, ...]) -> str:
+def _line(opcode: str, rows: tuple[InstructionSpec, ...]) -> str:
     known = [text for row in rows for text in row.forms]
     seen = [text for text in known if form(text).targets[0] < 100]
     later = [pair for row in rows for pair in row.later]

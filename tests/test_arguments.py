@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel, Pointer, library
 from kernels.copies import arrays_of, copies
-from kernels.structures import Layout, layout_of
+from kernels.structures import TypeLayout, layout_of
 
 SOURCE = """
 #include <cuda_fp8.h>  // and cuda_bf16.h, cuda_fp16.h
@@ -286,7 +286,7 @@ def test_copies_keep_what_belongs_together() -> None:
 
 def test_a_layouts_fields_have_places() -> None:
     layout = layout_of("Nested", {"a.cu": SOURCE})
-    assert isinstance(layout, Layout)
+    assert isinstance(layout, TypeLayout)
     assert [(name, at) for name, at, _ in layout.fields] == [("in", 0), ("p", 48), ("on", 64)]
 
 

@@ -9,6 +9,7 @@ import simulator
 from kernels import Kernel
 from kernels.errors import PtxError
 from kernels.ptx.constants import ConstantParser
+from kernels.ptx.lexer import Cursor
 from kernels.ptx.parser import parse
 from tests.fuzz import ptxas
 
@@ -42,9 +43,9 @@ def expression(rng: random.Random, depth: int) -> str:
 
 
 def value(text: str) -> int:
-    parser = ConstantParser(text + ",")
-    found = parser.constant().value & ((1 << 64) - 1)
-    assert parser.peek == ","
+    cursor = Cursor(text + ",")
+    found = ConstantParser(cursor).constant().value & ((1 << 64) - 1)
+    assert cursor.peek == ","
     return found
 
 

@@ -18,6 +18,7 @@ from simulator.results import Apart, Left, builds_differ, perturbed, unequal
 from tilescope.builds import SOURCE_ONLY
 from tilescope.checker import Checker, Verdict
 from tilescope.differing import CLOCKS
+from tilescope.launcher import Launcher
 from tilescope.target import Target
 
 KIND = "builds-differ"
@@ -50,7 +51,7 @@ def verdict(source: str, args: list[Any], grid: int = 1, block: int = 64, **how:
     kernel = Kernel.from_cuda(source, "k", options=options)
     schedule = how.pop("schedule", "lockstep")
     target = Target("k", kernel, (grid,), (block,), args, **how)
-    return Checker(target, schedule, quiet=True).check(BUILDS, cures=False)
+    return Checker(Launcher(target, schedule, quiet=True)).check(BUILDS, cures=False)
 
 
 def kinds(found: Verdict) -> list[str]:
@@ -241,13 +242,13 @@ def test_a_clock_differs() -> None:
 
 def test_a_clean_check_runs_each_build_once(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    observe = Checker.observe
+    observe = Launcher.observe
 
-    def counted(self: Checker, *args: Any, **how: Any) -> Any:
+    def counted(self: Launcher, *args: Any, **how: Any) -> Any:
         runs.append(args[0].build)
         return observe(self, *args, **how)
 
-    monkeypatch.setattr(Checker, "observe", counted)
+    monkeypatch.setattr(Launcher, "observe", counted)
     source = "__global__ void k(float* x) { x[threadIdx.x] *= 2; }"
     assert verdict(source, [np.ones(64, np.float32)]).hazards == []
     assert runs == ["device", "source"]
@@ -356,17 +357,17 @@ def test_how_often_the_device_build_is_tried(
     """Until it shows what the source build does; only then is it said that it does not."""
     clean = Kernel.from_cuda(RACES.replace("BARRIER", "__syncthreads();"), "k")
     seen: list[str | int] = []
-    observe = Checker.observe
+    observe = Launcher.observe
 
     def sometimes(
-        self: Checker, kernel: Kernel, checks: Any, schedule: str | int, *args: Any, **how: Any
+        self: Launcher, kernel: Kernel, checks: Any, schedule: str | int, *args: Any, **how: Any
     ) -> Any:
         if kernel.build == "device":
             seen.append(schedule)
             kernel = kernel if schedule == racy else clean
         return observe(self, kernel, checks, schedule, *args, **how)
 
-    monkeypatch.setattr(Checker, "observe", sometimes)
+    monkeypatch.setattr(Launcher, "observe", sometimes)
     (hazard,) = verdict(RACES.replace("BARRIER", ""), [np.zeros(64, np.int32)]).hazards
     assert hazard.builds == (BUILDS if racy else ("source",))
     assert (SOURCE_ONLY in hazard.notes) == (not racy)

@@ -15,7 +15,7 @@ from host_scripts import HOST_READS, NUMBA_NAMES
 import simulator
 import tilescope
 from kernels import Kernel, Pointer
-from tilescope.scripts.machine import Machine
+from tilescope.scripts.machine import VirtualDevice
 from tilescope.scripts.memory import Memory
 from tilescope.scripts.run import intercepted, run_script
 
@@ -161,7 +161,7 @@ def test_a_script_ends_as_it_would(text: str, code: int, said: str, tmp_path: Pa
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
     before = list(sys.path), list(sys.argv), list(sys.meta_path)
-    found, end = run_script(write(tmp_path, text), ["--a", "-k"], Machine())
+    found, end = run_script(write(tmp_path, text), ["--a", "-k"], VirtualDevice())
     assert found == code
     assert said in end
     assert (sys.path, sys.argv, sys.meta_path) == before
@@ -174,7 +174,7 @@ def test_everything_is_put_back() -> None:
     from cuda.bindings import driver, nvrtc
 
     before = dict(vars(driver)), dict(vars(nvrtc))
-    with intercepted(Machine()):
+    with intercepted(VirtualDevice()):
         assert driver.cuInit is not before[0]["cuInit"]
     assert (dict(vars(driver)), dict(vars(nvrtc))) == before
 
@@ -264,7 +264,7 @@ def test_order_of_streams(name: str, words: tuple[str, ...], tmp_path: Path) -> 
     pytest.importorskip({"numba": "numba_cuda"}.get(name, name), reason=f"{name} is not installed")
     script = write(tmp_path, STREAMS[name])
     with tilescope.session() as made:
-        assert run_script(script, words, Machine(order=made.order)) == (0, "")
+        assert run_script(script, words, VirtualDevice(order=made.order)) == (0, "")
     assert {h.kind for h in made.hazards} == ({"host-order"} if words else set())
     assert bool(made.launches[1].run.hazards) == bool(words)
     for hazard in made.hazards:
@@ -283,7 +283,7 @@ def test_the_host_waits_for_pinned_memory(
     pytest.importorskip({"numba": "numba_cuda"}.get(name, name), reason=f"{name} is not installed")
     with tilescope.session() as made:
         script = write(tmp_path, HOST_READS[name])
-        assert run_script(script, words, Machine(order=made.order)) == (0, "")
+        assert run_script(script, words, VirtualDevice(order=made.order)) == (0, "")
     assert [h.kind for h in made.hazards] == (["host-order"] if words else [])
     for hazard in made.hazards:
         assert hazard.message.startswith("the host reads its array[0], which")

@@ -12,7 +12,7 @@ from command_line import KERNELS, flat, tilescope
 from test_pipeline import ARRAYS, LAUNCH, run
 
 from simulator.cures import Watch, proofs, source_cures
-from tilescope import checker
+from tilescope import checker, launcher
 from tilescope.commands import check as command
 
 WORDS = ("check", "my.cu", "two_steps", "--grid", 1, "--block", 64, "f32[64]=arange")
@@ -94,7 +94,7 @@ def test_cures_that_were_found_by_then_stay(here: Path, monkeypatch: pytest.Monk
                 raise KeyboardInterrupt
 
     Ended.stops = (KeyboardInterrupt,)
-    target = checker.Checker(_target())
+    target = checker.Checker(launcher.Launcher(_target()))
     verdict = target.find(("device", "source"))
     target.cure(verdict, Ended())
     assert cured == 1
@@ -113,21 +113,21 @@ def _target() -> Any:
 
 def test_ctrl_c_is_a_library_s_callers_own(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiling(monkeypatch)
-    target = checker.Checker(_target(), quiet=True)
+    target = checker.Checker(launcher.Launcher(_target(), quiet=True))
     with pytest.raises(KeyboardInterrupt):
         target.check(("device", "source"))
 
 
 def test_ctrl_c_between_two_builds(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first found is told; a clean one says nothing of both."""
-    there = checker.simulate
+    there = launcher.simulate
 
     def simulate(target: Any, kernel: Any, *words: Any, **how: Any) -> Any:
         if kernel.build == "source":
             raise KeyboardInterrupt
         return there(target, kernel, *words, **how)
 
-    monkeypatch.setattr(checker, "simulate", simulate)
+    monkeypatch.setattr(launcher, "simulate", simulate)
     done = tilescope(*WORDS, "--no-cure")
     assert (done.exit_code, flat(done).count("error: Missing barrier: shared")) == (1, 2)
     assert "not checked: source build: interrupted" in flat(done)

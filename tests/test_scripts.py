@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilescope
-from tilescope.scripts.machine import Machine
+from tilescope.scripts.machine import VirtualDevice
 from tilescope.scripts.run import run_script
 
 FOLDER = Path(__file__).parent / "front_ends" / "scripts"
@@ -44,7 +44,7 @@ def test_a_script(name: str, words: tuple[str, ...]) -> None:
     pytest.importorskip(needs, reason=f"{needs} is not installed")
     path = FOLDER / f"{name}.py"
     with np.errstate(all="ignore"), tilescope.session() as made:
-        code, end = run_script(path, words, Machine())
+        code, end = run_script(path, words, VirtualDevice())
     assert (code, end) == (0, "")
     assert all(
         c.global_load.requests + c.global_store.requests > 0

@@ -12,7 +12,7 @@ import pytest
 from torch_scripts import CORE, FAILS, TABLES, UNSET, WORKS
 
 import tilescope
-from tilescope.scripts.machine import Machine, RefusedError
+from tilescope.scripts.machine import RefusedError, VirtualDevice
 from tilescope.scripts.run import intercepted, run_script
 
 torch = pytest.importorskip("torch", reason="PyTorch brings 3 GB of CUDA: not installed")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def script(tmp_path: Path, text: str) -> tuple[int, str]:
     path = tmp_path / "script.py"
     path.write_text("import torch\n" + textwrap.dedent(text))
-    return run_script(path, [], Machine())
+    return run_script(path, [], VirtualDevice())
 
 
 @pytest.mark.parametrize("subject", WORKS)
@@ -74,7 +74,7 @@ def test_every_public_name_works_or_is_refused(
     monkeypatch.setattr(room, "of_a_later_version", of_a_later_version, raising=False)
     before = dict(vars(room))
     works, refused = set(), set()
-    with intercepted(Machine()):
+    with intercepted(VirtualDevice()):
         stream = torch.cuda.Stream()
         with_streams = {"set_stream": [torch.cuda.default_stream()], "stream": [stream],
                         "set_rng_state": [torch.cuda.get_rng_state()],
@@ -104,7 +104,7 @@ def test_every_public_name_works_or_is_refused(
 
 def test_tensors_are_as_they_were() -> None:
     kept = {name: vars(torch.Tensor).get(name) for name in ("device", "is_cuda", "get_device")}
-    with intercepted(Machine()):
+    with intercepted(VirtualDevice()):
         assert torch.zeros(1, device="cuda").is_cuda
     assert {name: vars(torch.Tensor).get(name) for name in kept} == kept
     assert torch.zeros(1).device.type == "cpu"
@@ -116,7 +116,7 @@ def test_what_nothing_wrote_is_not_read(words: tuple[str, ...], tmp_path: Path) 
     pytest.importorskip("triton", reason="the extra triton")
     (tmp_path / "script.py").write_text(UNSET)
     with tilescope.session() as made:
-        assert run_script(tmp_path / "script.py", words, Machine(order=made.order)) == (0, "")
+        assert run_script(tmp_path / "script.py", words, VirtualDevice(order=made.order)) == (0, "")
     found = [(h.kind, h.variable, h.element) for h in made.hazards]
     assert found == ([("uninitialised", "y", 150)] if words else [])
 
@@ -141,5 +141,5 @@ def test_addresses_of_tensors(
     pytest.importorskip(needs, reason=f"{needs} is not installed")
     (tmp_path / "script.py").write_text(text)
     with tilescope.session() as made:
-        assert run_script(tmp_path / "script.py", words, Machine(order=made.order)) == (0, "")
+        assert run_script(tmp_path / "script.py", words, VirtualDevice(order=made.order)) == (0, "")
     assert {h.kind for h in made.hazards} == ({kind} if words else set())

@@ -1,24 +1,19 @@
 """Check a target: run its builds, look for cures, and put the findings together."""
 
 import dataclasses
-import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from kernels import Kernel, KernelError
-from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import INTERRUPTED, Watch, cure_source, find_cures, trial_steps
-from simulator.gpus.table import Gpu
 
 from .builds import merge
-from .closeness import compare
 from .differing import NOT_COMPARED, Builds
-from .outcome import copied, simulate
-from .policy import Policy, apply, judge, set_aside
-from .progress import STEP_LIMIT
+from .launcher import Launcher
+from .policy import apply, set_aside
 from .target import Target
 from .trials import trials
 
@@ -151,24 +146,9 @@ class Verdict:
 
 @dataclass
 class Checker:
-    """Launches a target as often as it takes, always on the inputs it came with.
+    """Check of a target: runs of its builds, and the search for cures of what they show."""
 
-    Attributes:
-        schedule, checks: As ``simulator.launch`` takes them.
-        policy: How severe the disputed hazards are.
-        quiet: No progress bar.
-        step_limit: Basic blocks until an endless loop is given up.
-        gpu: The GPU that has to have what a block takes; by default an H200.
-    """
-
-    target: Target
-    schedule: str | int = "lockstep"
-    checks: str | Collection[str] = "all"
-    policy: Policy = field(default_factory=Policy)
-    quiet: bool = False
-    step_limit: int = STEP_LIMIT
-    began: float = field(default_factory=time.monotonic)
-    gpu: Gpu | None = None
+    launcher: Launcher
 
     def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
         """Run some builds, and look for cures of what is found.
@@ -193,14 +173,15 @@ class Checker:
         runs: list[Run] = []
         left_out, aside, interrupted = 0, 0, False
         results: list[tuple[str, Agreement]] = []
-        built = Builds(self)
+        built, launcher = Builds(self.launcher), self.launcher
+        target = launcher.target
         refusals: dict[str, Exception | str] = {}
-        for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
+        for build in builds if target.kernel.origin else [target.kernel.build]:
             try:
-                kernel = self.kernel(build)
-                symbols = self.symbols()
-                run, args = self.observe(
-                    kernel, self.checks, self.schedule, counters="all", symbols=symbols
+                kernel = launcher.kernel(build)
+                symbols = launcher.symbols()
+                run, args = launcher.observe(
+                    kernel, launcher.checks, launcher.schedule, counters="all", symbols=symbols
                 )
             except (KernelError, SimulatorError) as error:
                 refusals[build] = error
@@ -211,8 +192,8 @@ class Checker:
                 refusals[build], interrupted = "interrupted", True
                 break
             built.add(kernel, args, symbols)
-            found, known = set_aside(self.policy, run.hazards, run.kernel)
-            run.hazards, ignored = apply(self.policy, found)
+            found, known = set_aside(launcher.policy, run.hazards, run.kernel)
+            run.hazards, ignored = apply(launcher.policy, found)
             left_out, aside = max(left_out, ignored), max(aside, known)
             runs.append(run)
             results += [(run.build, agreement) for agreement in self._results(run, args)]
@@ -225,15 +206,17 @@ class Checker:
             hazards, known, interrupted, built.note = merge(runs), 0, True, NOT_COMPARED
         refused = {build: str(error) for build, error in refusals.items()}
         return Verdict(
-            self.target, runs, hazards, left_out, refused, results, aside + known, built.note,
+            target, runs, hazards, left_out, refused, results, aside + known, built.note,
             built.kernels, interrupted,
         )  # fmt: skip
 
     def cure(self, verdict: Verdict, watch: Watch) -> None:
         """Look for cures of what was found; ``watch`` follows the search, and may stop it."""
-        runs, hazards, own = verdict.runs, verdict.hazards, self.target.kernel
+        runs, hazards, launcher = verdict.runs, verdict.hazards, self.launcher
+        own = launcher.target.kernel
         verdict.search, verdict.notes_before = watch, [len(hazard.notes) for hazard in hazards]
-        brief = dataclasses.replace(self, step_limit=trial_steps(runs, self.step_limit), quiet=True)
+        limit = trial_steps(runs, launcher.step_limit)
+        brief = dataclasses.replace(launcher, step_limit=limit, quiet=True)
         if own.origin is None:
             find_cures(own, runs[0], brief.rerun, races=brief.races, watch=watch)
             verdict.hazards = merge(runs)
@@ -246,52 +229,7 @@ class Checker:
 
     def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""
-        target = self.target
+        target = self.launcher.target
         if target.entry is not None or target.launch is None or target.expected is None:
             return []
-        return compare(target, args, run)
-
-    def kernel(self, build: str) -> Kernel:
-        """The target's kernel in a build; PTX is as it is."""
-        own = self.target.kernel
-        return own if build == own.build or own.origin is None else own.rebuild(build)
-
-    def symbols(self) -> dict[str, Any]:
-        """The target's symbols, for one launch."""
-        return copied(self.target)
-
-    def launch(self, kernel: Kernel, checks: str | Collection[str]) -> Run:
-        """One run on fresh copies of the arguments."""
-        return self.observe(kernel, checks, self.schedule)[0]
-
-    def observe(
-        self,
-        kernel: Kernel,
-        checks: str | Collection[str],
-        schedule: str | int,
-        target: Target | None = None,
-        counters: str = "none",
-        symbols: dict[str, Any] | None = None,
-    ) -> tuple[Run, list[Any]]:
-        """One run (of another target, if given), and what it made of the arguments.
-
-        ``symbols``: what fills module variables, to be changed; by default copies of the target's.
-        """
-        target = target or self.target
-        args = copies(target.args)
-        run = simulate(
-            target, kernel, args, self.quiet, self.began,
-            schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
-            limits=self.gpu if counters == "all" else "none",
-            symbols=copied(target) if symbols is None else symbols,
-        )  # fmt: skip
-        return run, args
-
-    def rerun(self, kernel: Kernel) -> Run:
-        """Run an edited kernel with all checks on, judged by the same policy."""
-        run = self.launch(kernel, "all")
-        return dataclasses.replace(run, hazards=judge(self.policy, run.hazards, run.kernel))
-
-    def races(self, kernel: Kernel) -> Run:
-        """Look only whether an edited kernel's races are still there."""
-        return self.launch(kernel, {*CHECKS} - {"uninitialised"})
+        return target.compare(args, run)

@@ -11,19 +11,15 @@ sums of terms of both signs are taken to be as large as the outputs are on avera
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kernels.copies import copies
-from kernels.library import Agreement, Expected
-from kernels.machine_code import without_other_kernels
+from kernels.library import Expected
 from simulator import Run
 
 from .failure import UserError
-
-if TYPE_CHECKING:
-    from .target import Target
 
 _UNITS = {2: 2.0**-11, 4: 2.0**-24, 8: 2.0**-53}
 """Unit roundoff by bytes: half of the distance from 1 to the next number (IEEE 754)."""
@@ -118,21 +114,6 @@ class Closeness:
                         off = np.square(exact - np.asarray(expected[name].value, np.float64))
                     squares[name] = squares[name] + np.nan_to_num(off, nan=0.0, posinf=0.0)
         return {name: np.sqrt(total / _CALLS) for name, total in squares.items()}
-
-
-def compare(target: "Target", args: Sequence[Any], run: Run) -> list[Agreement]:
-    """Hold the outputs of a run to the reference; bounds are worked out once they matter."""
-    if target.launch is None or target.expected is None:
-        return []
-    launch = replace(target.launch, args=list(args))
-    found = launch.compare(target.expected)
-    wrong = [agreement.name for agreement in found if not agreement.within]
-    floats = [n for n in wrong if rounding(launch.args[launch.outputs[n]].dtype)]
-    if target.closeness is None or not floats or not run.counted:
-        return found
-    ptx = without_other_kernels(target.kernel.ptx, target.kernel.entry)
-    target.expected = target.closeness.widened(target.expected, floats, run, ptx)
-    return launch.compare(target.expected)
 
 
 def _is_float(arg: Any) -> bool:

@@ -9,7 +9,7 @@ from kernels import Kernel
 from kernels.signatures import parameter_label
 from simulator import Run
 
-from .checker import Checker
+from .launcher import Launcher
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", *range(32))
 """What is tried, in this order; the first is what the others are held against."""
@@ -46,30 +46,30 @@ class Difference:
         }
 
 
-def demonstrate(checker: Checker, kernel: Kernel) -> Difference | None:
+def demonstrate(launcher: Launcher, kernel: Kernel) -> Difference | None:
     """The first schedule whose outputs differ from lockstep's, or from the reference.
 
     A run that got stuck left its outputs unfinished: it is no example of a race.
     """
-    run, base = checker.observe(kernel, "none", SCHEDULES[0])
+    run, base = launcher.observe(kernel, "none", SCHEDULES[0])
     if _stuck(run):
-        return _against_reference(checker, kernel, base, str(SCHEDULES[0]))
+        return _against_reference(launcher, kernel, base, str(SCHEDULES[0]))
     for schedule in SCHEDULES[1:]:
-        run, args = checker.observe(kernel, "none", schedule)
+        run, args = launcher.observe(kernel, "none", schedule)
         if _stuck(run):
             continue
         for place, (one, other) in enumerate(zip(base, args, strict=True)):
             if isinstance(one, np.ndarray) and (wrong := _bits_differ(one, other)).any():
                 names = (str(SCHEDULES[0]), _name(schedule))
-                return _difference(checker, kernel, place, wrong, names, one, other)
-    return _against_reference(checker, kernel, base, "every schedule")
+                return _difference(launcher, kernel, place, wrong, names, one, other)
+    return _against_reference(launcher, kernel, base, "every schedule")
 
 
 def _against_reference(
-    checker: Checker, kernel: Kernel, args: list[Any], label: str
+    launcher: Launcher, kernel: Kernel, args: list[Any], label: str
 ) -> Difference | None:
     """All schedules agree: they may agree on a wrong result."""
-    target = checker.target
+    target = launcher.target
     if target.launch is None or target.expected is None:
         return None
     for name, place in target.launch.outputs.items():
@@ -81,7 +81,7 @@ def _against_reference(
         if not right.all():
             names = ("reference", label)
             wanted = value.astype(args[place].dtype)
-            return _difference(checker, kernel, place, ~right, names, wanted, args[place])
+            return _difference(launcher, kernel, place, ~right, names, wanted, args[place])
     return None
 
 
@@ -101,19 +101,19 @@ def _bits_differ(one: Any, other: Any) -> Any:
 
 
 def _difference(
-    checker: Checker, kernel: Kernel, place: int, wrong: Any, names: tuple[str, str],
+    launcher: Launcher, kernel: Kernel, place: int, wrong: Any, names: tuple[str, str],
     one: Any, other: Any,
 ) -> Difference:  # fmt: skip
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     label = parameter_label(kernel.labels(), place)
     return Difference(
         label, index, *names, (str(one[index]), str(other[index])),
-        _wanted(checker, place, index), int(wrong.sum()), int(wrong.size), kernel.build,
+        _wanted(launcher, place, index), int(wrong.sum()), int(wrong.size), kernel.build,
     )  # fmt: skip
 
 
-def _wanted(checker: Checker, place: int, index: tuple[int, ...]) -> str | None:
-    target = checker.target
+def _wanted(launcher: Launcher, place: int, index: tuple[int, ...]) -> str | None:
+    target = launcher.target
     if target.launch is None or target.expected is None:
         return None
     for name, at in target.launch.outputs.items():

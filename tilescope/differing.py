@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +28,9 @@ from simulator.results import (
 )
 
 from .builds import merge, only_in_source
+from .launcher import Launcher
 from .policy import set_aside
 from .trials import LIGHT, SCHEDULES
-
-if TYPE_CHECKING:
-    from .checker import Checker
 
 _SEEDS = range(2, 6)
 """Further schedules for kernels with atomics."""
@@ -56,7 +54,7 @@ class Builds:
         note: Why results are not compared.
     """
 
-    checker: Checker
+    launcher: Launcher
     kernels: dict[str, Kernel] = dataclasses.field(default_factory=dict)
     left: dict[str, list[Left]] = dataclasses.field(default_factory=dict)
     members: dict[int, Bits] = dataclasses.field(default_factory=dict)
@@ -92,7 +90,7 @@ class Builds:
         if not apart:
             return hazards, 0
         differ = builds_differ(apart, _by_reference(results))
-        new, known = set_aside(self.checker.policy, [differ], runs[0].kernel)
+        new, known = set_aside(self.launcher.policy, [differ], runs[0].kernel)
         return (_folded(hazards, differ) if new else hazards), known
 
     def _tried(self, runs: Sequence[Run]) -> list[Run]:
@@ -100,12 +98,12 @@ class Builds:
         tried: list[Run] = []
         for schedule in SCHEDULES:
             left = only_in_source(merge(runs, tried))
-            if not left or schedule == self.checker.schedule:
+            if not left or schedule == self.launcher.schedule:
                 continue
-            needed = chosen(self.checker.checks) & {hazard.row.check for hazard in left}
+            needed = chosen(self.launcher.checks) & {hazard.row.check for hazard in left}
             try:
                 kernel = self.kernels[_DEVICE]
-                tried.append(self.checker.observe(kernel, needed or "none", schedule)[0])
+                tried.append(self.launcher.observe(kernel, needed or "none", schedule)[0])
             except SimulatorError:
                 continue
         return tried
@@ -123,13 +121,13 @@ class Builds:
             return []
         self._without(found, self._contracted(), other)
         odd = perturbed(self.kernels[_SOURCE]) if found else None
-        if odd and (again := self._again(odd, self.checker.schedule)):
+        if odd and (again := self._again(odd, self.launcher.schedule)):
             _leave_out(found, self._apart(other, again))
         if not found or any(map(ordered_by_atomics, self.kernels.values())):
             return []
         atomics = any(map(has_atomics, self.kernels.values()))
         for schedule in (*SCHEDULES, *(_SEEDS if atomics else ())):
-            for build in (_DEVICE, _SOURCE) if schedule != self.checker.schedule else ():
+            for build in (_DEVICE, _SOURCE) if schedule != self.launcher.schedule else ():
                 again = self._again(self.kernels[build], schedule)
                 if again is None:
                     return []
@@ -149,10 +147,10 @@ class Builds:
 
     def _leave_padding_out(self, numbers: Iterable[int], left: Sequence[Left]) -> None:
         """Find what belongs to members in some arrays."""
-        target = self.checker.target
+        target = self.launcher.target
         padding = Padding(
             self.kernels[_SOURCE], target.grid, target.block, target.args, target.shared_bytes,
-            symbols=self.checker.symbols(), **target.how,
+            symbols=self.launcher.symbols(), **target.how,
         )  # fmt: skip
         known = len(convert(self.kernels[_SOURCE], target.args).arrays)
         for number in numbers:
@@ -176,13 +174,13 @@ class Builds:
             kernel = Kernel.from_cuda(origin.source, origin.entry, origin.arch, options)
         except KernelError:
             return None
-        return self._again(kernel, self.checker.schedule)
+        return self._again(kernel, self.launcher.schedule)
 
     def _again(self, kernel: Kernel, schedule: str | int) -> list[Left] | None:
         """What a run with no checks leaves; ``None``: it has no end."""
-        symbols = self.checker.symbols()
+        symbols = self.launcher.symbols()
         try:
-            run, args = self.checker.observe(kernel, "none", schedule, symbols=symbols)
+            run, args = self.launcher.observe(kernel, "none", schedule, symbols=symbols)
         except SimulatorError:
             return None
         if any(hazard.row.ends for hazard in run.hazards):

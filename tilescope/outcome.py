@@ -10,7 +10,6 @@ from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import Run
 
-from .closeness import compare
 from .policy import Policy, set_aside
 from .progress import STEP_LIMIT, ProgressBar
 from .target import Target
@@ -89,7 +88,7 @@ def execute(
     run.hazards, known = set_aside(Policy(), run.hazards, run.kernel)
     if target.launch is None or target.expected is None:
         return Outcome(target, run, [], known, symbols)
-    return Outcome(target, run, compare(target, target.args, run), known, symbols)
+    return Outcome(target, run, target.compare(target.args, run), known, symbols)
 
 
 def copied(target: Target) -> dict[str, Any]:

@@ -18,37 +18,11 @@ from simulator.observe.touched import Touched
 from simulator.order import Order, Stream
 
 from .policy import Policy, apply, set_aside
+from .recorded_launch import Place, RecordedLaunch
 
-Place = tuple[str, str, int]
-"""A kernel's name, and the file and line that launch it."""
 _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda", "torch",
         "contextlib", "importlib", "runpy")  # fmt: skip
 """Packages whose frames are no place that launches: the user's is behind them."""
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch.
-
-    Attributes:
-        kernel: What was launched.
-        file: Where, in the user's own code; ``line`` of it.
-        run: What it did.
-    """
-
-    kernel: Kernel
-    file: str
-    line: int
-    run: Run
-
-    @property
-    def place(self) -> Place:
-        """The kernel's name, and where it was launched."""
-        return self.kernel.name, self.file, self.line
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: what ``Run.to_dict`` has, and the place."""
-        return {"file": self.file, "line": self.line} | self.run.to_dict()
 
 
 @dataclass
@@ -63,7 +37,7 @@ class Session:
         left_out: How many the policy leaves out.
     """
 
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[RecordedLaunch] = field(default_factory=list)
     order: Order = field(default_factory=Order, repr=False)
     set_aside: Counter[Place] = field(default_factory=Counter, repr=False)
     left_out: Counter[Place] = field(default_factory=Counter, repr=False)
@@ -116,9 +90,9 @@ class Session:
 
         return launches_page(self.launches)
 
-    def places(self) -> dict[Place, list[Launch]]:
+    def places(self) -> dict[Place, list[RecordedLaunch]]:
         """Launches of one kernel from one place together, in the order of their first ones."""
-        found: dict[Place, list[Launch]] = {}
+        found: dict[Place, list[RecordedLaunch]] = {}
         for launch in self.launches:
             found.setdefault(launch.place, []).append(launch)
         return found
@@ -136,7 +110,7 @@ class Session:
         return {"schema": 1, "launches": launches, "kernels": kernels, "copies": copies} | gone
 
 
-def distinct(launches: list[Launch]) -> list[Hazard]:
+def distinct(launches: list[RecordedLaunch]) -> list[Hazard]:
     """The hazards of launches, errors first, each once."""
     found: dict[object, Hazard] = {}
     for launch in launches:
@@ -155,7 +129,7 @@ def session() -> Iterator[Session]:
 
     def tell(kernel: Kernel, run: Run, touched: Sequence[Touched]) -> None:
         source = user_line()
-        made.launches.append(Launch(kernel, source.file, source.line, run))
+        made.launches.append(RecordedLaunch(kernel, source.file, source.line, run))
         made.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 
     with listen(tell), keep(ModuleMemory()):

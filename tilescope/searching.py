@@ -37,5 +37,5 @@ def search(
     """Look for cures of what was found, after that has been told."""
     if needless():
         return
-    with SearchBar(checker.quiet, checker.began) as bar:
+    with SearchBar(checker.launcher.quiet, checker.launcher.began) as bar:
         checker.cure(verdict, Search(bar, seconds, needless))

@@ -20,7 +20,7 @@ _BUSY = 8192
 
 
 @dataclass(frozen=True)
-class Work:
+class LaunchWork:
     """FLOPs of a launch, and where the figure comes from; array bytes, each once."""
 
     flops: int
@@ -45,7 +45,7 @@ class Row:
     target: Target
     times_ms: tuple[float, ...]
     restored: bool
-    work: Work
+    work: LaunchWork
     timing: Timing | None = None
     label: str = ""
     error: str = ""
@@ -103,16 +103,16 @@ class Row:
         }
 
 
-def work(target: Target, given: int | None = None) -> Work:
+def work(target: Target, given: int | None = None) -> LaunchWork:
     """FLOPs of a target's launch: as given, by formula, or counted by the simulator."""
     arrays = {id(array): array.nbytes for array in arrays_of(target.args)}
     once = sum(arrays.values())
     if given is not None:
-        return Work(given, "as given", once)
+        return LaunchWork(given, "as given", once)
     if target.entry is not None and target.entry.axes == ("M", "N", "K"):
-        return Work(2 * math.prod(target.size), "2 M N K", once)
+        return LaunchWork(2 * math.prod(target.size), "2 M N K", once)
     run = simulate(target, target.kernel, copies(target.args), checks="none")
-    return Work(run.counters.flops, "counted by the simulator", once)
+    return LaunchWork(run.counters.flops, "counted by the simulator", once)
 
 
 def vendor_row(target: Target, index: int, launches: int) -> Row:

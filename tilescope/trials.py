@@ -1,10 +1,8 @@
 """The launches that a cured kernel has to pass before its cure is called verified."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +12,10 @@ from kernels.library import LibraryKernel, Size
 from simulator import Hazard, Run
 from simulator.cures.proofs import Trial, nothing_new
 
+from .launcher import Launcher
 from .policy import judge
 from .target import Target
 from .text.layout import shape
-
-if TYPE_CHECKING:
-    from .checker import Checker
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
 """A cure holds under each of these."""
@@ -33,7 +29,7 @@ _DEEP = 70
 
 
 def trials(
-    checker: Checker, kernels: Mapping[str, Kernel], known: Sequence[Hazard], weight: int
+    launcher: Launcher, kernels: Mapping[str, Kernel], known: Sequence[Hazard], weight: int
 ) -> list[Trial]:
     """The launch that was checked, and one of another shape, under four schedules each.
 
@@ -43,35 +39,35 @@ def trials(
     ``known`` was found without an edit: another shape that shows anything else does not suit the
     kernel or its arguments; ``weight``: instructions that the launch takes, of all threads.
     """
-    target = checker.target
-    schedules = tuple(dict.fromkeys((checker.schedule, *SCHEDULES)))
-    other = _other(checker, kernels, known)
+    target = launcher.target
+    schedules = tuple(dict.fromkeys((launcher.schedule, *SCHEDULES)))
+    other = _other(launcher, kernels, known)
     here = schedules if weight <= LIGHT or other is None else schedules[:1]
-    made = [_trial(checker, target, schedule) for schedule in here]
+    made = [_trial(launcher, target, schedule) for schedule in here]
     if other is not None:
-        made += [_trial(checker, other, schedule) for schedule in schedules]
+        made += [_trial(launcher, other, schedule) for schedule in schedules]
     return made
 
 
 def _other(
-    checker: Checker, kernels: Mapping[str, Kernel], known: Sequence[Hazard]
+    launcher: Launcher, kernels: Mapping[str, Kernel], known: Sequence[Hazard]
 ) -> Target | None:
     """The target in another shape, ragged if it can be."""
-    target = checker.target
+    target = launcher.target
     if target.entry is not None:
         return _resized(target, target.entry)
 
     def behind(at: Target) -> Sequence[Hazard]:
         """What is wrong but for races, which may explain it away where it is looked for, too."""
         kernel = next(iter(kernels.values()))
-        return checker.observe(kernel, _NO_RACES, checker.schedule, at)[0].hazards
+        return launcher.observe(kernel, _NO_RACES, launcher.schedule, at)[0].hazards
 
     usual = [*known, *behind(target)]
     for grid, block in _shapes(target.grid, target.block):
         other = dataclasses.replace(target, grid=grid, block=block, expected=None)
         try:
             suits = all(
-                nothing_new(_run(checker, other, kernel, checker.schedule)[0].hazards, known)
+                nothing_new(_run(launcher, other, kernel, launcher.schedule)[0].hazards, known)
                 for kernel in kernels.values()
             ) and nothing_new(behind(other), usual)
         except (SimulatorError, ValueError):
@@ -122,9 +118,9 @@ def _sizes(size: Size) -> Iterator[Size]:
     yield tuple(2 * n for n in size)
 
 
-def _trial(checker: Checker, target: Target, schedule: str | int) -> Trial:
+def _trial(launcher: Launcher, target: Target, schedule: str | int) -> Trial:
     return Trial(
-        _words(target), schedule, lambda kernel: _run(checker, target, kernel, schedule)
+        _words(target), schedule, lambda kernel: _run(launcher, target, kernel, schedule)
     )  # fmt: skip
 
 
@@ -134,11 +130,13 @@ def _words(target: Target) -> str:
     return f"grid {shape(target.grid)}, block {shape(target.block)}"
 
 
-def _run(checker: Checker, target: Target, kernel: Kernel, schedule: str | int) -> tuple[Run, bool]:
+def _run(
+    launcher: Launcher, target: Target, kernel: Kernel, schedule: str | int
+) -> tuple[Run, bool]:
     """A run with all checks on, and whether its result is right, if that is known."""
-    run, args = checker.observe(kernel, "all", schedule, target)
+    run, args = launcher.observe(kernel, "all", schedule, target)
     right = True
     if target.launch is not None and target.expected is not None:
         filled = dataclasses.replace(target.launch, args=args)
         right = all(agreement.within for agreement in filled.compare(target.expected))
-    return dataclasses.replace(run, hazards=judge(checker.policy, run.hazards, run.kernel)), right
+    return dataclasses.replace(run, hazards=judge(launcher.policy, run.hazards, run.kernel)), right

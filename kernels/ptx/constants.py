@@ -51,21 +51,27 @@ class _Value(NamedTuple):
         return self.number
 
 
-class ConstantParser(Cursor):
-    """Reads constants."""
+class ConstantParser:
+    """Reads constants from a cursor."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
 
     def constant(self) -> Imm:
         """A number, perhaps signed, or an expression of numbers."""
-        start, sign = self.at, self.peek if self.peek in ("-", "+") else ""
-        token = self.tokens[self.at + bool(sign)]
-        if token.kind in ("int", "real") and self.tokens[self.at + 1 + bool(sign)].text in ",;]}":
-            self.at += 1 + bool(sign)
+        start, sign = self.cursor.at, self.cursor.peek if self.cursor.peek in ("-", "+") else ""
+        token = self.cursor.tokens[self.cursor.at + bool(sign)]
+        if (
+            token.kind in ("int", "real")
+            and self.cursor.tokens[self.cursor.at + 1 + bool(sign)].text in ",;]}"
+        ):
+            self.cursor.at += 1 + bool(sign)
             return self._plain(token, sign == "-")
         if token.kind == "real" and token.text[1] in "fF":  # takes part in no expression
-            self.at += 1 + bool(sign)
+            self.cursor.at += 1 + bool(sign)
             return self._plain(token, sign == "-")
         value = self._choice(0)
-        if self.at == start:
+        if self.cursor.at == start:
             self._missing()
         if value.kind == "f64":
             return _double(value.number)
@@ -73,7 +79,7 @@ class ConstantParser(Cursor):
 
     def whole(self) -> int:
         """A whole number, likewise; negative ones are signed."""
-        line, imm = self.tokens[self.at].line, self.constant()
+        line, imm = self.cursor.tokens[self.cursor.at].line, self.constant()
         if imm.kind != "int":
             raise PtxError(f"PTX line {line}: expected a whole number")
         return imm.value - (1 << 64) if imm.value > _LARGEST else imm.value
@@ -81,15 +87,15 @@ class ConstantParser(Cursor):
     @property
     def begins_constant(self) -> bool:
         """Whether the next token is of a constant, not of a register that is negated."""
-        token = self.tokens[self.at]
+        token = self.cursor.tokens[self.cursor.at]
         if token.text in ("-", "!"):
-            after = self.tokens[self.at + 1]
+            after = self.cursor.tokens[self.cursor.at + 1]
             return after.kind in ("int", "real", "punct") or after.text == WARP_SIZE
         return token.kind in ("int", "real") or token.text in ("+", "~", "(", WARP_SIZE)
 
     def _plain(self, token: Token, negative: bool) -> Imm:
         if token.kind == "int":
-            value = self.value(token)
+            value = self.cursor.value(token)
             return Imm("int", -value if negative else value)
         text = token.text.lower()
         if text.startswith("0f"):
@@ -100,11 +106,11 @@ class ConstantParser(Cursor):
 
     def _choice(self, depth: int) -> _Value:
         condition = self._binary(0, depth)
-        if not self.accept("?"):
+        if not self.cursor.accept("?"):
             return condition
         self._whole_numbers(condition)
         first = self._choice(self._deeper(depth))
-        self.expect(":")
+        self.cursor.expect(":")
         second = self._choice(self._deeper(depth))
         self._whole_numbers(first, second)
         return first if condition.number else second
@@ -113,23 +119,23 @@ class ConstantParser(Cursor):
         """What operators make that bind as those of a level do, or tighter."""
         left = self._unary(depth)
         while (name := self._operator()) and (level := _LEVEL[name]) >= loosest:
-            self.at += len(name)
+            self.cursor.at += len(name)
             left = self._apply(name, left, self._binary(level + 1, depth))
         return left
 
     def _operator(self) -> str:
         """The operator that is next, if one is; those of two characters are two tokens."""
-        first = self.tokens[self.at]
+        first = self.cursor.tokens[self.cursor.at]
         if first.text not in _SIGNS:  # "%" is a word: names may begin with it
             return ""
-        second = self.tokens[self.at + 1]
+        second = self.cursor.tokens[self.cursor.at + 1]
         pair = first.text + second.text if second.at == first.at + 1 else ""
         return pair if pair in _LEVEL else first.text if first.text in _LEVEL else ""
 
     def _unary(self, depth: int) -> _Value:
-        token = self.tokens[self.at]
+        token = self.cursor.tokens[self.cursor.at]
         if token.kind == "punct" and token.text in "+-~!":
-            self.at += 1
+            self.cursor.at += 1
             value = self._unary(self._deeper(depth))
             if token.text in "~!":
                 self._whole_numbers(value)
@@ -138,46 +144,46 @@ class ConstantParser(Cursor):
             if token.text == "!":
                 return _Value("s64", int(not value.number))
             return value if token.text == "+" else _wrapped(value.kind, -value.number)
-        if self.accept("("):
-            if self.peek in (".s64", ".u64"):
-                kind = self.next().text[1:]
-                self.expect(")")
+        if self.cursor.accept("("):
+            if self.cursor.peek in (".s64", ".u64"):
+                kind = self.cursor.next().text[1:]
+                self.cursor.expect(")")
                 value = self._unary(self._deeper(depth))
                 self._whole_numbers(value)
                 return _wrapped(kind, value.number)
             value = self._choice(self._deeper(depth))
-            self.expect(")")
+            self.cursor.expect(")")
             return value
         if token.kind == "int":
-            self.at += 1
-            number = self.value(token)
+            self.cursor.at += 1
+            number = self.cursor.value(token)
             unsigned = token.text[-1] == "U" or number > _LARGEST
             return _Value("u64" if unsigned else "s64", number)
         if token.kind == "real" and token.text[1] not in "fF":
-            self.at += 1
+            self.cursor.at += 1
             return _Value("f64", _real(token.text.lower()))
-        if self.accept(WARP_SIZE):
+        if self.cursor.accept(WARP_SIZE):
             return _Value("s64", 32)
         return self._missing()
 
     def _missing(self) -> _Value:
-        token = self.tokens[self.at]
+        token = self.cursor.tokens[self.cursor.at]
         raise PtxError(f"PTX line {token.line}: expected a constant, found {token.text!r}")
 
     def _deeper(self, depth: int) -> int:
         if depth >= _DEPTH:
-            self.fail(f"a constant expression, {depth} deep")
+            self.cursor.fail(f"a constant expression, {depth} deep")
         return depth + 1
 
     def _whole_numbers(self, *values: _Value) -> None:
         if any(value.kind == "f64" for value in values):
-            self.fail("a constant expression of whole numbers has a real one")
+            self.cursor.fail("a constant expression of whole numbers has a real one")
 
     def _apply(self, name: str, a: _Value, b: _Value) -> _Value:
         if (a.kind == "f64") != (b.kind == "f64"):
-            self.fail("a constant expression mixes whole numbers and real ones")
+            self.cursor.fail("a constant expression mixes whole numbers and real ones")
         if name in "/%" and b.number == 0 and a.kind != "f64":
-            self.fail("a constant expression divides by zero")
+            self.cursor.fail("a constant expression divides by zero")
         kind = "f64" if a.kind == "f64" else "u64" if "u64" in (a.kind, b.kind) else "s64"
         if kind == "f64" and name not in (*_SUMS, *_COMPARES):
             self._whole_numbers(a)
@@ -197,12 +203,12 @@ class ConstantParser(Cursor):
         if name == "/" and kind != "f64":
             quotient = abs(a.whole) // abs(b.whole)
             if quotient > _LARGEST and kind == "s64":
-                self.fail("a constant expression overflows")  # ptxas ends with a signal
+                self.cursor.fail("a constant expression overflows")  # ptxas ends with a signal
             return _wrapped(kind, quotient if (a.number < 0) == (b.number < 0) else -quotient)
         try:
             return _wrapped(kind, _SUMS[name](a.number, b.number))
         except (OverflowError, ZeroDivisionError):
-            self.fail("a constant expression divides by zero")
+            self.cursor.fail("a constant expression divides by zero")
             raise AssertionError from None
 
 

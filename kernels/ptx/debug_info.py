@@ -59,7 +59,12 @@ def inlined_calls(text: str, files: Mapping[int, str]) -> list[InlinedCall]:
     found: list[InlinedCall] = []
     if abbreviations and information:
         with contextlib.suppress(KeyError, IndexError, ValueError):
-            _read(_Bytes(information), _abbreviations(_Bytes(abbreviations)), files, found)
+            _read(
+                _SectionBytes(information),
+                _abbreviations(_SectionBytes(abbreviations)),
+                files,
+                found,
+            )
     return found
 
 
@@ -111,7 +116,9 @@ def local_variables(text: str) -> list[LocalVariable]:
     entries: dict[int, _Entry] = {}
     if abbreviations and information:
         with contextlib.suppress(KeyError, IndexError, ValueError):
-            _read_entries(_Bytes(information), _abbreviations(_Bytes(abbreviations)), entries)
+            _read_entries(
+                _SectionBytes(information), _abbreviations(_SectionBytes(abbreviations)), entries
+            )
     found = []
     for entry in entries.values():
         place = entry.place
@@ -148,7 +155,7 @@ class _Entry:
 
 
 def _read_entries(
-    section: _Bytes, known: dict[int, _Abbreviation], entries: dict[int, _Entry]
+    section: _SectionBytes, known: dict[int, _Abbreviation], entries: dict[int, _Entry]
 ) -> None:
     section.at = 11
     parents: list[_Entry | None] = []
@@ -175,7 +182,7 @@ def _read_entries(
             parents.append(entry)
 
 
-def _place(section: _Bytes, at: int, end: int) -> tuple[str, int] | None:
+def _place(section: _SectionBytes, at: int, end: int) -> tuple[str, int] | None:
     """The memory of a location: an address, and perhaps a number that is added."""
     label = section.labels.get(at + 1)
     if section.data[at] != _ADDRESS or label is None:
@@ -193,7 +200,7 @@ def _section(text: str, name: str) -> str:
     return text[start.end() : text.find("}", start.end())] if start else ""
 
 
-class _Bytes:
+class _SectionBytes:
     """A section as bytes, and the labels that stand for some of them."""
 
     def __init__(self, text: str) -> None:
@@ -251,7 +258,7 @@ class _Bytes:
 _Abbreviation = tuple[int, bool, list[tuple[int, int]]]
 
 
-def _abbreviations(section: _Bytes) -> dict[int, _Abbreviation]:
+def _abbreviations(section: _SectionBytes) -> dict[int, _Abbreviation]:
     found: dict[int, _Abbreviation] = {}
     while code := section.leb():
         tag, children = section.leb(), bool(section.number(1))
@@ -261,7 +268,7 @@ def _abbreviations(section: _Bytes) -> dict[int, _Abbreviation]:
 
 
 def _read(
-    section: _Bytes,
+    section: _SectionBytes,
     known: dict[int, _Abbreviation],
     files: Mapping[int, str],
     found: list[InlinedCall],

@@ -12,10 +12,11 @@ from kernels.toolkit import short_path
 
 from ..errors import PtxError
 from .debug_info import InlinedCall, inlined_calls, place_inlined
-from .declarations import CALLED, ENTRY
-from .lexer import unquoted
+from .declarations import CALLED, ENTRY, DeclarationParser
+from .lexer import Cursor, unquoted
 from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol
 from .prototypes import PrototypeParser
+from .scopes import NameScopes
 from .targets import refusal
 
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
@@ -37,12 +38,16 @@ def parse(text: str, known: Collection[str] | None = None) -> Module:
     return _Parser(text, known).module()
 
 
-class _Parser(PrototypeParser):
+class _Parser:
     def __init__(self, text: str, known: Collection[str] | None) -> None:
-        super().__init__(text)
         self.known = known
         self.text = text
         self.result = Module(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+        self.cursor = Cursor(text)
+        self.names = NameScopes(self.cursor)
+        self.declarations = DeclarationParser(self.cursor, self.names)
+        self.operands = self.declarations.operands
+        self.prototypes = PrototypeParser(self.cursor, self.names, self.declarations, self.result)
         self.files: dict[int, str] = {}
         self.location: Location | None = None
         self.places: dict[tuple[str, int, int], Location] = {}
@@ -54,15 +59,17 @@ class _Parser(PrototypeParser):
     def module(self) -> Module:
         self.heading()
         linkage: set[str] = set()
-        while self.tokens[self.at].kind != "end":
-            text = self.peek
+        while self.cursor.tokens[self.cursor.at].kind != "end":
+            text = self.cursor.peek
             if text in _LINKAGE:
-                linkage.add(self.next().text)
+                linkage.add(self.cursor.next().text)
                 continue
             if text in (".entry", ".func"):
                 self.function(".extern" in linkage)
             elif text in _SPACES:
-                for variable in self.variables(self.result.variables, ".extern" in linkage):
+                for variable in self.declarations.variables(
+                    self.result.variables, ".extern" in linkage
+                ):
                     self.result.variables[variable.name] = variable
             else:
                 self.directive()
@@ -71,57 +78,57 @@ class _Parser(PrototypeParser):
 
     def heading(self) -> None:
         """``.version`` and ``.target``, which come first, and ``.address_size``."""
-        self.result.version = self.headline(".version", r"\d{1,4}\.\d{1,4}")
-        while not self.result.target or self.peek == ".target":
-            self.result.target = self.headline(".target", r"(sm|compute)_\w+")
+        self.result.version = self.cursor.headline(".version", r"\d{1,4}\.\d{1,4}")
+        while not self.result.target or self.cursor.peek == ".target":
+            self.result.target = self.cursor.headline(".target", r"(sm|compute)_\w+")
             names = [self.result.target]
-            while self.accept(","):
-                names.append(self.next().text)
+            while self.cursor.accept(","):
+                names.append(self.cursor.next().text)
             self.result.unoptimised |= "debug" in names
             if why := refusal(self.result.version, names):
-                self.at -= 1
-                self.fail(why)
-        if self.accept(".address_size") and (size := self.integer()) != 64:
-            self.at -= 1
-            self.fail(f".address_size {size}: a 64-bit GPU's addresses have 64 bits")
+                self.cursor.at -= 1
+                self.cursor.fail(why)
+        if self.cursor.accept(".address_size") and (size := self.cursor.integer()) != 64:
+            self.cursor.at -= 1
+            self.cursor.fail(f".address_size {size}: a 64-bit GPU's addresses have 64 bits")
 
     def directive(self) -> None:
-        token = self.next()
+        token = self.cursor.next()
         if token.text == ".file":
             self.file()
         elif token.text.startswith(".section"):
-            while self.peek != "{":
-                self.next()
-            self.skip_braces()
+            while self.cursor.peek != "{":
+                self.cursor.next()
+            self.cursor.skip_braces()
         elif token.text in (".pragma", ".alias"):
-            self.skip_statement()
+            self.cursor.skip_statement()
         else:
             raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
 
     def file(self) -> None:
-        number, name = self.integer(), self.next()
+        number, name = self.cursor.integer(), self.cursor.next()
         if name.kind != "string":
             raise PtxError(f"PTX line {name.line}: expected a file's name, found {name.text!r}")
         self.files[number] = plain_name(unquoted(name.text))
-        while self.accept(","):  # time and size
-            self.integer()
+        while self.cursor.accept(","):  # time and size
+            self.cursor.integer()
 
     # -- functions ------------------------------------------------------------
 
     def function(self, external: bool) -> None:
-        is_entry = self.next().text == ".entry"
-        results = self.param_list() if not is_entry and self.peek == "(" else ()
-        name = self.name()
-        params = self.param_list() if self.peek == "(" else ()
+        is_entry = self.cursor.next().text == ".entry"
+        results = self.declarations.param_list() if not is_entry and self.cursor.peek == "(" else ()
+        name = self.cursor.name()
+        params = self.declarations.param_list() if self.cursor.peek == "(" else ()
         function = Function(name, is_entry, params, results)
-        self.same_as_before(function, external)
+        self.prototypes.same_as_before(function, external)
         said = False
-        while self.peek not in ("{", ";"):
-            if self.accept(".pragma"):
-                self.skip_statement()
+        while self.cursor.peek not in ("{", ";"):
+            if self.cursor.accept(".pragma"):
+                self.cursor.skip_statement()
                 continue
-            token = self.next()
-            extents = self.extents()
+            token = self.cursor.next()
+            extents = self.cursor.extents()
             if not is_entry and token.text in CALLED[bool(results) or said :]:
                 said = True
             elif not is_entry or token.text not in ENTRY:
@@ -138,24 +145,24 @@ class _Parser(PrototypeParser):
                 function.explicit_cluster = True
             function.in_clusters |= token.text == ".blocksareclusters"
         if name in self.result.functions:
-            how = "declared after its definition" if self.peek == ";" else "defined twice"
-            self.fail(f"the function {name!r} is {how}")
-        if self.accept(";"):
+            how = "declared after its definition" if self.cursor.peek == ";" else "defined twice"
+            self.cursor.fail(f"the function {name!r} is {how}")
+        if self.cursor.accept(";"):
             return
-        start = self.at
-        self.skip_braces()
+        start = self.cursor.at
+        self.cursor.skip_braces()
         function.read_body = lambda: self.body(function, start)
         self.result.functions[name] = function
 
     def body(self, function: Function, start: int) -> None:
         """Read a function's body, which is done for those functions only that are called."""
-        self.at = start
+        self.cursor.at = start
         self.location = None
         self.places = {}
-        self.current = function
-        self.expect("{")
+        self.names.current = function
+        self.cursor.expect("{")
         params = (*function.params, *function.results)
-        self.scopes = [{(name := p.register or p.name): name for p in params}]
+        self.names.scopes = [{(name := p.register or p.name): name for p in params}]
         function.registers.update((p.register, p.type) for p in params if p.register)
         self.pending_labels = []
         try:
@@ -174,39 +181,39 @@ class _Parser(PrototypeParser):
         return inlined_calls(self.text, self.files)
 
     def block(self, function: Function) -> None:
-        while not self.accept("}"):
-            token = self.tokens[self.at]
+        while not self.cursor.accept("}"):
+            token = self.cursor.tokens[self.cursor.at]
             if token.kind == "end":
-                self.fail("the text ends inside a function")
+                self.cursor.fail("the text ends inside a function")
             text = token.text
-            if self.accept("{"):
-                self.enter(len(self.scopes) + 1)
-                self.open_scope()
+            if self.cursor.accept("{"):
+                self.cursor.enter(len(self.names.scopes) + 1)
+                self.names.open()
                 self.block(function)
-                self.scopes.pop()
+                self.names.scopes.pop()
             elif text == ".reg":
-                self.register_declaration(function)
+                self.declarations.register_declaration(function)
             elif text in _SPACES:
-                for variable in self.variables(None):
-                    variable.name = self.declare(variable.name)
+                for variable in self.declarations.variables(None):
+                    variable.name = self.names.declare(variable.name)
                     function.variables[variable.name] = variable
             elif text == ".loc":
-                self.next()
+                self.cursor.next()
                 self.loc(function)
             elif text.startswith("."):
                 self.directive()
-            elif self.tokens[self.at + 1].text == ":" and token.kind == "word":
-                self.at += 2
-                label = self.declare_label(text)
-                if self.peek == ".branchtargets":
-                    self.next()
-                    names = [self.resolve(self.name())]
-                    while self.accept(","):
-                        names.append(self.resolve(self.name()))
-                    self.expect(";")
+            elif self.cursor.tokens[self.cursor.at + 1].text == ":" and token.kind == "word":
+                self.cursor.at += 2
+                label = self.names.declare_label(text)
+                if self.cursor.peek == ".branchtargets":
+                    self.cursor.next()
+                    names = [self.names.resolve(self.cursor.name())]
+                    while self.cursor.accept(","):
+                        names.append(self.names.resolve(self.cursor.name()))
+                    self.cursor.expect(";")
                     self.branch_targets[label] = tuple(names)
-                elif self.peek in (".callprototype", ".calltargets"):
-                    self.prototype(label)
+                elif self.cursor.peek in (".callprototype", ".calltargets"):
+                    self.prototypes.prototype(label)
                 else:
                     self.pending_labels.append(label)
             else:
@@ -215,13 +222,13 @@ class _Parser(PrototypeParser):
     def loc(self, function: Function) -> None:
         name, line, column = self.position()
         inlined = None
-        while self.accept(","):
-            if self.accept("function_name"):
-                self.name()
-                if self.accept("+"):
-                    self.integer()
+        while self.cursor.accept(","):
+            if self.cursor.accept("function_name"):
+                self.cursor.name()
+                if self.cursor.accept("+"):
+                    self.cursor.integer()
             else:
-                self.expect("inlined_at")
+                self.cursor.expect("inlined_at")
                 inlined = self.inlined_parent(*self.position())
         if line == 0:  # compiler-made code: keep the last real line
             return
@@ -231,10 +238,11 @@ class _Parser(PrototypeParser):
 
     def position(self) -> tuple[str, int, int]:
         """A file, a line and a column."""
-        found = file, line, column = self.integer(), self.integer(), self.integer()
+        integer = self.cursor.integer
+        found = file, line, column = integer(), integer(), integer()
         if min(found) < 0 or max(found) >= _LINES:
-            self.at -= 1
-            self.fail(".loc needs a file, a line and a column")
+            self.cursor.at -= 1
+            self.cursor.fail(".loc needs a file, a line and a column")
         return self.files.get(file, f"file {file}"), line, column
 
     def inlined_parent(self, name: str, line: int, column: int) -> Location:
@@ -248,27 +256,28 @@ class _Parser(PrototypeParser):
 
     def instruction(self, function: Function) -> None:
         guard = None
-        first = token = self.tokens[self.at]
+        first = token = self.cursor.tokens[self.cursor.at]
         if token.text.startswith("@"):
-            self.next()
+            self.cursor.next()
             word, negated = token.text[1:], False
             if not word:
-                negated, word = self.accept("!"), self.name()
-            guard = Reg(self.resolve(word), negated)
-        token = self.next()
+                negated, word = self.cursor.accept("!"), self.cursor.name()
+            guard = Reg(self.names.resolve(word), negated)
+        token = self.cursor.next()
         if token.kind != "word":
             raise PtxError(f"PTX line {token.line}: expected an instruction, found {token.text!r}")
         opcode, *modifiers = token.text.split(".")
-        while self.tokens[self.at].kind == "word" and self.peek.startswith("."):
-            modifiers += self.next().text[1:].split(".")
+        cursor = self.cursor
+        while cursor.tokens[cursor.at].kind == "word" and cursor.peek.startswith("."):
+            modifiers += cursor.next().text[1:].split(".")
         made = Instruction(opcode, tuple(modifiers), (), guard, first.line, self.location)
         made.at = first.at
         if opcode == "call":
             self.call(made)
         elif self.known is not None and opcode not in self.known:
-            self.skip_statement()  # refused when a kernel reaches it, by its name
+            self.cursor.skip_statement()  # refused when a kernel reaches it, by its name
         else:
-            made.operands = tuple(self.operands())
+            made.operands = tuple(self.operands.operands())
         if opcode == "bra" and len(made.operands) == 1:
             made.targets, made.operands = (self.label(made.operands[0]),), ()
         elif opcode == "brx" and len(made.operands) == 2:
@@ -280,20 +289,21 @@ class _Parser(PrototypeParser):
 
     def label(self, operand: Operand | None) -> str:
         if not isinstance(operand, Symbol):
-            self.fail("a branch needs a label")
+            self.cursor.fail("a branch needs a label")
         return operand.name  # type: ignore[union-attr]
 
     def call(self, made: Instruction) -> None:
-        if self.accept("("):
-            made.results = self.results()
-            self.expect(",")
-        target = self.name()
-        made.targets = (self.resolve(target),)
-        pointer = made.targets[0] in self.current.registers
-        if not pointer and self.declared.get(target, (self.at,))[0] >= self.at:
-            self.fail(f"the function {target!r} is called, and not declared before")
-        more = self.accept(",")
-        if more and self.accept("("):
-            made.operands, more = self.passed(), self.accept(",")
-        made.targets += (self.signature(more),) if pointer else ()
-        self.skip_statement()
+        if self.cursor.accept("("):
+            made.results = self.operands.results()
+            self.cursor.expect(",")
+        target = self.cursor.name()
+        made.targets = (self.names.resolve(target),)
+        pointer = made.targets[0] in self.names.current.registers
+        at = self.cursor.at
+        if not pointer and self.prototypes.declared.get(target, (at,))[0] >= at:
+            self.cursor.fail(f"the function {target!r} is called, and not declared before")
+        more = self.cursor.accept(",")
+        if more and self.cursor.accept("("):
+            made.operands, more = self.operands.passed(), self.cursor.accept(",")
+        made.targets += (self.prototypes.signature(more),) if pointer else ()
+        self.cursor.skip_statement()

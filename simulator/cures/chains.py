@@ -12,10 +12,10 @@ from kernels.source_edit import Edit
 
 from .places import Levels, inserted
 from .splits import BETWEEN, split_assignment
-from .statements import Body, Syntax
+from .statements import StatementList, Syntax
 from .uniform import may_part
 
-Link = tuple[Body, int, bool]
+Link = tuple[StatementList, int, bool]
 """A statement, and whether a barrier goes into it."""
 
 

@@ -18,7 +18,7 @@ from kernels.source_text import node_end
 
 from .places import Levels, inserted
 from .remedies import BLOCK_BARRIER
-from .statements import Body, Syntax
+from .statements import StatementList, Syntax
 from .uniform import may_part
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def acquiring_edits(syntax: Syntax, read: Levels) -> Iterator[Edit]:
     yield from _inserted(syntax, _ahead(read), FENCE)
 
 
-def _ahead(read: Levels) -> list[tuple[Body, int]]:
+def _ahead(read: Levels) -> list[tuple[StatementList, int]]:
     """The places in front of a read, likeliest first."""
     inner = {key: i for i, key in enumerate(dict.fromkeys(body.key for body, _ in read))}
     # Of statements on one line the last that reads is the likeliest; next to it, or out of loops.
@@ -76,13 +76,13 @@ def _ahead(read: Levels) -> list[tuple[Body, int]]:
     return [(body, min(index, len(body.statements) - 1)) for body, index in both_ways]
 
 
-def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[Body, int]]:
+def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[StatementList, int]]:
     """Where something that may hand on what was written comes, in the lists around the write."""
     text = b"\n".join(syntax.files.values())
     names = [re.escape(name) for name in {*_VOLATILE.findall(text)}]
     flag = re.compile(rb"\b(" + b"|".join(names) + rb")\b") if names else None
 
-    def first(body: Body, start: int, deep: int = _DEEP) -> Levels:
+    def first(body: StatementList, start: int, deep: int = _DEEP) -> Levels:
         """The first statement that hands on, in a function that it calls and here."""
         for gap in range(start, len(body.statements)):
             code = body.statements[gap].text or b""
@@ -97,7 +97,7 @@ def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[Body, int]]:
         yield from first(body, index + 1)
 
 
-def _narrow(body: Body, gap: int) -> Node | None:
+def _narrow(body: StatementList, gap: int) -> Node | None:
     """A fence of the block alone that stands where one of the device belongs."""
     for node in body.statements[max(gap - 1, 0) : gap + 1]:
         if re.fullmatch(rb"__threadfence_block\s*\(\s*\)\s*;", node.text or b""):

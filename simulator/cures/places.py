@@ -21,13 +21,13 @@ from kernels.source_text import (
 )  # fmt: skip
 
 from .macros import goes_on
-from .statements import LOOPS, Body, Point, Syntax, descendants
+from .statements import LOOPS, Point, StatementList, Syntax, descendants
 from .uniform import may_part
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Levels = list[tuple[Body, int]]
+Levels = list[tuple[StatementList, int]]
 
 
 def barrier_edits(
@@ -43,7 +43,7 @@ def barrier_edits(
     statements that holds both, the nearest to the earlier one first; then the end and the
     start of a loop around them, then places further in.
     """
-    ranked: list[tuple[tuple[int, ...], Body, int]] = []
+    ranked: list[tuple[tuple[int, ...], StatementList, int]] = []
     for rank, body, gap in _places(earlier, later, late):
         if gap in body.gaps() and (apart is None or apart == may_part(body)):
             ranked.append(((body.choices, *rank, len(ranked)), body, gap))
@@ -57,7 +57,7 @@ def barrier_edits(
 
 def _places(
     earlier: Levels, later: Levels, late: bool
-) -> Iterator[tuple[tuple[int, ...], Body, int]]:
+) -> Iterator[tuple[tuple[int, ...], StatementList, int]]:
     """Gaps between statements with their rank: what kind of place, how far away."""
     firsts, seconds = _by_body(earlier), _by_body(later)
     shared = 0
@@ -81,14 +81,14 @@ def _places(
                     yield (2, number, abs(gap - near - places[0])), body, gap
 
 
-def _by_body(levels: Levels) -> dict[object, tuple[Body, list[int]]]:
-    found: dict[object, tuple[Body, list[int]]] = {}
+def _by_body(levels: Levels) -> dict[object, tuple[StatementList, list[int]]]:
+    found: dict[object, tuple[StatementList, list[int]]] = {}
     for body, index in levels:
         found.setdefault((body.key, body.single), (body, []))[1].append(index)
     return found
 
 
-def inserted(syntax: Syntax, body: Body, gap: int, text: str) -> Edit | None:
+def inserted(syntax: Syntax, body: StatementList, gap: int, text: str) -> Edit | None:
     """A statement put between two of a list, in braces where there were none."""
     content = syntax.files[body.file]
     if body.single:
@@ -121,7 +121,7 @@ def inserted(syntax: Syntax, body: Body, gap: int, text: str) -> Edit | None:
     return Edit(body.file, (piece,), line, "before", text)
 
 
-def _indent(content: bytes, body: Body, gap: int) -> bytes:
+def _indent(content: bytes, body: StatementList, gap: int) -> bytes:
     """The indentation of a list: that of the statement nearest to a gap which begins a line.
 
     Directives stand in column 0, and a first statement may follow its brace.
@@ -133,7 +133,7 @@ def _indent(content: bytes, body: Body, gap: int) -> bytes:
     return indent_at(content, body.statements[0].start_byte) + b"    "
 
 
-def _braced(content: bytes, body: Body, gap: int, text: str) -> Edit | None:
+def _braced(content: bytes, body: StatementList, gap: int, text: str) -> Edit | None:
     """The one statement of a loop or branch together with another, in braces."""
     statement = body.statements[0]
     head = statement.prev_sibling

@@ -13,7 +13,7 @@ from kernels.toolkit import short_path
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.kinds import UPDATES
 from .budget import Budget
-from .obstacles import obstacle_of
+from .obstacles import Obstacles
 from .proofs import Failed, Prover, Trial, fact
 from .proposals import Proposals
 from .remedies import BLOCK_BARRIER, WAITED, named_barriers
@@ -37,10 +37,6 @@ class SourceSearch:
 
     ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
     are not asked about; ``watch`` follows the search; the rest is as ``Prover`` takes it.
-
-    Attributes:
-        cut: Why the search for a hazard's cure ended before all was tried, by the hazard's ``id``.
-        missed: The first barrier that would do but for threads that are kept from it, likewise.
     """
 
     def __init__(
@@ -60,9 +56,7 @@ class SourceSearch:
         self.facts = [fact(hazard, {}) for hazard in hazards]
         known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
         self.prover, self.budget = Prover(kernels, files, trials, known, budget), budget
-        self._tried = {id(hazard) for hazard in hazards if self.proposals.any(hazard)}
-        self.missed: dict[int, Edit] = {}
-        self.cut: dict[int, str] = {}
+        self.obstacles = Obstacles(files, hazards, self.syntax, self.proposals)
 
     def run(self) -> int:
         """Set each hazard's ``cure``, or say what stands in the way; how many got one.
@@ -74,10 +68,14 @@ class SourceSearch:
         except self.watch.stops:
             self.watch.ended = INTERRUPTED
         for hazard in self.hazards:
-            if hazard.cure is None and self.curable(hazard) and hazard.severity == "error":
+            if (
+                hazard.cure is None
+                and self.obstacles.curable(hazard)
+                and hazard.severity == "error"
+            ):
                 if self.watch.ended == INTERRUPTED:
-                    self.cut[id(hazard)] = ENDED[INTERRUPTED]
-                note = obstacle_of(self, hazard)
+                    self.obstacles.cut[id(hazard)] = ENDED[INTERRUPTED]
+                note = self.obstacles.of(hazard)
                 hazard.notes = (*hazard.notes, note) if note else hazard.notes
         try:
             proved = self.watch.ended != INTERRUPTED and self._together()
@@ -92,7 +90,11 @@ class SourceSearch:
         groups = 0
         for number in sorted(range(len(self.hazards)), key=self._late):
             hazard = self.hazards[number]
-            if hazard.cure is not None or not self.curable(hazard) or self.told_by_another(hazard):
+            if (
+                hazard.cure is not None
+                or not self.obstacles.curable(hazard)
+                or self.obstacles.told_by_another(hazard)
+            ):
                 continue
             cure, mended = self._cure(number)
             if cure is None:
@@ -111,10 +113,6 @@ class SourceSearch:
                 if self.hazards[other].cure is None:
                     self.hazards[other].cure = dataclasses.replace(cure, group=groups)
 
-    def curable(self, hazard: Hazard) -> bool:
-        """Whether there is an edit to try."""
-        return id(hazard) in self._tried
-
     def _late(self, number: int) -> bool:
         """Whether a race is put off.
 
@@ -126,23 +124,15 @@ class SourceSearch:
         writes = hazard.case in (*WAITED, *UPDATES) and not hazard.row.reads
         return writes or hazard.reach == "lane"
 
-    def told_by_another(self, hazard: Hazard) -> bool:
-        """Whether a race is the mild side of an error that has no cure."""
-        errors = [h for h in self.hazards if h.severity == "error" and h.cure is None]
-        mild = hazard.severity != "error"
-        if mild and any(self.curable(h) and h.places & hazard.places for h in errors):
-            return True
-        return hazard.reach == "lane" and any(
-            h.row.is_race and h.reach != "lane" and h.places >= hazard.places for h in errors
-        )
-
     # -- one hazard -----------------------------------------------------------------
 
     def _cure(self, number: int) -> tuple[Cure | None, list[int]]:
         """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
-        racing = [i for i, h in enumerate(self.hazards) if i != number and self.curable(h)]
+        racing = [
+            i for i, h in enumerate(self.hazards) if i != number and self.obstacles.curable(h)
+        ]
         lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
@@ -154,7 +144,7 @@ class SourceSearch:
             """Whether it leaves nothing that an edit might cure."""
             nonlocal number_of_tries
             if why := self.budget.used_up:
-                self.cut[id(hazard)] = ENDED[why]
+                self.obstacles.cut[id(hazard)] = ENDED[why]
                 self.watch.ended = why
                 raise Failed
             number_of_tries += 1
@@ -177,7 +167,7 @@ class SourceSearch:
             return not remaining and not others
 
         for tries, edit in enumerate(edits):
-            if (found and more <= 0) or id(hazard) in self.cut:
+            if (found and more <= 0) or id(hazard) in self.obstacles.cut:
                 break
             if any(not remaining for remaining, *_ in found):
                 more = min(more, _FEW)
@@ -188,7 +178,7 @@ class SourceSearch:
                     break
             except Failed as failed:
                 if failed.divergence and edit.text == BLOCK_BARRIER:
-                    self.missed.setdefault(id(hazard), edit)
+                    self.obstacles.missed.setdefault(id(hazard), edit)
                     apart.append(edit)
                 if failed.needless:
                     harmless.append(edit)

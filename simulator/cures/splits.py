@@ -10,7 +10,7 @@ from kernels.source_edit import Edit, line_of
 from kernels.source_text import begins_line, ends_line, indent_at, line_end, newline_at, node_end
 
 from .places import Levels
-from .statements import Body, Syntax, node_text
+from .statements import StatementList, Syntax, node_text
 from .uniform import may_part
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def split_edits(
 
 
 def split_assignment(
-    syntax: Syntax, body: Body, index: int, number: int, barrier: str, behind: bool
+    syntax: Syntax, body: StatementList, index: int, number: int, barrier: str, behind: bool
 ) -> Edit | None:
     """A statement that assigns, or an ``if`` around one, with a barrier inside.
 
@@ -82,7 +82,11 @@ def _guarded(
 
 
 def _splits(
-    syntax: Syntax, body: Body, statement: Node, levels: tuple[Levels, Levels], barrier: str
+    syntax: Syntax,
+    body: StatementList,
+    statement: Node,
+    levels: tuple[Levels, Levels],
+    barrier: str,
 ) -> Iterator[Edit]:
     content = syntax.files[body.file]
     value, inside = (syntax.unused(body.file, name) for name in ("value", "inside"))
@@ -135,7 +139,9 @@ def _splits(
         yield _replaced(content, body, statement, code, barrier)
 
 
-def _replaced(content: bytes, body: Body, node: Node, code: list[str], barrier: str) -> Edit:
+def _replaced(
+    content: bytes, body: StatementList, node: Node, code: list[str], barrier: str
+) -> Edit:
     start, end = node.start_byte, node_end(content, node)
     alone = begins_line(content, start) and ends_line(content, end) and not body.single
     between = newline_at(content, start) + indent_at(content, start) if alone else b" "

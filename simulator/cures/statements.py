@@ -44,7 +44,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Body:
+class StatementList:
     """A list of statements: what stands in braces, or the one statement of a loop or branch.
 
     Attributes:
@@ -111,24 +111,24 @@ class Syntax:
         for _, _, put in edit.pieces:
             self.taken |= {*_NAME.findall(put)} - self._names[edit.file]
 
-    def levels(self, points: list[Point]) -> list[tuple[Body, int]]:
+    def levels(self, points: list[Point]) -> list[tuple[StatementList, int]]:
         """Lists of statements around a place, inwards out, each with the place's number in it.
 
         A place comes with the calls it was inlined through: where there are any, other calls of
         the same functions are of other places.
         """
-        found: list[tuple[Body, int]] = []
+        found: list[tuple[StatementList, int]] = []
         for number, point in enumerate(points, 1):
             for node in self.at(point):
                 found += self._around(point.file, node, _CALLS_DEEP * (number == len(points)))
-        unique: dict[object, tuple[Body, int]] = {}
+        unique: dict[object, tuple[StatementList, int]] = {}
         for body, index in found:
             unique.setdefault((body.key, body.single, index), (body, index))
         return list(unique.values())
 
-    def all_lists(self, points: list[Point]) -> list[tuple[Body, int]]:
+    def all_lists(self, points: list[Point]) -> list[tuple[StatementList, int]]:
         """Every list of statements of the functions that have these lines."""
-        found: list[tuple[Body, int]] = []
+        found: list[tuple[StatementList, int]] = []
         for point in points:
             if point.file not in self.roots:
                 continue
@@ -139,7 +139,7 @@ class Syntax:
                             found.append((body, 0))
         return found
 
-    def in_macros(self, points: list[Point]) -> list[tuple[Body, int]]:
+    def in_macros(self, points: list[Point]) -> list[tuple[StatementList, int]]:
         """Every list of statements of the macros that these lines call."""
         bodies = [
             self._body(file, holder, holder)
@@ -149,7 +149,7 @@ class Syntax:
         ]
         return [(dataclasses.replace(body, macro=True), 0) for body in bodies if body]
 
-    def _around(self, file: Path, node: Node, depth: int) -> Iterator[tuple[Body, int]]:
+    def _around(self, file: Path, node: Node, depth: int) -> Iterator[tuple[StatementList, int]]:
         child: Node | None = None
         here: Node | None = node
         while here is not None:
@@ -172,7 +172,7 @@ class Syntax:
                     return
             child, here = here, here.parent
 
-    def _body(self, file: Path, holder: Node, child: Node) -> Body | None:
+    def _body(self, file: Path, holder: Node, child: Node) -> StatementList | None:
         choices = loops = 0
         single = child != holder and holder.type not in _LISTS
         node: Node | None = holder
@@ -183,9 +183,9 @@ class Syntax:
             choices += node.type == "switch_statement"
             node = node.parent
         listed = (child,) if single else tuple(_listed(holder))
-        return Body(file, listed, single, choices, loops) if listed else None
+        return StatementList(file, listed, single, choices, loops) if listed else None
 
-    def called(self, node: Node) -> list[Body]:
+    def called(self, node: Node) -> list[StatementList]:
         """The bodies of the user's functions that are called in a statement."""
         found = []
         for call in descendants(node, {"call_expression"}):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .statements import FUNCTIONS, LOOPS, Body, descendants, field_text
+from .statements import FUNCTIONS, LOOPS, StatementList, descendants, field_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,7 +22,7 @@ _DEEP = 8
 """So many variables a value is followed back through."""
 
 
-def may_part(body: Body) -> bool:
+def may_part(body: StatementList) -> bool:
     """Whether threads of a block may come apart in front of a list of statements.
 
     Not where the program has a barrier under the same condition: then it takes it to be the same.

@@ -12,13 +12,46 @@ from . import movement, moves, small, stack, stochastic, tensor, texture, sparse
 from . import wgmma, windows, wmma
 
 # isort: on
-from .table import TABLE, Flow, Op, Row, Unsupported, same
+from .table import TABLE, Flow, InstructionSpec, Op, Unsupported, same
 
 __all__ = [
-    "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "asynchronous", "bits", "bulk", "carry",
-    "compare", "control", "convert", "floating", "half", "integer", "later", "logic", "matrix",
-    "mbarrier", "movement", "moves", "parse", "products", "same", "small", "sparse", "special",
-    "stack", "stochastic", "tensor", "texture", "video", "warp", "wgmma", "windows", "wmma",
+    "DTYPES",
+    "TABLE",
+    "Flow",
+    "InstructionSpec",
+    "Op",
+    "Unsupported",
+    "asynchronous",
+    "bits",
+    "bulk",
+    "carry",
+    "compare",
+    "control",
+    "convert",
+    "floating",
+    "half",
+    "integer",
+    "later",
+    "logic",
+    "matrix",
+    "mbarrier",
+    "movement",
+    "moves",
+    "parse",
+    "products",
+    "same",
+    "small",
+    "sparse",
+    "special",
+    "stack",
+    "stochastic",
+    "tensor",
+    "texture",
+    "video",
+    "warp",
+    "wgmma",
+    "windows",
+    "wmma",
 ]  # fmt: skip
 
 _KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))

@@ -13,7 +13,7 @@ def number(target: str) -> int:
     return int(found[1]) if found else 0
 
 
-class Sums(NamedTuple):
+class SumRounding(NamedTuple):
     """How products are summed.
 
     Attributes:
@@ -29,15 +29,15 @@ class Sums(NamedTuple):
     own: bool = False
 
 
-def sums(arch: int, kind: str, warpgroup: bool = False) -> Sums:
+def sums(arch: int, kind: str, warpgroup: bool = False) -> SumRounding:
     """Of products of f16, bf16, tf32 or 8-bit floats; ``warpgroup``: by ``wgmma``."""
     small = kind in ("e4m3", "e5m2")
     if arch < 75:
-        return Sums(4, 23)
+        return SumRounding(4, 23)
     if small and (warpgroup or arch == 89):
-        return Sums(32, 13, 13, own=True)
+        return SumRounding(32, 13, 13, own=True)
     if arch < 90:
-        return Sums(4 if kind == "tf32" else 8, 24)
+        return SumRounding(4 if kind == "tf32" else 8, 24)
     if small and arch > 90:
-        return Sums(32, 25, own=True)
-    return Sums(8 if kind == "tf32" else 16, 25)
+        return SumRounding(32, 25, own=True)
+    return SumRounding(8 if kind == "tf32" else 16, 25)

@@ -22,7 +22,7 @@ BITS = {
 """Bits of an element of each type that matrices have."""
 
 
-class Shape(NamedTuple):
+class ProductShape(NamedTuple):
     """A product: M x N from M x K and K x N."""
 
     m: int
@@ -31,10 +31,10 @@ class Shape(NamedTuple):
 
 
 @functools.cache
-def shape(modifiers: tuple[str, ...]) -> Shape:
+def shape(modifiers: tuple[str, ...]) -> ProductShape:
     """The shape that an instruction names."""
     found = (re.fullmatch(r"m(\d+)n(\d+)k(\d+)", modifier) for modifier in modifiers)
-    return next(Shape(*map(int, m.groups())) for m in found if m)
+    return next(ProductShape(*map(int, m.groups())) for m in found if m)
 
 
 def kinds(modifiers: tuple[str, ...]) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def registers(modifiers: tuple[str, ...]) -> dict[str, tuple[int, str]]:
     """How many registers of which type the matrices ``d``, ``a``, ``b`` and ``c`` are."""
     m, n, k = shape(modifiers)
     if "load" in modifiers or "store" in modifiers:
-        return {"m": _registers(modifiers, Shape(m, n, k))}
+        return {"m": _registers(modifiers, ProductShape(m, n, k))}
     m //= 4 if "mma_async" in modifiers else 1  # a warp's part
     sparse = 2 if any(modifier.startswith("sp") for modifier in modifiers) else 1
     four = 4 if (m, n, k) == (8, 8, 4) and "f64" not in modifiers else 1  # products in a warp
@@ -95,7 +95,7 @@ def _count(size: int, kind: str) -> int:
     return size * BITS[kind] // (2048 if kind == "f64" else 1024)
 
 
-def _registers(modifiers: tuple[str, ...], size: Shape) -> tuple[int, str]:
+def _registers(modifiers: tuple[str, ...], size: ProductShape) -> tuple[int, str]:
     """Of the matrix that is loaded or stored."""
     name = next(m for m in modifiers if m in ("a", "b", "c", "d"))
     kind = kinds(modifiers)[0]

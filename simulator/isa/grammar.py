@@ -29,7 +29,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Form:
+class InstructionForm:
     """One way to write an opcode; see the module's text.
 
     Attributes:
@@ -56,7 +56,7 @@ class Form:
 class Match:
     """A form that an instruction has, and the types it has there."""
 
-    form: Form
+    form: InstructionForm
     types: tuple[str, ...]
 
 
@@ -74,7 +74,7 @@ _UNSAID = ("CC", "SP", "stack", "end", "own")
 
 
 @functools.cache
-def form(text: str) -> Form:
+def form(text: str) -> InstructionForm:
     """A form, read from its line."""
     modifiers, _, operands = f" {text} ".partition(" : ")
     head: list[Slot] = []
@@ -94,7 +94,7 @@ def form(text: str) -> Form:
             (head if word.endswith("!") else slots).append(found)
     left, _, right = f" {operands} ".partition("= ")
     results, sources = left.split(), right.split()
-    return Form(
+    return InstructionForm(
         text, tuple(head), tuple(slots), tuple(types), targets, features,
         *(tuple(w for w in words if w not in _UNSAID) for words in (results, sources)),
         *(tuple(w for w in words if w in _UNSAID) for words in (results, sources)),
@@ -107,7 +107,7 @@ _MAY_REPEAT = frozenset(
 """Modifiers that ptxas lets stand twice."""
 
 
-def fit(shape: Form, modifiers: Sequence[str]) -> Match | Misfit:
+def fit(shape: InstructionForm, modifiers: Sequence[str]) -> Match | Misfit:
     """Whether modifiers are those of a form."""
     rest = list(modifiers)
     for slot in shape.head:
@@ -180,5 +180,5 @@ def _of_clusters(word: str) -> bool:
     return word == "cluster" or word.startswith("shared::cluster")
 
 
-def _words(shape: Form) -> list[tuple[str, ...]]:
+def _words(shape: InstructionForm) -> list[tuple[str, ...]]:
     return [*(slot.words for slot in (*shape.head, *shape.slots)), *shape.types]

@@ -30,7 +30,7 @@ CHUNK = 1 << 13
 """So many lanes' intermediate values fit a core's cache."""
 
 
-class Format(NamedTuple):
+class MufuFormat(NamedTuple):
     """A float32, or the upper word of a float64."""
 
     digits: int
@@ -47,7 +47,7 @@ class Format(NamedTuple):
         return (2 * self.bias + 1) << self.digits
 
 
-SINGLE, UPPER = Format(23, 127), Format(20, 1023)
+SINGLE, UPPER = MufuFormat(23, 127), MufuFormat(20, 1023)
 
 
 @functools.cache
@@ -99,7 +99,7 @@ def _from_fixed(magnitude: Lanes, unit: int) -> Lanes:
     return (_cut(magnitude.astype(np.float64)) * 2.0**-unit).astype(np.float32)
 
 
-def _rcp(w: Lanes, f: Format = SINGLE) -> Lanes:
+def _rcp(w: Lanes, f: MufuFormat = SINGLE) -> Lanes:
     piece = w >> (f.digits - 7)
     piece &= 127
     size = _quadratic("rcp", piece, (w << (24 - f.digits)) & 0x1FFFE)
@@ -113,7 +113,7 @@ def _rcp(w: Lanes, f: Format = SINGLE) -> Lanes:
     return size
 
 
-def _rsqrt(w: Lanes, f: Format = SINGLE) -> Lanes:
+def _rsqrt(w: Lanes, f: MufuFormat = SINGLE) -> Lanes:
     total = _quadratic("rsqrt", (w >> (f.digits - 6)) & 127, (w << (23 - f.digits)) & 0x1FFFF)
     result = ((3 * f.bias - 3) // 2 << f.digits) + (total >> (39 - f.digits))
     result -= (w + f.normal) >> (f.digits + 1) << f.digits
@@ -138,7 +138,7 @@ def _lg2(w: Lanes) -> Lanes:
 
 
 def _unless_positive(
-    result: Lanes, w: Lanes, zero: Lanes | int, infinity: int, f: Format = SINGLE
+    result: Lanes, w: Lanes, zero: Lanes | int, infinity: int, f: MufuFormat = SINGLE
 ) -> Lanes:
     """A result, or what zeros, negative numbers and +infinity give instead."""
     if not np.any((w - f.normal).view(np.uint64) >= f.infinity - f.normal):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from kernels.ptx.module import Address, Instruction, Operand, Pair, Reg, Special, Symbol, Vector
 
 from .control import SYSTEM
-from .grammar import Form, Match, Misfit, find
-from .table import TABLE, Flow, Row, Unsupported, named_space
+from .grammar import InstructionForm, Match, Misfit, find
+from .table import TABLE, Flow, InstructionSpec, Unsupported, named_space
 
 CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
@@ -48,8 +48,8 @@ class Roles:
         parameter: The ``.param`` variable that a load or store names directly, or nothing.
     """
 
-    row: Row
-    form: Form
+    row: InstructionSpec
+    form: InstructionForm
     flow: Flow
     results: tuple[Operand | None, ...]
     sources: tuple[Operand | None, ...]
@@ -154,7 +154,7 @@ def forms(opcode: str, modifiers: tuple[str, ...], target: str) -> Ways | Misfit
     return matches
 
 
-def suits(form: Form, operands: Sequence[Operand | None]) -> bool:
+def suits(form: InstructionForm, operands: Sequence[Operand | None]) -> bool:
     """Whether operands are as many as a form has, with braces where it has them."""
     specs = [spec for spec in form.results + form.sources if spec != "label"]
     if len(specs) != len(operands):

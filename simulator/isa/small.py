@@ -1,11 +1,12 @@
 """Floating point of 8 bits and less: conversions (PTX ISA, "cvt").
 
-A type is a sign, some bits of exponent and some of fraction, with subnormals: e4m3 has a NaN and
-no infinity, e5m2 has both. All numbers of a type stand in a table; rounding finds the nearest.
+The formats and rounding to nearest even are those of ml_dtypes. Saturation, NaN, ``.relu`` and
+the powers of two (ue8m0, rounded down or up) are done here.
 """
 
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,61 +21,56 @@ Words = NDArray[np.uint32]
 
 
 class Small(NamedTuple):
-    """A type of few bits.
+    """Format of at most 8 bits.
 
     Attributes:
-        bits: Of a number; ``fraction``: of its significand without the hidden one.
-        most: Code of the largest finite number; ``nan``: of what NaN becomes.
-        infinite: Whether the code after the largest is infinity.
+        dtype: Its type in ml_dtypes; a number's byte is its code.
+        bits: Of a number.
+        fraction: Bits of its significand without the hidden one.
+        least: Least exponent of a number that is not subnormal.
+        most: Largest finite number.
     """
 
+    dtype: np.dtype[np.generic]
     bits: int
     fraction: int
-    most: int
-    nan: int
-    infinite: bool = False
+    least: int
+    most: float
 
     @property
     def sign(self) -> int:
-        """The bit of the sign."""
+        """The bit of the sign; the code below it is what NaN becomes."""
         return 1 << (self.bits - 1)
 
-    def magnitudes(self) -> NDArray[np.float64]:
-        """The numbers that are not negative, ascending: their places are their codes."""
-        codes = np.arange(self.most + 1)
-        exponent, fraction = codes >> self.fraction, codes & ((1 << self.fraction) - 1)
-        bias = (1 << (self.bits - 2 - self.fraction)) - 1
-        whole = np.where(exponent > 0, fraction + (1 << self.fraction), fraction)
-        return np.ldexp(whole.astype(np.float64), np.maximum(exponent, 1) - bias - self.fraction)
+
+def _small(dtype: type[np.generic]) -> Small:
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return Small(np.dtype(dtype), info.bits, info.nmant, info.minexp, float(info.max))
 
 
 TYPES = {
-    "e4m3": Small(8, 3, 0x7E, 0x7F), "e5m2": Small(8, 2, 0x7B, 0x7F, True),
-    "e2m3": Small(6, 3, 0x1F, 0x1F), "e3m2": Small(6, 2, 0x1F, 0x1F), "e2m1": Small(4, 1, 7, 7),
-}  # fmt: skip
-_NUMBERS = {kind: small.magnitudes() for kind, small in TYPES.items()}
-_MIDDLES = {kind: (numbers[1:] + numbers[:-1]) / 2 for kind, numbers in _NUMBERS.items()}
+    "e4m3": _small(ml_dtypes.float8_e4m3fn),
+    "e5m2": _small(ml_dtypes.float8_e5m2),
+    "e2m3": _small(ml_dtypes.float6_e2m3fn),
+    "e3m2": _small(ml_dtypes.float6_e3m2fn),
+    "e2m1": _small(ml_dtypes.float4_e2m1fn),
+}
 
 
 def encode(x: Lanes, kind: str, relu: bool) -> Words:
-    """float64 rounded to nearest even; what is too large becomes the largest number."""
-    small, middles = TYPES[kind], _MIDDLES[kind]
-    size = np.abs(x)
-    code = np.searchsorted(middles, size)  # a number in the middle goes down
-    tie = middles[np.minimum(code, len(middles) - 1)] == size
-    code = (code + (tie & (code % 2 == 1))).astype(np.uint32)
-    negative = np.signbit(x)
-    signed = np.where(negative, np.uint32(0) if relu else code | np.uint32(small.sign), code)
-    return np.where(np.isnan(x), np.uint32(small.nan), signed)
+    """Round float64 to nearest even; a number that is too large becomes the largest one."""
+    small = TYPES[kind]
+    code = np.clip(x, -small.most, small.most).astype(small.dtype).view(np.uint8).astype(np.uint32)
+    if relu:
+        code = np.where(np.signbit(x), np.uint32(0), code)
+    return np.where(np.isnan(x), np.uint32(small.sign - 1), code)
 
 
 def decode(kind: str) -> half.Words:
-    """All codes as f16."""
-    small, numbers = TYPES[kind], _NUMBERS[kind]
-    above = np.full(small.sign - len(numbers), np.nan)
-    above[: small.infinite] = np.inf
-    positive = np.concatenate([numbers, above])
-    return half.from_double(np.concatenate([positive, -positive]), "f16")
+    """Return all codes as f16."""
+    small = TYPES[kind]
+    codes = np.arange(2 * small.sign, dtype=np.uint8)
+    return half.from_double(codes.view(small.dtype).astype(np.float64), "f16")
 
 
 _AS_F16 = {kind: decode(kind) for kind in TYPES}

@@ -16,7 +16,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Lanes
 from . import half
-from .small import TYPES
+from .small import TYPES, encode
 from .table import Op, row
 
 _BITS = 16
@@ -31,10 +31,7 @@ class _Kept(NamedTuple):
 
 
 _HALVES = {"f16": _Kept(11, -14, 65504.0), "bf16": _Kept(8, -126, float.fromhex("0x1.fep127"))}
-_SMALL = {
-    kind: _Kept(t.fraction + 1, 2 - (1 << (t.bits - 2 - t.fraction)), t.magnitudes()[-1])
-    for kind, t in TYPES.items()
-}
+_SMALL = {kind: _Kept(t.fraction + 1, t.least, t.most) for kind, t in TYPES.items()}
 
 
 def rounded(x: Lanes, noise: Lanes, drawn: int, kept: _Kept) -> Lanes:
@@ -81,17 +78,11 @@ def to_halves(ins: Instruction) -> Op:
 def to_four(ins: Instruction) -> Op:
     """Four numbers of few bits, the first at the top."""
     kind = next(m[:-2] for m in ins.modifiers if m[:-2] in TYPES)
-    small, kept, relu = TYPES[kind], _SMALL[kind], ins.has("relu")
-    numbers = small.magnitudes()
+    kept, relu = _SMALL[kind], ins.has("relu")
     room = 4 if kind == "e2m1" else 8
 
     def one(x: Lanes, noise: Lanes) -> Lanes:
-        value = np.abs(rounded(x.astype(float), noise, _BITS, kept))
-        code = np.searchsorted(numbers, np.minimum(value, kept.most)).astype(np.uint32)
-        code |= np.where(np.signbit(x), np.uint32(small.sign), np.uint32(0))
-        if relu:
-            code = np.where(np.signbit(x), np.uint32(0), code)
-        return np.where(np.isnan(x), np.uint32(small.nan), code)
+        return encode(rounded(x.astype(float), noise, _BITS, kept), kind, relu)
 
     def apply(a: Lanes, b: Lanes, e: Lanes, f: Lanes, noise: Lanes) -> Lanes:
         high, low = noise >> np.uint32(16), noise & np.uint32(0xFFFF)

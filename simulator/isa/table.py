@@ -99,7 +99,7 @@ Picture = Literal["", "fetch", "gather", "size", "surface", "surface size"]
 
 
 @dataclass(frozen=True)
-class Row:
+class InstructionSpec:
     """One opcode on one class of types: all that there is to know of it.
 
     Attributes:
@@ -172,12 +172,12 @@ class Row:
         return self.waits == "lanes" and self.build is None and not self.asynchronous
 
 
-TABLE: dict[str, tuple[Row, ...]] = {}
+TABLE: dict[str, tuple[InstructionSpec, ...]] = {}
 """The rows of every opcode of PTX that the simulator knows, in the order of trial."""
 
 
 class Effects(TypedDict, total=False):
-    """What a row may say besides its forms and its meaning (see ``Row``)."""
+    """What a row may say besides its forms and its meaning (see ``InstructionSpec``)."""
 
     flow: Flow
     waits: Waits
@@ -216,7 +216,7 @@ def plain(
     not_yet = [line.partition(" : ") for line in lines(later)]
     missing = tuple((form.strip(), about.strip()) for form, _, about in not_yet)
     for opcode in opcodes:
-        made = Row(opcode, section, lines(forms), missing, build, **effects)
+        made = InstructionSpec(opcode, section, lines(forms), missing, build, **effects)
         TABLE[opcode] = (*TABLE.get(opcode, ()), made)
 
 

@@ -10,7 +10,7 @@ from kernels.ptx.types import DTYPES
 from ..geometry import Geometry, Lanes, WarpView
 from . import fragments, tensor_integers, tensor_numerics
 from .architectures import sums
-from .fragments import BITS, Shape, bits_of, held, kinds, registers, shape, widest
+from .fragments import BITS, ProductShape, bits_of, held, kinds, registers, shape, widest
 from .table import Op, lines, row
 
 SECTION = "Warp Level Matrix Multiply-Accumulate Instructions"
@@ -61,7 +61,7 @@ def multiply(ins: Instruction) -> Op:
     """``d = a @ b + c`` in the arithmetic of the architecture's tensor cores."""
     modifiers = ins.modifiers
     size, types, counts = shape(modifiers), kinds(modifiers), registers(modifiers)
-    quarters = size == Shape(8, 8, 4) and types[1] == "f16"
+    quarters = size == ProductShape(8, 8, 4) and types[1] == "f16"
     result = np.uint16 if types[0] == "f16" else DTYPES[held(counts["d"][1])]
     layouts = [m for m in modifiers if m in ("row", "col")]
 

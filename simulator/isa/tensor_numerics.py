@@ -18,7 +18,7 @@ import numpy as np
 
 from ..geometry import Lanes
 from . import arithmetic as ieee
-from .architectures import Sums
+from .architectures import SumRounding
 
 _LEAST = np.int16(-6)
 NONE = np.int16(-9999)
@@ -112,7 +112,12 @@ def decode(words: Lanes, kind: str, own: bool = False) -> Numbers:
 
 
 def floats(
-    a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums, there: Lanes | None = None
+    a: Lanes,
+    b: Lanes,
+    c: Lanes,
+    types: Sequence[str],
+    rule: SumRounding,
+    there: Lanes | None = None,
 ) -> Lanes:
     """``c + a @ b`` of floating-point numbers, from bits to bits; types of D, A, B and C.
 
@@ -133,7 +138,7 @@ def floats(
     return found
 
 
-def halves(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums) -> Lanes:
+def halves(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: SumRounding) -> Lanes:
     """8-bit floats where the tensor cores have none (Hopper's ``mma``): f16 instead, in two steps.
 
     The first has the first two of each four, the second the others.
@@ -143,7 +148,10 @@ def halves(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums) -> La
 
 
 def unpacked(
-    parts: Sequence[tuple[Lanes, Lanes | None, Lanes]], c: Lanes, types: Sequence[str], rule: Sums
+    parts: Sequence[tuple[Lanes, Lanes | None, Lanes]],
+    c: Lanes,
+    types: Sequence[str],
+    rule: SumRounding,
 ) -> Lanes:
     """Steps from zero on, of A, which of it are there, and B; C is added at the end."""
     sums = np.zeros(c.shape, c.dtype)
@@ -170,7 +178,7 @@ def pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
 
 
 def summed(
-    a: Numbers, b: Numbers, c: Numbers, rule: Sums, out: str, there: Lanes | None = None
+    a: Numbers, b: Numbers, c: Numbers, rule: SumRounding, out: str, there: Lanes | None = None
 ) -> Lanes:
     """One step: the cut off sum as bits."""
     shape, work = c.value.shape, a.value.dtype

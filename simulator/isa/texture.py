@@ -127,7 +127,7 @@ def _istypep(ins: Instruction) -> Op:
     return Op(lambda handle: np.bool_(False) & (handle == handle), ("u64",), ("pred",))
 
 
-class Shape(NamedTuple):
+class CoordinateShape(NamedTuple):
     """What an instruction's coordinates are.
 
     Attributes:
@@ -141,13 +141,13 @@ class Shape(NamedTuple):
     floats: bool
 
 
-def shape(ins: Instruction) -> Shape:
+def shape(ins: Instruction) -> CoordinateShape:
     """The coordinates of a fetch, a load or a store; none of a query."""
     geometry = next((m for m in ins.modifiers if m in _AXES), "")
     if not geometry:
-        return Shape(0, False, 0, False)
+        return CoordinateShape(0, False, 0, False)
     floats = ins.opcode in ("tex", "tld4") and ins.types[-1] == "f32"
-    return Shape(_AXES[geometry], geometry[0] == "a", coordinates(geometry), floats)
+    return CoordinateShape(_AXES[geometry], geometry[0] == "a", coordinates(geometry), floats)
 
 
 def operation(ins: Instruction) -> str:

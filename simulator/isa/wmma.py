@@ -56,7 +56,7 @@ _STEPS = {"tf32": 4}
 _LOADS = [*lines(_MATRICES), *(f"c {line}" for line in lines(_SUMS))]
 
 
-class Piece(NamedTuple):
+class FragmentAccess(NamedTuple):
     """What a lane accesses at once.
 
     Attributes:
@@ -80,7 +80,7 @@ def _blocks(modifiers: tuple[str, ...]) -> tuple[int, int, bool]:
 
 
 @functools.cache
-def pieces(modifiers: tuple[str, ...]) -> tuple[Piece, ...]:
+def pieces(modifiers: tuple[str, ...]) -> tuple[FragmentAccess, ...]:
     """The accesses of a load or store."""
     name = next(m for m in modifiers if m in ("a", "b", "c", "d"))
     kind, depth = kinds(modifiers)[0], shape(modifiers).k
@@ -117,9 +117,11 @@ def pieces(modifiers: tuple[str, ...]) -> tuple[Piece, ...]:
         )
         whole = kind if kind in ("f32", "f64") else "u32"
         if together:
-            made.append(Piece(r, 0, whole, major, minor * (32 if bits == 1 else 1)))
+            made.append(FragmentAccess(r, 0, whole, major, minor * (32 if bits == 1 else 1)))
         else:
-            made += [Piece(r, j * bits, f"u{bits}", y, x) for j, (y, x) in enumerate(spots)]
+            made += [
+                FragmentAccess(r, j * bits, f"u{bits}", y, x) for j, (y, x) in enumerate(spots)
+            ]
     return tuple(made)
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from kernels.debug_info import Bits, DebugInfo, debug_info
-from kernels.dwarf import Entry
-from kernels.element_types import element_types, is_structure
+from kernels.dwarf import DebugEntry
+from kernels.element_types import is_structure
 from kernels.errors import KernelError
-from kernels.pointers import Address
-from kernels.structures import Layout, layout_of
+from kernels.pointers import AddressSlot
+from kernels.structures import TypeLayout, layout_of
 from kernels.values import Value
 
 from ..execute.prepare import Prepared
@@ -66,7 +66,7 @@ class Members:
 
         And whether the kernel names a structure there.
         """
-        elements = element_types(self.kernel)
+        elements = self.kernel.element_types
         for i, at, address in self._addresses(number):
             element = elements[i] if at == [0] and not self.kernel.params[i].is_struct else ""
             plain = element and not is_structure(element)
@@ -81,7 +81,7 @@ class Members:
                 bits = _WHOLE  # there is a source, and no pointer to a structure in it
             yield bits, address.offset, bool(element)
 
-    def _addresses(self, number: int) -> Iterator[tuple[int, list[int], Address]]:
+    def _addresses(self, number: int) -> Iterator[tuple[int, list[int], AddressSlot]]:
         """Where an array's addresses stand: a parameter, and a byte in it or in tables behind it.
 
         (Of a table of addresses the byte is that of its first one.)
@@ -121,7 +121,7 @@ class Members:
         if variable.type != "b8":
             return [(0, _WHOLE)]
         _, info = self._compiled
-        kind: Entry | None = info.variable(variable.name)
+        kind: DebugEntry | None = info.variable(variable.name)
         bits = None if kind is None else info.bits(kind)
         return None if bits is None else [(0, bits)]
 
@@ -185,7 +185,7 @@ def _of_dtype(dtype: np.dtype[np.void]) -> Bits:
     return found
 
 
-def _of_layout(layout: Layout) -> Bits:
+def _of_layout(layout: TypeLayout) -> Bits:
     """The bits of a type that belong to fields."""
     if layout.scalar:
         return np.full(layout.nbytes, 0xFF, np.uint8)

@@ -143,11 +143,11 @@ def text(programs: Sequence[Sequence[Block]]) -> str:
 def barriers(programs: Sequence[Sequence[Block]]) -> list[set[str]]:
     """For each program the blocks in front of which ptxas ends convergence barriers."""
     found: list[set[str]] = [set() for _ in programs]
-    for section in sections(ptxas.assembled(text(programs), "sm_90")):
+    for section in sections(ptxas.assembled(text(programs), "sm_90")).values():
         if (entry := re.fullmatch(r"\.text\.k(\d+)", section.name)) is None:
             continue
         number, waiting = int(entry[1]), False
-        for low, _ in struct.iter_unpack("<QQ", section.content):
+        for low, _ in struct.iter_unpack("<QQ", section.data()):
             opcode, value = low & 0xFFF, low >> 32
             if opcode == _MOVE and value >> 16 == _MARK >> 16:
                 if waiting:

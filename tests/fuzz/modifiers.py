@@ -17,7 +17,7 @@ from kernels.errors import PtxError
 from simulator.compile.compiler import Compiler
 from simulator.isa import TABLE, Flow, parse
 from simulator.isa.fragments import registers
-from simulator.isa.grammar import Form, form
+from simulator.isa.grammar import InstructionForm, form
 
 from . import ptxas
 from .report import Difference, Report, seeds
@@ -66,7 +66,7 @@ def words() -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def choices(shape: Form) -> list[tuple[str, ...]]:
+def choices(shape: InstructionForm) -> list[tuple[str, ...]]:
     """What each place of a form may hold; an empty word is none."""
     slots = [slot.words if slot.needed else ("", *slot.words) for slot in shape.slots]
     return [*(slot.words for slot in shape.head), *slots, *shape.types]

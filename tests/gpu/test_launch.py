@@ -11,7 +11,7 @@ import pytest
 
 import device
 import simulator
-from device.session import Prepared, check
+from device.session import DeviceLaunch, check
 from kernels import Kernel, TensorMap, library
 from tests import test_bulk, test_tensor_maps
 
@@ -183,7 +183,7 @@ def test_more_memory_than_there_is(gpu: None) -> None:
     kernel = Kernel.from_cuda("__global__ void one(int* x) { *x = 1; }", "one")
     x = np.zeros(1, np.int32)
     with ExitStack() as stack:
-        prepared = Prepared(stack, check(kernel, 1, 1, [x], 0), None)
+        prepared = DeviceLaunch(stack, check(kernel, 1, 1, [x], 0), None)
         with pytest.raises(device.DeviceError, match="while allocating 1,125,899,906,842,624 by"):
             prepared.allocate(1 << 50, "everything")
     device.launch(kernel, 1, 1, [x])

@@ -17,7 +17,7 @@ import test_memory
 import test_surfaces
 import test_textures
 
-from simulator.isa import TABLE, Row, moves, parse
+from simulator.isa import TABLE, InstructionSpec, moves, parse
 from simulator.isa.roles import roles
 
 from .harness import kernel
@@ -32,7 +32,7 @@ ROWS = [
 
 
 @functools.cache
-def reached() -> list[Row]:
+def reached() -> list[InstructionSpec]:
     """The rows of what this folder's cases run."""
     paths = sorted(Path(__file__).parent.glob("test_*.py"))
     names = [path.stem for path in paths if path.stem not in ("test_table", "test_carriers")]
@@ -52,7 +52,7 @@ PLACES = (
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.opcode)
-def test_row_has_a_test(row: Row) -> None:
+def test_row_has_a_test(row: InstructionSpec) -> None:
     if any(row.opcode in module.OPCODES for module in PLACES):
         assert row.opcode not in {found.opcode for found in reached()}
     else:

@@ -7,8 +7,8 @@ import click
 from simulator import Run
 from simulator.cures import BarrierVerdict, judge_barriers
 
-from ..checker import Checker
 from ..failure import warn
+from ..launcher import Launcher
 from ..options import schedule_options, target_options
 from ..output import write_json
 from ..request import Request
@@ -39,22 +39,22 @@ def barriers_command(
 
     Exit code 0: every barrier was judged; 2: it could not run.
     """  # noqa: D301 - click reads \\b
-    checker = Checker(resolve(request), schedule, step_limit=step_limit)
-    kernel = checker.target.kernel
+    launcher = Launcher(resolve(request), schedule, step_limit=step_limit)
+    kernel = launcher.target.kernel
     for note in kernel.notes:
         warn(note)
-    run = checker.rerun(kernel)
-    verdicts = judge_barriers(kernel, run, checker.rerun)
+    run = launcher.rerun(kernel)
+    verdicts = judge_barriers(kernel, run, launcher.rerun)
     if json_file is not None:
-        write_json(json_file, _content(checker, run, verdicts))
+        write_json(json_file, _content(launcher, run, verdicts))
     if json_file != "-":
-        click.echo(fitted(barriers(checker.target.name, run, verdicts)))
+        click.echo(fitted(barriers(launcher.target.name, run, verdicts)))
 
 
-def _content(checker: Checker, run: Run, verdicts: list[BarrierVerdict]) -> dict[str, Any]:
+def _content(launcher: Launcher, run: Run, verdicts: list[BarrierVerdict]) -> dict[str, Any]:
     return {
         "schema": 1,
-        "name": checker.target.name,
+        "name": launcher.target.name,
         "kernel": run.kernel,
         "build": run.build,
         "grid": list(run.grid),

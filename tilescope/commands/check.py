@@ -15,6 +15,7 @@ from ..completion import gpus as gpus_named
 from ..demonstrate import Difference, demonstrate
 from ..entries import is_file
 from ..failure import INTERRUPTED, UserError
+from ..launcher import Launcher
 from ..options import launch_options, result_options
 from ..output import reader_gone, say, write_json
 from ..placement import find
@@ -161,9 +162,10 @@ def check_command(
         )  # fmt: skip
     if since is not None:
         raise UserError("--since is for pyproject.toml and pipelines, which list files")
-    checker = Checker(
+    launcher = Launcher(
         resolve_either(request), schedule, checks, policy, quiet, step_limit, gpu=find(gpu)
     )
+    checker = Checker(launcher)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.find(builds)
     listed = not (quiet or only_diff or files.quiet)
@@ -177,7 +179,7 @@ def check_command(
         search(checker, verdict, fix_time, lambda: not needed and reader_gone())
     if (quiet or listed) and (text := cures(verdict)):
         say(fitted(text) if quiet else f"\n{fitted(text)}", err=quiet)
-    difference = _demonstrate(checker, verdict.builds) if show else None
+    difference = _demonstrate(launcher, verdict.builds) if show else None
     if json_file is not None:
         shown = {"demonstration": difference.to_dict() if difference else None} if show else {}
         write_json(json_file, verdict.to_dict() | shown)
@@ -220,9 +222,9 @@ def _refuse(request: Request, no_cure: bool, fix: bool, only_diff: bool) -> None
         )
 
 
-def _demonstrate(checker: Checker, builds: Collection[str]) -> Difference | None:
+def _demonstrate(launcher: Launcher, builds: Collection[str]) -> Difference | None:
     """The first build that shows a difference."""
     for build in builds:
-        if difference := demonstrate(checker, checker.kernel(build)):
+        if difference := demonstrate(launcher, launcher.kernel(build)):
             return difference
     return None

@@ -58,7 +58,7 @@ def exec_command(
 
     Exit code: the script's own; if that is 0, 1 for a hazard (--fail-on).
     """  # noqa: D301 - click reads \b
-    from ..scripts.machine import Machine
+    from ..scripts.machine import VirtualDevice
     from ..scripts.run import run_script
 
     order, chip = as_schedule(schedule), find(gpu)
@@ -66,7 +66,9 @@ def exec_command(
     files.check(diff=False)
     with session() as made:
         traced = page is not None
-        machine = Machine(only, most, sample, order, traced, quiet, order=made.order, gpu=chip)
+        machine = VirtualDevice(
+            only, most, sample, order, traced, quiet, order=made.order, gpu=chip
+        )
         code, end = run_script(script, arguments, machine)
     absent = [name for name in only if name not in {launch.kernel.name for launch in made.launches}]
     made.judge(Policy(equal_writes=equal_writes))

@@ -18,12 +18,14 @@ from simulator.order import Stream, untimely
 
 from ..checker import Checker, Verdict
 from ..failure import INTERRUPTED, UserError
+from ..launcher import Launcher
 from ..output import reader_gone, say, write_json
 from ..pipeline import DEFAULT_STREAM, Pipeline, read
 from ..policy import Policy, judge
 from ..progress import ProgressBar
 from ..project import changed_since, is_project, read_project, touches
-from ..recording import Launch, Session
+from ..recorded_launch import RecordedLaunch
+from ..recording import Session
 from ..request import Request
 from ..searching import search
 from ..target import Target
@@ -132,7 +134,9 @@ def check_pipeline(
     interrupted = False
     needed = bool(quiet or files.any)
     for (line, table), target in zip(every, pipeline.targets(), strict=True):
-        checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
+        checker = Checker(
+            Launcher(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
+        )
         place = f"{target.name}, {file}:{line}"
         try:
             with keep(ordered.memory), as_of(target.kernel):
@@ -218,7 +222,7 @@ class _Ordered:
         session, source = self.session, Source(self._file, line, f"launch of {target.kernel.name}")
 
         def tell(kernel: Kernel, run: simulator.Run, touched: Sequence[Touched]) -> None:
-            session.launches.append(Launch(kernel, self._file, line, run))
+            session.launches.append(RecordedLaunch(kernel, self._file, line, run))
             session.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 
         with session.order.on(self._stream(table)), listen(tell), keep(self.memory):

@@ -20,7 +20,6 @@ from simulator.cures import find_cures
 from simulator.observe.trace import Trace
 
 from ..beside import beside
-from ..closeness import compare
 from ..failure import UserError
 from ..forecast import GPU, forecast
 from ..options import launch_options, result_options
@@ -174,7 +173,7 @@ def _story(
         run = launch(target.kernel, None, Trace(_spread(target, [*asked, *named])))
     agreements: list[Agreement] = []
     if target.launch is not None and target.expected is not None:
-        agreements = compare(target, target.args, run)
+        agreements = target.compare(target.args, run)
     if any(hazard.row.is_race for hazard in run.hazards):
         find_cures(target.kernel, run, launch)
     clean = checks != "none" and not run.hazards

@@ -19,17 +19,17 @@ from kernels.front_ends.versions import warn_of
 from simulator.order import Stream as Queue
 
 from . import machine as stand_in
-from .machine import Event, Machine, RefusedError, Stream, nothing, refuse
+from .machine import RefusedError, SimulatedEvent, SimulatedStream, VirtualDevice, nothing, refuse
 from .memory import Memory
 from .patches import Patches
 
 
-class CoreStream(Stream):
+class CoreStream(SimulatedStream):
     """A stream; work on it is done at once."""
 
     device_id = 0
 
-    def __init__(self, machine: Machine, queue: Queue) -> None:
+    def __init__(self, machine: VirtualDevice, queue: Queue) -> None:
         super().__init__(queue)
         self._machine, self.handle = machine, queue.number
         self.sync, self.is_nonblocking = self.synchronize, not queue.blocking
@@ -49,7 +49,7 @@ class CoreStream(Stream):
         self.queue.wait(other.moment if isinstance(other, CoreEvent) else other.queue)
 
 
-class CoreEvent(Event):
+class CoreEvent(SimulatedEvent):
     """A moment; of the time between two nothing is known."""
 
     def sync(self) -> None:
@@ -74,7 +74,9 @@ class Buffer:
     is_device_accessible = is_host_accessible = True
     device_id = 0
 
-    def __init__(self, machine: Machine, memory: Memory, size: int, stream: Any = None) -> None:
+    def __init__(
+        self, machine: VirtualDevice, memory: Memory, size: int, stream: Any = None
+    ) -> None:
         self._machine, self._memory, self.size, self._stream = machine, memory, size, stream
         self.handle = memory.allocate(size)
 
@@ -138,7 +140,7 @@ class ObjectCode:
         return dataclasses.replace(kernel, module=self._number)
 
 
-class Program:
+class CoreProgram:
     """Source text with its options."""
 
     def __init__(self, code: Any, code_type: str, options: Any = None) -> None:
@@ -161,7 +163,7 @@ class Program:
         """Nothing to release."""
 
 
-def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Have ``cuda.core`` allocate and launch on the simulator."""
     warn_of("cuda-core", str(module.__version__))
     memory = machine.memory
@@ -177,7 +179,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
         def allocate(self, size: int, stream: Any = None) -> Buffer:
             return Buffer(machine, memory, int(size), stream)
 
-    class Device:
+    class CoreDevice:
         arch, name, device_id = "90", stand_in.NAME, 0
         compute_capability = type("ComputeCapability", (tuple,), {"major": 9, "minor": 0})((9, 0))
         memory_resource = Resource()
@@ -216,7 +218,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
         machine.launch(kernel, config.grid, config.block, values, config.shmem_size, stream, **how)
 
     replaced = {
-        "Device": Device, "Program": Program, "ObjectCode": _Objects, "Buffer": Buffer,
+        "Device": CoreDevice, "Program": CoreProgram, "ObjectCode": _Objects, "Buffer": Buffer,
         "launch": launch, "Stream": CoreStream, "Event": CoreEvent,
         "DeviceMemoryResource": Resource,
         "LegacyPinnedMemoryResource": Resource, "PinnedMemoryResource": Resource,
@@ -233,7 +235,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             patches.set(module, name, refuse(f"cuda.core.{name}"))
 
 
-def _shared(machine: Machine, obj: Any) -> Queue:
+def _shared(machine: VirtualDevice, obj: Any) -> Queue:
     """The stream that another library has, PyTorch's say (``__cuda_stream__``)."""
     number = obj.__cuda_stream__()[1] if hasattr(obj, "__cuda_stream__") else -1
     for queue in machine.order.streams:

@@ -13,7 +13,7 @@ import numpy as np
 from kernels import Kernel
 
 from . import machine as stand_in
-from .machine import Machine, RefusedError
+from .machine import RefusedError, VirtualDevice
 from .memory import Memory
 from .patches import Patches
 from .streams import Streams
@@ -24,7 +24,7 @@ _ELF = b"\x7fELF"
 class _DriverApi:
     """Handles are numbers; what they stand for is kept here."""
 
-    def __init__(self, module: ModuleType, machine: Machine, memory: Memory) -> None:
+    def __init__(self, module: ModuleType, machine: VirtualDevice, memory: Memory) -> None:
         self.module, self.machine, self.memory = module, machine, memory
         self._numbers = itertools.count(1)
         self._modules: dict[int, str] = {}
@@ -271,7 +271,7 @@ def _plain(value: Any) -> Any:
     return int(value) if hasattr(value, "getPtr") else value
 
 
-def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Have ``cuda.bindings.driver`` answer without a driver."""
     memory = machine.memory
     calls = _DriverApi(module, machine, memory).calls()
@@ -281,7 +281,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             patches.set(module, name, calls.get(name, missing))
 
 
-def install_nvrtc(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def install_nvrtc(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Where a script asks NVRTC for machine code, it gets the PTX of the same program."""
     patches.set(module, "nvrtcGetCUBINSize", module.nvrtcGetPTXSize)
     patches.set(module, "nvrtcGetCUBIN", module.nvrtcGetPTX)

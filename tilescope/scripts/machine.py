@@ -53,7 +53,7 @@ def refuse(what: str, instead: str = "") -> Callable[..., Any]:
 
 
 @dataclass
-class Machine:
+class VirtualDevice:
     """How a script's launches are simulated.
 
     Attributes:
@@ -164,7 +164,7 @@ class DeviceArray(Unset):
         return self.nbytes
 
 
-class Stream:
+class SimulatedStream:
     """A queue of work as front ends have them: all of it is done when it is asked for."""
 
     def __init__(self, queue: Queue) -> None:
@@ -180,10 +180,10 @@ class Stream:
         return True
 
 
-class Event:
+class SimulatedEvent:
     """A moment in a stream, of which the time is not known: there is no GPU."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: VirtualDevice) -> None:
         self._machine = machine
         self.moment: Clock = {}
 

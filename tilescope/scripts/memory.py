@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Pointer
-from kernels.element_types import element_types
 from kernels.ptx.header import Param
 from kernels.ptx.types import DTYPES
 from kernels.structures import SCALARS
@@ -63,12 +62,12 @@ class Memory:
 
     def arguments_of(self, kernel: Kernel, number: int, value: int) -> Any:
         """A whole number as a launch's argument: an array where it is an address."""
-        names = element_types(kernel)
+        names = kernel.element_types
         return self._pointer(value, names[number]) or value
 
     def arguments(self, kernel: Kernel, raws: Sequence[bytes]) -> list[Any]:
         """A launch's arguments, given the bytes of each: addresses become arrays."""
-        names = element_types(kernel)
+        names = kernel.element_types
         return [self._argument(*of) for of in zip(kernel.params, raws, names, strict=True)]
 
     def _argument(self, param: Param, raw: bytes, element: str) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from kernels.adapter import as_array
 from kernels.unset import Unset, unset
 
-from .machine import DeviceArray, Machine, refuse
+from .machine import DeviceArray, VirtualDevice, refuse
 
 _SHARED = {"shape", "strides", "dtype", "size", "ndim", "base", "itemsize", "ctypes", "data"}
 """What a ``DeviceNDArray`` has of an array's, and what is asked here."""
@@ -39,7 +39,7 @@ def _host(value: Any, kind: Any) -> Any:
 class Copied(DeviceArray):
     """What both kinds have: copies between them and others."""
 
-    machine: Machine
+    machine: VirtualDevice
     stream = 0
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
@@ -113,10 +113,10 @@ class HostArray(Copied):
         return super().__array_function__(function, types, args, kwargs)
 
 
-def arrays(made_for: Machine) -> tuple[type[Copied], type[HostArray]]:
+def arrays(made_for: VirtualDevice) -> tuple[type[Copied], type[HostArray]]:
     """The classes of device arrays and of the host's, whose copies a machine is told of."""
 
-    class Array(Copied):
+    class NumbaArray(Copied):
         machine = made_for
         __hash__ = object.__hash__  # type: ignore[assignment]
         __repr__ = __str__ = object.__repr__
@@ -157,13 +157,13 @@ def arrays(made_for: Machine) -> tuple[type[Copied], type[HostArray]]:
             Unset.__setitem__(self, key, np.asarray(value))
 
         def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
-            if any(isinstance(one, Array) for one in named.get("out", ())):
+            if any(isinstance(one, NumbaArray) for one in named.get("out", ())):
                 raise TypeError("return arrays must be of ArrayType, not device arrays")
-            return getattr(ufunc, method)(*_host(inputs, Array), **named)
+            return getattr(ufunc, method)(*_host(inputs, NumbaArray), **named)
 
         def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-            named = {name: _host(value, Array) for name, value in kwargs.items()}
-            return function(*_host(args, Array), **named)
+            named = {name: _host(value, NumbaArray) for name, value in kwargs.items()}
+            return function(*_host(args, NumbaArray), **named)
 
     class Host(HostArray):
         machine = made_for
@@ -171,13 +171,13 @@ def arrays(made_for: Machine) -> tuple[type[Copied], type[HostArray]]:
     known = {"T", "flags", "nbytes", "ravel", "reshape", "squeeze", "transpose", "view", *_SHARED}
     for name in dir(np.ndarray):
         if not name.startswith("_") and name not in known:
-            setattr(Array, name, property(_absent(name)))
+            setattr(NumbaArray, name, property(_absent(name)))
     for name in _OPERATORS:
-        setattr(Array, f"__{name}__", lambda *_: NotImplemented)
+        setattr(NumbaArray, f"__{name}__", lambda *_: NotImplemented)
     for name in ("neg", "pos", "abs", "invert", "float", "int"):
-        setattr(Array, f"__{name}__", _no_operator)
-    Array.__name__ = Array.__qualname__ = "DeviceNDArray"
-    return Array, Host
+        setattr(NumbaArray, f"__{name}__", _no_operator)
+    NumbaArray.__name__ = NumbaArray.__qualname__ = "DeviceNDArray"
+    return NumbaArray, Host
 
 
 def _absent(name: str) -> Any:

@@ -17,7 +17,14 @@ from kernels.front_ends import numba_cuda as front_end
 from kernels.front_ends.versions import warn_of
 
 from . import machine as stand_in
-from .machine import DeviceArray, Event, Machine, RefusedError, Stream, nothing
+from .machine import (
+    DeviceArray,
+    RefusedError,
+    SimulatedEvent,
+    SimulatedStream,
+    VirtualDevice,
+    nothing,
+)
 from .numba_arrays import arrays, as_device_array, device_array, plain
 from .patches import Patches
 
@@ -33,7 +40,7 @@ _REFUSED = {
 _PASSED = ("fastmath", "opt", "forceinline", "launch_bounds")
 
 
-def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Have ``numba.cuda`` launch on the simulator."""
     import numba_cuda
     from numba.cuda import api, dispatcher
@@ -107,7 +114,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
                 patches.set(place, name, stand_in.refuse(f"numba.cuda.{name}", instead))
 
 
-def _functions(machine: Machine) -> dict[str, Any]:
+def _functions(machine: VirtualDevice) -> dict[str, Any]:
     """What ``numba.cuda`` offers to the host, for a machine without a GPU."""
     kind, host = arrays(machine)
 
@@ -136,7 +143,7 @@ def _functions(machine: Machine) -> dict[str, Any]:
     def quietly(*values: Any, **_: Any) -> Iterator[Any]:
         yield values[0] if len(values) == 1 else values
 
-    class NumbaStream(Stream):
+    class NumbaStream(SimulatedStream):
         @contextlib.contextmanager
         def auto_synchronize(self) -> Iterator[Any]:
             yield self
@@ -173,7 +180,8 @@ def _functions(machine: Machine) -> dict[str, Any]:
         "as_cuda_array": lambda obj, sync=True: as_device_array(kind, obj),
         "is_cuda_ndarray": lambda obj: isinstance(obj, DeviceArray),
         "stream": stream, "default_stream": default, "legacy_default_stream": default,
-        "per_thread_default_stream": per_thread, "event": lambda timing=True: Event(machine),
+        "per_thread_default_stream": per_thread,
+        "event": lambda timing=True: SimulatedEvent(machine),
         "event_elapsed_time": lambda first, last: float("nan"), "is_available": lambda: True,
         "detect": lambda: True, "close": nothing, "select_device": lambda number: device,
         "get_current_device": lambda: device, "list_devices": lambda: [device], "gpus": [device],

@@ -3,28 +3,28 @@
 from types import ModuleType
 from typing import Any
 
-from .machine import Machine, refuse
+from .machine import VirtualDevice, refuse
 from .patches import Patches
 
 
-def cupy(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def cupy(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """CuPy: there is nothing to do with it without a driver."""
     refuse("CuPy, whose arrays need a driver", "give its RawKernel's source to Kernel.from_cuda")()
 
 
-def cute_dsl(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def cute_dsl(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """The Python of CuTe, likewise."""
     instead = "CUTE_DSL_KEEP_PTX=1 keeps its PTX, for Kernel.from_ptx and tilescope run"
     refuse("CuTe's DSL, which needs a driver", instead)()
 
 
-def tilelang(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def tilelang(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """A compiled kernel has its source; it is its call that needs a GPU."""
     instead = "its get_kernel_source() is CUDA C++, for Kernel.from_cuda and tilescope run"
     patches.set(module.JITKernel, "__call__", refuse("a call of tilelang's kernel", instead))
 
 
-def warp(context: ModuleType, patches: Patches, machine: Machine) -> None:
+def warp(context: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Warp's kernels run on the CPU as ever."""
     found = context.Runtime.get_device
     refused = refuse(

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from . import cuda_core, driver_api, numba_cuda, others, torch_cpu, triton_jit
-from .machine import Machine, StopScriptError
+from .machine import StopScriptError, VirtualDevice
 from .patches import Install, Patches
 
 SEAMS = {
@@ -30,7 +30,7 @@ SEAMS = {
 
 
 @contextlib.contextmanager
-def intercepted(machine: Machine) -> Iterator[None]:
+def intercepted(machine: VirtualDevice) -> Iterator[None]:
     """Send the launches of every front end to a machine, until the end."""
     hooks: dict[str, Install] = {
         name: functools.partial(_install, seam, machine) for name, seam in SEAMS.items()
@@ -39,11 +39,11 @@ def intercepted(machine: Machine) -> Iterator[None]:
         yield
 
 
-def _install(seam: Any, machine: Machine, module: ModuleType, patches: Patches) -> None:
+def _install(seam: Any, machine: VirtualDevice, module: ModuleType, patches: Patches) -> None:
     seam(module, patches, machine)
 
 
-def run_script(path: Path, arguments: Sequence[str], machine: Machine) -> tuple[int, str]:
+def run_script(path: Path, arguments: Sequence[str], machine: VirtualDevice) -> tuple[int, str]:
     """Run a script as ``python SCRIPT ARGS`` does.
 
     Returns:

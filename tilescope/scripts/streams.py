@@ -6,7 +6,7 @@ from typing import Any
 
 from simulator.order import Stream
 
-from .machine import Event, Machine
+from .machine import SimulatedEvent, VirtualDevice
 
 _PER_THREAD = 2
 """The handle of the per-thread default stream; those of the legacy one are 0 and 1."""
@@ -17,11 +17,11 @@ _NON_BLOCKING = 1
 class Streams:
     """What the driver's calls about them do; those that make one give its handle."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: VirtualDevice) -> None:
         self._machine = machine
         legacy = machine.order.legacy
         self._streams: dict[int, Stream] = {0: legacy, 1: legacy}
-        self._events: dict[int, Event] = {}
+        self._events: dict[int, SimulatedEvent] = {}
 
     def find(self, handle: Any) -> Stream:
         """A stream by its handle.
@@ -56,7 +56,7 @@ class Streams:
 
     def cuEventCreate(self, flags: Any) -> int:
         handle = _FIRST + len(self._events)
-        self._events[handle] = Event(self._machine)
+        self._events[handle] = SimulatedEvent(self._machine)
         return handle
 
     def cuEventRecord(self, event: Any, stream: Any, flags: int = 0) -> None:

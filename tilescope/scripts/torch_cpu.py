@@ -6,20 +6,20 @@ import pkgutil
 from types import ModuleType
 from typing import Any
 
-from .machine import Machine, nothing, refuse
+from .machine import VirtualDevice, nothing, refuse
 from .patches import Patches
 from .public import replace_public
 
 
-def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Have ``torch`` take ``cuda`` for a device that is there."""
     import torch
 
     from . import torch_names as names
     from .torch_modes import Calls, Operators
-    from .torch_places import GPU, Places, on_gpu, ordinal
+    from .torch_places import GPU, TorchDeviceTags, on_gpu, ordinal
 
-    places = Places(machine)
+    places = TorchDeviceTags(machine)
     patches.set(machine, "array", places.array)
     patches.set(machine, "at", places.at)
     calls, operators = Calls(places), Operators(places)

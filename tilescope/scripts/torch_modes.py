@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernels.adapter import as_array
 
 from .machine import refuse
-from .torch_places import CPU, Places, on_gpu, ordinal, storage_of, tensors_in
+from .torch_places import CPU, TorchDeviceTags, on_gpu, ordinal, storage_of, tensors_in
 
 _MIXING = {
     "to", "copy_", "__getitem__", "__setitem__", "index_put", "index_put_", "set_", "__set__",
@@ -33,7 +33,7 @@ _WAITS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 class Operators(TorchDispatchMode):  # type: ignore[misc]
     """Every operator passes here: what it makes is marked, what it touches is told."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: TorchDeviceTags) -> None:
         super().__init__()
         self._places = places
 
@@ -120,7 +120,7 @@ def _touched(schema: Any, args: Any, kwargs: Any) -> list[tuple[Any, str]]:
 class Calls(TorchFunctionMode):  # type: ignore[misc]
     """Every function that a script calls passes here, with the device that it names."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: TorchDeviceTags) -> None:
         super().__init__()
         self._places = places
         self._own: dict[str, Callable[..., Any]] = {

@@ -9,8 +9,8 @@ import torch
 from simulator.order import Stream as Queue
 
 from . import machine as stand_in
-from .machine import Machine, nothing, refuse
-from .torch_places import GPU, Places, ordinal
+from .machine import VirtualDevice, nothing, refuse
+from .torch_places import GPU, TorchDeviceTags, ordinal
 
 KEPT = (
     "is_bf16_supported", "is_tf32_supported", "amp.custom_fwd", "amp.custom_bwd", "amp.GradScaler",
@@ -35,18 +35,18 @@ def advice(name: str) -> str:
     return "leave it out"
 
 
-def stand_ins(machine: Machine, places: Places) -> dict[str, Any]:
+def stand_ins(machine: VirtualDevice, places: TorchDeviceTags) -> dict[str, Any]:
     """By the names behind ``torch.cuda``."""
     order = machine.order
 
-    class Event(stand_in.Event):
+    class TorchEvent(stand_in.SimulatedEvent):
         device = GPU
         ipc_handle = from_ipc_handle = refuse("events of other processes", "use one process")
 
         def __init__(self, *_: Any, **__: Any) -> None:
             super().__init__(machine)
 
-    class Stream(stand_in.Stream):
+    class TorchStream(stand_in.SimulatedStream):
         """PyTorch's own streams do not wait for the default stream."""
 
         device, device_index, priority = GPU, 0, 0
@@ -60,7 +60,7 @@ def stand_ins(machine: Machine, places: Places) -> dict[str, Any]:
             self._within: list[Any] = []
 
         def __eq__(self, other: Any) -> bool:
-            return isinstance(other, Stream) and other.queue is self.queue
+            return isinstance(other, TorchStream) and other.queue is self.queue
 
         def __hash__(self) -> int:
             return hash(self.queue.number)
@@ -96,7 +96,7 @@ def stand_ins(machine: Machine, places: Places) -> dict[str, Any]:
 
         def record_event(self, event: Any = None) -> Any:
             """An event behind all that is in it."""
-            made = event or Event()
+            made = event or TorchEvent()
             made.record(self)
             return made
 
@@ -104,7 +104,7 @@ def stand_ins(machine: Machine, places: Places) -> dict[str, Any]:
         """``with torch.cuda.stream(s):``."""
 
         def __init__(self, stream: Any) -> None:
-            self._stream = stream or Stream(queue=order.current)
+            self._stream = stream or TorchStream(queue=order.current)
 
         def __enter__(self) -> None:
             self._stream.__enter__()
@@ -112,7 +112,7 @@ def stand_ins(machine: Machine, places: Places) -> dict[str, Any]:
         def __exit__(self, *error: Any) -> None:
             self._stream.__exit__(*error)
 
-    class Device(contextlib.ContextDecorator):
+    class TorchDevice(contextlib.ContextDecorator):
         """``with torch.cuda.device(0):``, and of a tensor's."""
 
         def __init__(self, device: Any) -> None:
@@ -156,11 +156,12 @@ def stand_ins(machine: Machine, places: Places) -> dict[str, Any]:
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
         "is_initialized": lambda: True, "init": nothing, "set_device": of(None),
         "synchronize": of(order.synchronize), "empty_cache": nothing, "ipc_collect": nothing,
-        "current_stream": of(lambda: Stream(queue=order.current)),
-        "default_stream": of(lambda: Stream(queue=order.legacy)),
-        "Stream": Stream, "Event": Event, "stream": StreamContext, "StreamContext": StreamContext,
+        "current_stream": of(lambda: TorchStream(queue=order.current)),
+        "default_stream": of(lambda: TorchStream(queue=order.legacy)),
+        "Stream": TorchStream, "Event": TorchEvent,
+        "stream": StreamContext, "StreamContext": StreamContext,
         "set_stream": set_stream, "is_current_stream_capturing": lambda: False,
-        "device": Device, "device_of": Device,
+        "device": TorchDevice, "device_of": TorchDevice,
         "get_device_name": of(stand_in.NAME), "get_device_capability": of(stand_in.CAPABILITY),
         "get_device_properties": of(properties), "get_arch_list": lambda: ["sm_90"],
         "mem_get_info": of((1 << 36, 1 << 37)), "default_generators": (generator,),

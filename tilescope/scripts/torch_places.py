@@ -18,7 +18,7 @@ from kernels.adapter import as_array
 from kernels.pointers import Pointer
 from kernels.unset import Unset
 
-from .machine import Machine, RefusedError, refuse
+from .machine import RefusedError, VirtualDevice, refuse
 
 _TABLE, _LOWEST = 4096, 1 << 16
 """Elements of a tensor of addresses, at most; no address is lower."""
@@ -50,7 +50,7 @@ def on_gpu(device: Any) -> bool:
 
 
 @dataclass
-class Places:
+class TorchDeviceTags:
     """Which storages are the GPU's, and which are pinned.
 
     Attributes:
@@ -59,7 +59,7 @@ class Places:
         backward: In a backward pass: where it makes what it makes of nothing; ``None``: in none.
     """
 
-    machine: Machine
+    machine: VirtualDevice
     there: bool | None = None
     generator: Any = field(default_factory=torch.Generator)
     backward: bool | None = None

@@ -15,7 +15,7 @@ from kernels.front_ends import triton_jit as front_end
 from kernels.front_ends.versions import warn_of
 
 from . import machine as stand_in
-from .machine import Machine, nothing
+from .machine import VirtualDevice, nothing
 from .patches import Patches
 
 
@@ -30,7 +30,7 @@ class Tensor:
         return int(self.array.__array_interface__["data"][0])
 
 
-def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
+def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Have ``triton`` launch on the simulator."""
     import triton
     from triton.compiler.compiler import CompiledKernel
@@ -40,7 +40,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     warn_of("Triton", triton.__version__)
     kernels: dict[str, Kernel] = {}
 
-    class Launcher:
+    class TritonLauncher:
         """What a compiled kernel calls, with the arguments as the user gave them."""
 
         def __init__(self, made: Any) -> None:
@@ -68,7 +68,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
 
     def handles(self: Any) -> None:
         if self.module is None:
-            self._run = Launcher(self)
+            self._run = TritonLauncher(self)
             self.module = self.function = self
             self.n_regs = self.n_spills = 0
             self.n_max_threads = 1024

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.element_types import element_types, vector_of
+from kernels.element_types import vector_of
 from kernels.ptx.module import Module, Symbol
 from kernels.ptx.names import variable_name
 from kernels.signatures import parameter_label
@@ -76,7 +76,7 @@ def _elements(outcome: Outcome) -> dict[str, str]:
     """The element types in C++ of the arrays that are parameters, where they are known."""
     kernel = outcome.target.kernel
     names = kernel.labels()
-    kinds = enumerate(element_types(kernel))
+    kinds = enumerate(kernel.element_types)
     return {parameter_label(names, i): vector_of(kind)[0] for i, kind in kinds}
 
 

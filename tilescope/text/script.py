@@ -7,7 +7,8 @@ from simulator import Hazard
 from simulator.hazards.folding import fold_updates
 from simulator.observe.traffic import Traffic
 
-from ..recording import Launch, Session, distinct
+from ..recorded_launch import RecordedLaunch
+from ..recording import Session, distinct
 from .findings import count
 from .layout import columns, told, wrapped
 
@@ -68,7 +69,7 @@ def _ignored(known: int) -> str:
     return f" but {known:,} ignored" if known else ""
 
 
-def _place(name: str, place: str, some: list[Launch], known: int) -> str:
+def _place(name: str, place: str, some: list[RecordedLaunch], known: int) -> str:
     lines = [f"  {name}  {place}  {_launches(len(some))}"]
     all_counters = [launch.run.counters for launch in some]
     loads = sum((c.global_load for c in all_counters), Traffic())

@@ -5,15 +5,12 @@ What the pages have in common is in the file once; each is put together when it 
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kernels.reading import display_path
 
+from ..recorded_launch import RecordedLaunch
 from ..text.report import clean
 from .page import BUDGET, NoTrace, Shown, Story, parts, policy, rendered, to_json
-
-if TYPE_CHECKING:
-    from ..recording import Launch
 
 _LEAST = 100_000
 """Characters for the numbers of one launch, however many there are."""
@@ -40,7 +37,7 @@ if (buttons.length) show(buttons[0]);
 """
 
 
-def launches_page(launches: Sequence["Launch"]) -> Shown:
+def launches_page(launches: Sequence[RecordedLaunch]) -> Shown:
     """The page of all launches of a session; those that were recorded can be stepped through.
 
     Raises:
@@ -72,7 +69,7 @@ def launches_page(launches: Sequence["Launch"]) -> Shown:
     )
 
 
-def _row(launch: "Launch", page: int | None) -> str:
+def _row(launch: RecordedLaunch, page: int | None) -> str:
     run = launch.run
     count = len(run.hazards)
     said = f"{count} hazard{'s' * (count != 1)}" if count else clean(run)
