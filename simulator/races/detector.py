@@ -32,7 +32,6 @@ from .exact import ExactLook
 from .happens_before import HappensBefore
 from .intervals import Intervals, Memo
 from .looks import Sectors, cached
-from .pages import Pages, copied_to
 from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
 from .releases import Releases
@@ -95,16 +94,12 @@ class RaceCheck(Synchronisation):
         self.exact.start(geometry, self.happens_before, self.releases)
         self.shared_shadow: Shadow | None = None
         self.repeats = Repeats()
-        self.pages: Pages | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granules.shared) * geometry.columns
             own = 0 if clustered else places
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads, own)
             self.written = np.zeros(places, bool)
             self.written[: self._reserved // self.granules.shared * geometry.columns] = True
-            if own and self.races and copied_to(sites):
-                size, granule = self.shared_bytes, self.granules.shared
-                self.pages = Pages(geometry, size, granule, self.happens_before)
         self.unwritten = Unwritten(self.uninitialised)
         self.exits = exits.Exits(geometry)
         for owners in self.owners.values():
@@ -218,15 +213,13 @@ class RaceCheck(Synchronisation):
     def _shared(self, event: Event) -> None:
         g, shadow, site = self.geometry, self.shared_shadow, event.site
         assert shadow is not None
-        lanes = self.pages.look(event, shadow, self.now) if self.pages else lanes_of(g, event)
-        if lanes is None:
-            return
+        lanes = lanes_of(g, event)
         if event.space == "cluster":
             self.exits.access(site, lanes, self.now)
         lanes, part, values = self._locations(event, lanes, self.granules.shared)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home
-        again = self.pages is None and self.repeats.again(event, self.now)
+        again = self.repeats.again(event, self.now)
         self.exact.in_step.access(site, thread, shadow.threads, self.now)
         if self.initialised and site.access != "store":
             at = np.flatnonzero(~self.written[place])
@@ -238,9 +231,7 @@ class RaceCheck(Synchronisation):
             if site.access != "load":
                 before = self.happens_before.before(lanes.thread, lanes.column)
                 self.unwritten.overtake(site, place, thread, before)
-            sure = self.pages.fill(event, lanes, self.now, self.written) if self.pages else None
-            how = lanes, place, thread, values, sure, again
-            self.exact.look_up(shadow, event, self.now, *how)
+            self.exact.look_up(shadow, event, self.now, lanes, place, thread, values, again)
 
     def _locations(
         self, event: Event, lanes: Accesses, granule: int

@@ -64,13 +64,12 @@ class ExactLook:
 
     def look_up(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, sure: Mask | None = None, again: bool = False,
+        values: Flat | None, again: bool = False,
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
 
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
-        ``written``; ``sure``: who surely comes after all that was read there; ``again``: what
-        races with these lanes did so before, but for other stores.
+        ``written``; ``again``: what races with these lanes did so before, but for other stores.
         """
         self.now = now
         if self.releases.acquiring and event.site.access != "load":
@@ -84,9 +83,7 @@ class ExactLook:
             return
         if shadow.newest is not None:
             known = shadow.newest.access(site, place, lanes, now, self.happens_before.horizon)
-            if site.access != "load":
-                known = np.zeros_like(known) if sure is None else known & sure
-            if known.any():
+            if site.access == "load" and known.any():
                 rest = np.flatnonzero(~known)
                 lanes, since = lanes.some(rest), since[rest]
                 place, thread = place[rest], thread[rest]

@@ -128,11 +128,6 @@ class Shadow:
         history = self.histories.setdefault(site.whole, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
-    def remember_reads(self, site: Site, keys: Flat, now: int, parts: int, apart: int) -> None:
-        """Add reads: of each lane's ``parts`` locations, ``apart``, the first, and the thread."""
-        history = self.histories.setdefault(site.whole, History(site))
-        history.add_reads(keys, now, parts, apart * int(self.threads))
-
     def asked(self, place: Flat, thread: Flat) -> Asked:
         """Lanes that are held against this table."""
         return Asked(place, thread, self.threads, self.block)
