@@ -18,6 +18,7 @@ from .asked import Alike
 from .book import UNACQUIRED, RaceBook
 from .clip import Bound
 from .clocks import NOTHING, Clock
+from .conflicts import clash
 from .firsts import Firsts
 from .happens_before import HappensBefore
 from .history import History
@@ -26,7 +27,7 @@ from .locks import Lock
 from .looks import Reads, Sectors, cached, needed
 from .pairs import DISTANCES, distances
 from .releases import Releases
-from .shadow import Conflict, Ordered, Shadow, clash
+from .shadow import Conflict, Ordered, Shadow
 from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000

@@ -22,8 +22,9 @@ from ..memory.words import distinct
 from .accesses import Accesses, Race, lanes_of
 from .book import SENT, RaceBook
 from .clocks import Clock
+from .conflicts import clash
 from .detector import RaceCheck
-from .shadow import Conflict, clash
+from .shadow import Conflict
 from .under_way import TOUCHES, Touch
 
 _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE, _WAIT = range(7)
