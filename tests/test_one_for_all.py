@@ -16,8 +16,8 @@ from simulator.memory.site import Site
 from simulator.observe import observers
 from simulator.races import one_for_all, one_of_them
 from simulator.races.astray import Astray
-from simulator.races.detector import RaceCheck
 from simulator.races.first_block import Apart, FirstBlock, cut
+from simulator.races.shared_memory import SharedMemory
 from tests.launches import SCHEDULES, drawn_later
 from tests.test_product_pipelines import PIPELINE, PIPELINES
 
@@ -145,10 +145,13 @@ def test_many_blocks_cost_what_one_does() -> None:
     columns: set[int] = set()
     one = calls((128, 128, 256))
     with pytest.MonkeyPatch.context() as patch:
-        shared = RaceCheck._shared
-        patch.setattr(
-            RaceCheck, "_shared", lambda s, e: (columns.add(s.geometry.columns), shared(s, e))[1]
-        )
+        access = SharedMemory.access
+
+        def noted(shared: SharedMemory, event: Event) -> None:
+            columns.add(shared.order.geometry.columns)
+            access(shared, event)
+
+        patch.setattr(SharedMemory, "access", noted)
         assert calls((384, 384, 256)) < 1.05 * one + 200
     assert columns == {1}
 

@@ -57,7 +57,7 @@ class Intervals:
         memo: Memo, reserved: int = 0,
     ) -> None:  # fmt: skip
         self.granule, self.shared_bytes = granule, shared_bytes
-        self.races, self.initialised = races, initialised
+        self.races, self.initialised, self.reserved = races, initialised, reserved
         self.steps: dict[_Step, int] = memo.setdefault("steps", {})
         self.states: list[Mask | None] = memo.setdefault(
             "states", [_first(reserved, granule, shared_bytes)]

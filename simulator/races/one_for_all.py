@@ -56,7 +56,6 @@ class OneForAll(Observer):
             self._tell_all()
         if self.alike:
             self.race.finish()
-            self.race.synchronised |= cast(RaceCheck, self.alike.checks[0]).synchronised
             self.alike.of_all(self.book)
         else:
             self._all("finish")

@@ -76,7 +76,7 @@ BITES = (
     ),
     Bite(
         "all from the first byte of a copy on is taken for written", "tests/test_bulk.py",
-        "simulator/races/detector.py",
+        "simulator/races/shared_memory.py",
         "self.written[place] = True", "self.written[place.min(initial=0) :] = True",
     ),
     Bite(
