@@ -63,37 +63,12 @@ def check(steps: list[Any], load: bool) -> None:
     assert found.table.varied_far.tolist() == [row[3] for row in rows]
 
 
-@given(
-    reads=st.lists(
-        st.tuples(st.sampled_from([(0, 1, 2), (2, 1, 0), (0, 7, 2), (5,), ()]), st.booleans()),
-        max_size=9,
-    ),
-    waiting=st.sampled_from([0, 4, 1 << 18]),
-)
-def test_reads_of_several_locations_are_the_latest_of_each(reads: Any, waiting: int) -> None:
-    """Those of the same threads and locations take each other's place, and of no others."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "_WAITING", waiting)
-        found = History(cast(Site, type("S", (), {"access": "load"})))
-        expected: dict[int, int] = {}
-        for now, (keys, one_by_one) in enumerate(reads, 1):
-            first = np.array(keys, np.int64)
-            if one_by_one:
-                found.add(np.concatenate([first, first + 100]), now, None, first)
-            else:
-                found.add_reads(first, now, 2, 100)
-            expected |= {key + apart: now for key in keys for apart in (0, 100)}
-            assert not expected or (found.low, found.high) == (min(expected), max(expected))
-    rows = zip(found.table.keys.tolist(), found.table.times.tolist(), strict=True)
-    assert list(rows) == sorted(expected.items())
-
-
 def test_what_waits_to_be_put_in_order_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "_WAITING", 100)
     found = History(cast(Site, type("S", (), {"access": "load"})))
     for now in range(1, 50):
         found.add(np.arange(40) + now % 5 * 40, now, None, np.zeros(40, np.int64))
-        assert sum(one.size for one in found._added.values()) <= 240
+        assert sum(len(one.keys) for one in found._added.values()) <= 240
     assert found.table.times.tolist() == [time for time in range(45, 50) for _ in range(40)]
 
 

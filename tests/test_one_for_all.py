@@ -15,10 +15,9 @@ from simulator.memory.event import Event, Spread
 from simulator.memory.site import Site
 from simulator.observe import observers
 from simulator.races import one_for_all, one_of_them
-from simulator.races.accesses import Accesses
 from simulator.races.astray import Astray
 from simulator.races.first_block import Apart, FirstBlock, cut
-from simulator.races.suspicion import Suspicion, _Tile
+from simulator.races.shared_memory import SharedMemory
 from tests.launches import SCHEDULES, drawn_later
 from tests.test_product_pipelines import PIPELINE, PIPELINES
 
@@ -143,28 +142,21 @@ def calls(size: tuple[int, int, int]) -> int:
 
 def test_many_blocks_cost_what_one_does() -> None:
     """In calls; that their arrays are those of one block is what it is for."""
-    shapes: list[int] = []
+    columns: set[int] = set()
     one = calls((128, 128, 256))
     with pytest.MonkeyPatch.context() as patch:
-        start = Suspicion.start
-        patch.setattr(Suspicion, "start", lambda s, g: (shapes.append(g.columns), start(s, g))[1])
+        access = SharedMemory.access
+
+        def noted(shared: SharedMemory, event: Event) -> None:
+            columns.add(shared.order.geometry.columns)
+            access(shared, event)
+
+        patch.setattr(SharedMemory, "access", noted)
         assert calls((384, 384, 256)) < 1.05 * one + 200
-    assert shapes == [1]
+    assert columns == {1}
 
 
-def test_reads_of_a_product_are_put_down() -> None:
-    """None of its tiles has to be looked at location by location."""
-    looked: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        slow = Suspicion.__mro__[1]._shared  # type: ignore[attr-defined]
-        patch.setattr(
-            Suspicion.__mro__[1], "_shared", lambda s, e: (looked.append(e.site.queue), slow(s, e))
-        )
-        calls((256, 128, 512))
-    assert set(looked) == {"copy"}  # how the barriers are made
-
-
-# -- what is cut, and put together ------------------------------------------------------------
+# -- what is cut ------------------------------------------------------------------------------
 
 GEOMETRY = Geometry((4, 1, 1), (4, 1, 1), np.arange(3))
 
@@ -224,38 +216,6 @@ def test_copies_of_blocks(mixed: bool, changed: str) -> None:
     assert again.address is one.address
     other, _ = first.of(event(where._replace(address=where.address * 2)))
     assert other.address.address.tolist() == [0, 8, 128, 136]
-
-
-def test_loads_that_are_made_one() -> None:
-    """It is the same one where they are the same: addresses, and which lanes each has."""
-    first = FirstBlock(GEOMETRY)
-    few, many = lanes(1, 1, 0, 0).astype(bool), lanes(1, 1, 1, 0).astype(bool)
-    address = lanes(0, 16, 32, 48)
-
-    def made(*loads: tuple[Any, Any]) -> Event:
-        return first.together([event(a, m, n) for n, (a, m) in enumerate(loads)])
-
-    one = made((address, few), (address, many))
-    assert one.address.thread.tolist() == [0, 1, 0, 1, 2]
-    assert one.address.address.tolist() == [0, 16, 0, 16, 32]
-    assert one.mask.reshape(-1).tolist() == [True, True, True, False]
-    assert made((address.copy(), few.copy()), (address, many)) is one
-    assert made((address, many), (address, few)).address.thread.tolist() == [0, 1, 2, 0, 1]
-    assert made((address, few), (address + 16, many)).address.address[-1] == 48
-    for last, threads in ((few, [0, 1]), (many, [0, 1, 2])):
-        three = made((address, few), (address, many), (address, last))
-        assert three.address.thread[5:].tolist() == threads
-
-
-def test_a_tile_is_that_of_its_lanes() -> None:
-    """As a product ends, or a copy, it is the same for those lanes alone that it has."""
-    where, nothing = Spread(*[np.array([1, 1, 2])] * 3), np.zeros(0, np.int64)
-    none = Accesses(nothing, nothing, nothing, nothing)
-    tile = _Tile(where, none, none, nothing, nothing, 0, 0, np.array([1, 2]))
-    assert tile.of(where, None)
-    assert tile.of(where, np.array([False, True, True]))
-    assert not tile.of(where, np.array([True, True, False]))
-    assert not tile.of(Spread(*where), None)
 
 
 ON_ONE_LINE = r"""

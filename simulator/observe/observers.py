@@ -143,7 +143,7 @@ class Observers:
                 _race_checks, launch, granules, steering, closer, asked, memo, findings.exited
             )
             uninitialised = functools.partial(findings.uninitialised, "shared")
-            race_check, *others = make(RaceCheck, book, uninitialised)
+            race_check, *others = make(book, uninitialised)
             race_check = cast(RaceCheck, race_check)
             if "races" in checks and may_be_alike(steering, closer, launch.clustered):
                 all_of_them.append(OneForAll(make, book, [race_check, *others]))
@@ -215,12 +215,12 @@ class Observers:
 
 def _race_checks(
     launch: Prepared, granules: Granules, steering: Steering, closer: Closer,
-    checks: Collection[str], memo: Memo, exited: exits.Report, kind: type[RaceCheck],
-    book: RaceBook, uninitialised: Report,
+    checks: Collection[str], memo: Memo, exited: exits.Report, book: RaceBook,
+    uninitialised: Report,
 ) -> list[Observer]:  # fmt: skip
     """What looks for races, and reads of shared memory that nothing wrote; ``RaceCheck`` first."""
     sites, races, shared = launch.program.sites, "races" in checks, launch.shared_space
-    race_check = kind(
+    race_check = RaceCheck(
         closer, granules, shared, book, steering, uninitialised, exited, races,
         "uninitialised" in checks, memo,
     )  # fmt: skip

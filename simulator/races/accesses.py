@@ -42,7 +42,7 @@ class Race:
     Attributes:
         other: The instruction remembered; ``site``: the present one.
         granule: Bytes of a location.
-        how: See ``shadow.clash``.
+        how: See ``conflicts.clash``.
         distance: ``lane``, ``warp`` or ``block``.
         threads: Of a block; ``columns``: blocks of the batch; ``blocks``: their numbers, where the
             memory of one is raced on by others.

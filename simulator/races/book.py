@@ -20,11 +20,12 @@ from ..geometry import Flat
 from ..memory.site import Site
 from .accesses import Race
 from .clip import Bound
+from .conflicts import FREED
 from .looks import Loaded
 from .pairs import MOST, Pairs
 from .program_order import ProgramOrder
 from .raced import LOCATIONS, Places
-from .shadow import FREED, Conflict
+from .shadow import Conflict
 
 
 class _Example(NamedTuple):

@@ -59,7 +59,7 @@ class CallCheck(Observer):
         if home is None:
             start, place = far.at(g, address - WINDOWS["shared"], lane[3])
             space = "shared" if place == lane[3] else "cluster"
-            if not 0 <= start < self.race.shared_bytes:
+            if not 0 <= start < self.race.shared.nbytes:
                 return
         else:
             base = home.base

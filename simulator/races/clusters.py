@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..geometry import Flat, Geometry, Rows
 from ..memory.words import distinct
+from .last_writes import Seen
 from .noted import Place, cluster_phase
-from .phases import Key
-
-if TYPE_CHECKING:
-    from .happens_before import HappensBefore
+from .phases import Key, Known
+from .unfenced import Unfenced
 
 _KEPT = 16
 """Waits of a thread that others may hear of later on, the latest; it knows of all itself."""
 _NEVER, _MADE = 1 << 62, 256
-Known = dict[int, Flat]
-"""Up to when each thread of some blocks (by column) has been seen."""
 
 
 class _Heard:
@@ -73,12 +69,18 @@ class ClusterOrder:
     """What threads of one batch have seen of those of other blocks in their clusters.
 
     Args:
-        block: The order within each block.
+        near: Up to when threads of a block have seen each other, without the clusters' barrier.
+        block_time: Up to when all threads of each block have; a wait may raise it.
+        unfenced: What relaxed arrivals hand on, if there are any.
         mixed: Whether some arrivals are relaxed, and others may not be.
     """
 
-    def __init__(self, geometry: Geometry, block: HappensBefore, mixed: bool) -> None:
-        self.geometry, self.block, self.mixed = geometry, block, mixed
+    def __init__(
+        self, geometry: Geometry, near: Seen, block_time: Flat, unfenced: Unfenced | None,
+        mixed: bool,
+    ) -> None:  # fmt: skip
+        self.geometry, self.mixed = geometry, mixed
+        self._near, self._block_time, self._unfenced = near, block_time, unfenced
         shape = geometry.threads, geometry.columns
         self._arrivals, self._waited = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self._waited_at, self._fenced = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -113,10 +115,10 @@ class ClusterOrder:
                 given = self._phases[number - 1] if given is None else given
                 given = self._phases[number] = np.broadcast_to(given, lanes.shape).copy()
             given[which] = now if releases else np.maximum(given, self._fenced)[which]
-            if not releases and self.block.unfenced is not None:
+            if not releases and self._unfenced is not None:
                 for column in np.flatnonzero(which.any(axis=0)).tolist():
                     threads = np.flatnonzero(which[:, column])
-                    for known in self.block.unfenced.given(threads, column, far=True):
+                    for known in self._unfenced.given(threads, column, far=True):
                         for there, times in known.items():
                             given[:, there] = np.maximum(given[:, there], times)
             if releases and self.mixed:
@@ -129,7 +131,9 @@ class ClusterOrder:
         """Up to when threads have seen each of their block, ``(these, all)``."""
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
-        return self.block.horizon(other, mine, np.full(len(mine), column)).reshape(len(threads), -1)
+        where = np.full(len(mine), column)
+        seen = np.maximum(self._near(other, mine, where), self.horizon(other, where, mine, where))
+        return seen.reshape(len(threads), -1)
 
     def wait(self, lanes: Rows, now: int) -> None:
         """Threads have waited: everybody has arrived in their phase."""
@@ -140,7 +144,7 @@ class ClusterOrder:
             if len(given) > 1 and (given == given[:1]).all():
                 given = self._phases[number] = given[:1].copy()
             all_there = (self._waited == number).all(axis=0) & (given == given[:1]).all(axis=0)
-            times = self.block.block_time
+            times = self._block_time
             times[all_there] = np.maximum(times, given[0])[all_there]
         for number in [n for n in self._phases if n < self._waited.min()]:
             del self._phases[number]
@@ -152,7 +156,7 @@ class ClusterOrder:
         for at in np.flatnonzero(uneven[column] & (phase < self._waited.max(axis=0)[column])):
             me, where = int(mine[at]), int(column[at])
             ahead = np.flatnonzero(self._waited[:, where] > phase[at])
-            seen = self.block.near(ahead, np.full(len(ahead), me), np.full(len(ahead), where))
+            seen = self._near(ahead, np.full(len(ahead), me), np.full(len(ahead), where))
             told = ahead[seen >= self._waited_at[ahead, where]]
             phase[at] = self._waited[told, where].max(initial=phase[at])
         return phase
@@ -205,7 +209,7 @@ class ClusterOrder:
 
     def _all_told(self, mine: int, column: int, heard: _Heard) -> Known:
         others = np.flatnonzero(heard.last < _NEVER)
-        seen = self.block.near(others, np.full(len(others), mine), np.full(len(others), column))
+        seen = self._near(others, np.full(len(others), mine), np.full(len(others), column))
         seen[others == mine] = _NEVER
         known: Known = {}
         for part in {id(part): part for part in heard.by(others, seen)}.values():

@@ -51,11 +51,11 @@ class CopyCheck(Observer):
 
     def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
         self.book, self.granule, self.race = book, granule, race
+        self.order, self.astray = race.order, Astray(book)
         self.geometry: Geometry
         self.open: list[Copy] = []
         # Copies done by a wait in the text behind what may touch their bytes; may there be such?
         self.over: list[tuple[Copy, Instruction]] = []
-        self.astray = Astray(book)
         self.groups: dict[str, Rows]
 
     def start(self, geometry: Geometry) -> None:
@@ -88,7 +88,7 @@ class CopyCheck(Observer):
                 self._meet(copy, event)
         if site.asynchronous:
             self._replaced(event, low, high, lanes)
-            since = np.array(self.race.now)
+            since = np.array(self.order.now)
             lanes = lanes if whole else lanes.copy()
             copy = Copy(event, lanes, self.groups[site.queue], low, high, since)
             self.open.append(copy)
@@ -120,7 +120,7 @@ class CopyCheck(Observer):
             if copy.event.site.queue != queue:
                 continue
             late = on & (copy.group < awaited)
-            copy.awaits(on, left, self.groups[queue], self.race.now)
+            copy.awaits(on, left, self.groups[queue], self.order.now)
             if not late.any():
                 continue
             done = copy.lanes & late if late.ndim else copy.lanes
@@ -128,8 +128,8 @@ class CopyCheck(Observer):
                 if copy.touched:
                     self._ends(copy, done, wait)
                 if copy.barrier is not None:  # it is already, to who sees the end of a phase
-                    self.race.now += 1
-                    copy.ends(done & (copy.barrier >= 0), self.race.now)
+                    self.order.now += 1
+                    copy.ends(done & (copy.barrier >= 0), self.order.now)
                     done = done & (copy.barrier < 0)
                 copy.lanes = _NOBODY if done is copy.lanes else copy.lanes & ~done
                 mask = None
@@ -137,7 +137,7 @@ class CopyCheck(Observer):
                     mask = self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
                 if copy.barrier is None and self.astray.any(copy.event.site, wait):
-                    over = replace(copy, lanes=done, touched=[], done=self.race.now)
+                    over = replace(copy, lanes=done, touched=[], done=self.order.now)
                     self.over = [*self.over[1 - _FINISHED :], (over, wait)]
         self.open = [c for c in self.open if c.lanes is not _NOBODY and c.lanes.any()]
 
@@ -153,7 +153,7 @@ class CopyCheck(Observer):
             mask = self.geometry.from_rows(which)
             self._ends(copy, which)
             self.race.access(copy.event._replace(mask=mask, repeated=False))
-            copy.since = np.where(which, self.race.now, copy.since)
+            copy.since = np.where(which, self.order.now, copy.since)
 
     def finish(self) -> None:
         """See ``Observer``; what nobody has waited for is under way until the end."""
@@ -175,7 +175,7 @@ class CopyCheck(Observer):
             if touch.near:  # behind its wait in the text: then it is a race of two lanes
                 told = ends & (wait is None or not self._between(touch, wait))
             else:
-                known = self.race.happens_before.horizon(touch.mine, touch.issuer, touch.column)
+                known = self.order.happens_before.horizon(touch.mine, touch.issuer, touch.column)
                 told = ends & (known >= touch.time)
             self._tell(touch.race, touch.conflict.some(told))
             if not ends.all():
@@ -193,10 +193,10 @@ class CopyCheck(Observer):
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
-        self.race.now += 1
+        self.order.now += 1
         on = self.geometry.full(as_mask(lanes))
         numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
-        clusters = self.race.happens_before.cluster is not None
+        clusters = self.order.happens_before.cluster is not None
         few = distinct(numbers[on])
         names, columns = set(few.tolist()), np.flatnonzero(on.any(axis=0)).tolist()
         for copy in self.open:  # those that are split off among them
@@ -250,7 +250,7 @@ class CopyCheck(Observer):
             copy.waited = np.zeros(copy.lanes.shape, np.int64)
             copy.known = np.zeros(copy.lanes.shape, bool)
         times = copy.waited[:, column]
-        times[threads & (times == 0)] = self.race.now
+        times[threads & (times == 0)] = self.order.now
         copy.known[:, column] |= whole_warps(threads)
         if copy.known[:, column].all():
             copy.leave((slice(None), column))
@@ -264,7 +264,7 @@ class CopyCheck(Observer):
                 other = np.flatnonzero(copy.waited[:, column])
                 pairs = [a.reshape(-1) for a in np.meshgrid(other, mine, indexing="ij")]
                 where = np.full(pairs[0].size, column)
-                seen = self.race.happens_before.horizon(pairs[0], pairs[1], where)
+                seen = self.order.happens_before.horizon(pairs[0], pairs[1], where)
                 told = seen.reshape(len(other), -1) >= copy.waited[other, column][:, None]
                 copy.known[mine[told.any(axis=0)], column] = True
             lanes = lanes & ~(copy.known & finished)
@@ -300,7 +300,7 @@ class CopyCheck(Observer):
                 one = copy.event.site  # whose sites come just before this one
                 if one.instruction is site.instruction and 0 < site.number - one.number <= _SITES:
                     copy.arrives(copy.lanes & on, barrier_number(homes, at))
-        for arrival in self.race.arrivals(event):
+        for arrival in self.order.arrivals(event):
             for copy in self.open:
                 if arrival.end is not None and copy.barrier is not None and copy.over is not None:
                     copy.over |= copy.barrier == barrier_number(*arrival.place)
@@ -311,7 +311,7 @@ class CopyCheck(Observer):
         They had not to wait for what its lanes waited for; they might as well have come while it
         is under way, and are told as if they had.
         """
-        g, site, shadow = self.geometry, copy.event.site, self.race.shared_shadow
+        g, site, shadow = self.geometry, copy.event.site, self.race.shared.shadow
         if shadow is None or site.queue == "transaction" or not self.book.groups:
             return
         text = self.book.find_order()
@@ -324,14 +324,14 @@ class CopyCheck(Observer):
                 continue
             race = replace(race, other=site, site=other, how=site.queue, distance=site.queue)
             lanes, places = places_of(g, copy.event, self.granule)
-            ordered = self.race.happens_before.before(lanes.thread, lanes.column)
+            ordered = self.order.happens_before.before(lanes.thread, lanes.column)
             thread = g.blocks[lanes.column] * g.threads + lanes.thread
             for place in places.T if not text.unwaited(site, other) else ():
                 for pairs in shadow.races(history, shadow.asked(place, thread), ordered, "lane"):
                     found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
                     mine, issuer = pairs.earlier % g.threads, pairs.later % g.threads
                     column = lanes.column[pairs.lane]
-                    touch = Touch(race, found, self.race.now, mine, issuer, column, True)
+                    touch = Touch(race, found, self.order.now, mine, issuer, column, True)
                     copy.touched.append(touch)
 
     def _meet(self, copy: Copy, event: Event) -> None:
@@ -362,7 +362,7 @@ class CopyCheck(Observer):
             near &= mine == issuer
         far = others.column[entry] != column
         since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
-        horizon = self.race.happens_before.horizon(issuer, mine, column)
+        horizon = self.order.happens_before.horizon(issuer, mine, column)
         seen = horizon >= since
         self.book.waits |= copy.waited_short(event.site, horizon)
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
@@ -390,7 +390,7 @@ class CopyCheck(Observer):
         if not beside.any() or text.unwaited(race.other, event.site):
             beside[:] = False
         self._tell(race, conflict.some((near | seen | far) & ~later & ~beside))
-        touch = Touch(race, conflict, self.race.now, mine, issuer, column)
+        touch = Touch(race, conflict, self.order.now, mine, issuer, column)
         for which, is_near in ((later, False), (beside, True)):
             if not which.any():
                 continue

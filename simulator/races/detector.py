@@ -5,22 +5,20 @@ accessed between two barriers), and intervals that repeat are remembered; a glob
 costs a look only when it is written, and if it is read as well, a dense table of owners.
 Where a quick look finds something suspicious it raises ``LookCloser``, and the launch starts
 again with the exact ``Shadow`` table on for those locations, which tells who raced with whom.
-
-Longer: an observer of many events, which are one state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 
+from kernels.ptx.module import Instruction
+
 from ..analysis.steering import Steering
-from ..geometry import Addresses, Flat, Geometry
-from ..isa.roles import relaxed, roles
-from ..isa.table import scope
-from ..memory.event import Event, PickedEvent, Spread
+from ..events import Observer, Stall
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
+from ..memory.event import Event, PickedEvent
 from ..memory.reaches import Reaches
 from ..memory.site import PHASE, Granules, Site
 from ..memory.spaces import Allocation
@@ -29,21 +27,17 @@ from .accesses import SHARED, Accesses, Closer, LookCloser, by_block, lanes_of
 from .between import find_between
 from .book import RaceBook
 from .exact import ExactLook
-from .happens_before import HappensBefore
 from .intervals import Intervals, Memo
 from .looks import Sectors, cached
-from .pages import Pages, copied_to
-from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
-from .releases import Releases
-from .repeats import Repeats
 from .shadow import Shadow
+from .shared_memory import SharedMemory
 from .synchronisation import Synchronisation
-from .unwritten import Report, Unwritten
-from .written import written
+from .unwritten import Report
+from .written import located
 
 
-class RaceCheck(Synchronisation):
+class RaceCheck(Observer):
     """Observer of accesses, barriers and fences.
 
     Args:
@@ -53,72 +47,43 @@ class RaceCheck(Synchronisation):
         uninitialised: Called with reads of shared memory that nothing wrote.
         exited: Called with accesses to shared memory of blocks that may have left.
         memo: What is known of intervals, for this shape of block and these checks.
+
+    Attributes:
+        order: What puts accesses in order.
+        shared: The checks of shared memory.
     """
+
+    geometry: Geometry
 
     def __init__(
         self, closer: Closer, granules: Granules, shared_bytes: int, book: RaceBook,
         steering: Steering, uninitialised: Report, exited: exits.Report, races: bool,
         initialised: bool, memo: Memo,
     ) -> None:  # fmt: skip
-        self.closer, self.granules, self.shared_bytes = closer, granules, shared_bytes
-        self.book, self.steering = book, steering
-        self.uninitialised, self.exited = uninitialised, exited
-        self.races, self.initialised = races, initialised
-        self.releases: Releases | None = None
-        self._others: list[Releases] = []
+        self.closer, self.granules, self.book, self.races = closer, granules, book, races
         self.shadows: dict[int, Shadow] = {}
         self.arrays: dict[int, Allocation] = {}
         self.owners: dict[int, Owners] = {}
-        self.synchronised = False
-        self._arrived: tuple[Event, list[Arrival]] | None = None
         self.reaches = Reaches()
         self.quick, self.exact = QuickLook(granules.array), ExactLook(granules, book, steering)
-        self._reserved = steering.program.layout.reserved
-        self.intervals = Intervals(
-            granules.shared, shared_bytes, races, initialised, memo, self._reserved
-        )
+        self.order = Synchronisation(steering)
+        reserved = steering.program.layout.reserved
+        intervals = Intervals(granules.shared, shared_bytes, races, initialised, memo, reserved)
+        self.shared = SharedMemory(intervals, self.exact, uninitialised, exited)
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self.geometry = geometry
         self.reaches.start(geometry.moves)
-        program, sites = self.steering.program, self.steering.program.sites
-        ends = [block.block.end for block in program.blocks if block.cluster]
-        mixed = any(end and end.has("relaxed") for end in ends)
-        clustered = bool(ends) or geometry.clusters.size > 1
-        at_phases = (site.instruction for site in sites if roles(site.instruction).row.phase)
-        loose = mixed or any(map(relaxed, at_phases))
-        self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
-        if self.releases is None:
-            shape = geometry.everyone, geometry.threads, geometry.clusters
-            self.releases = Releases(self.steering, *shape)
-        self.exact.start(geometry, self.happens_before, self.releases)
-        self.shared_shadow: Shadow | None = None
-        self.repeats = Repeats()
-        self.pages: Pages | None = None
-        if SHARED in self.closer and self.shared_bytes:
-            places = -(-self.shared_bytes // self.granules.shared) * geometry.columns
-            own = 0 if clustered else places
-            self.shared_shadow = Shadow(geometry.everyone, geometry.threads, own)
-            self.written = np.zeros(places, bool)
-            self.written[: self._reserved // self.granules.shared * geometry.columns] = True
-            if own and self.races and copied_to(sites):
-                size, granule = self.shared_bytes, self.granules.shared
-                self.pages = Pages(geometry, size, granule, self.happens_before)
-        self.unwritten = Unwritten(self.uninitialised)
-        self.exits = exits.Exits(geometry)
+        self.order.start(geometry)
+        self.exact.start(geometry, self.order.happens_before, self.order.releases)
+        self.shared.start(self.order, SHARED in self.closer)
         for owners in self.owners.values():
             owners.forget()
-        self.intervals.start(geometry)
 
     def finish(self) -> None:
         """The batch is done."""
-        if self.shared_shadow is None:
-            self.intervals.close()
-        else:
-            self.unwritten.tell()
-            if self.happens_before.cluster is not None and self.races:
-                self.exits.look(self.happens_before.cluster, self.releases, self.exited)
+        self.shared.finish()
 
     def end(self) -> None:
         """The launch is done.
@@ -152,8 +117,6 @@ class RaceCheck(Synchronisation):
             if mine is not shadow:
                 find_between(self.exact, mine, shadow, home)
                 mine.merge(shadow)
-        self.synchronised |= other.synchronised
-        self._others += [releases for releases in (other.releases, *other._others) if releases]
 
     # -- events -------------------------------------------------------------------
 
@@ -162,45 +125,25 @@ class RaceCheck(Synchronisation):
         site, space = event.site, event.space
         if not site.counted:
             return
-        self.now += 1
-        self.seen += space in ("shared", "cluster")
+        self.order.now += 1
         if site.operation == PHASE:
-            if self.shared_shadow is None:
-                raise LookCloser(SHARED)
-            self.synchronised = True
-            hands_on = scope(site.instruction) != "cta"
-            for arrival in self.arrivals(event):
-                self._arrive_at(arrival, hands_on, relaxed(site.instruction))
+            self.shared.need_table()
+            self.order.arrive_at(event)
         elif site.strong and not site.order and self.races and space != "local":
-            self._synchronise(event)
+            self.order.strong_access(event)
         if space in ("shared", "cluster"):
-            if self.shared_shadow is None and space == "cluster":
-                raise LookCloser(SHARED)
-            if self.shared_shadow is None:
-                if isinstance(event.address, Spread):
-                    raise LookCloser(SHARED)
-                self.intervals.add((site,), event.address, event.mask)
-            else:
-                self._make(event)
-                self._shared(event)
+            self.shared.access(event)
         elif space == "global" and self.races:
             self._global(event)
-            self.repeats.pass_over(site, self.now)
-
-    def arrivals(self, event: Event) -> list[Arrival]:
-        """See ``phases.arrivals``, of the present event."""
-        if self._arrived is None or self._arrived[0] is not event:
-            self._arrived = event, list(arrivals(event, self.geometry))
-        return self._arrived[1]
+            self.shared.repeats.pass_over(site, self.order.now)
 
     def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
         """See ``Observer``."""
-        if self.shared_shadow is not None:
+        if self.shared.shadow is not None:
             super().loads(sites, events)
             return
-        self.now += len(sites)
-        self.seen += len(sites)
-        self.intervals.add(sites, cast(Addresses, events[0].address), events[0].mask)
+        self.order.now += len(sites)
+        self.shared.loads(sites, events[0])
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``; what is only read, or a thread's own, need not be looked at."""
@@ -209,47 +152,43 @@ class RaceCheck(Synchronisation):
             return
         only_read = space == "global" and site.access == "load" and not site.strong
         if space == "local" or (only_read and self.quick.reads(event.home.number)):
-            self.now += 1
+            self.order.now += 1
         else:
             self.access(event.full)
 
-    # -- shared memory, with the table ------------------------------------------------
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.shared.barrier(self.order.barrier(lanes, number))
 
-    def _shared(self, event: Event) -> None:
-        g, shadow, site = self.geometry, self.shared_shadow, event.site
-        assert shadow is not None
-        lanes = self.pages.look(event, shadow, self.now) if self.pages else lanes_of(g, event)
-        if lanes is None:
-            return
-        if event.space == "cluster":
-            self.exits.access(site, lanes, self.now)
-        lanes, part, values = self._locations(event, lanes, self.granules.shared)
-        thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home
-        again = self.pages is None and self.repeats.again(event, self.now)
-        self.exact.in_step.access(site, thread, shadow.threads, self.now)
-        if self.initialised and site.access != "store":
-            at = np.flatnonzero(~self.written[place])
-            if at.size:
-                self.unwritten.add(site, lanes, at, place[at], thread[at], self.now)
-        if site.access != "load":
-            self.written[place] = True
-        if self.races:
-            if site.access != "load":
-                before = self.happens_before.before(lanes.thread, lanes.column)
-                self.unwritten.overtake(site, place, thread, before)
-            sure = self.pages.fill(event, lanes, self.now, self.written) if self.pages else None
-            how = lanes, place, thread, values, sure, again
-            self.exact.look_up(shadow, event, self.now, *how)
+    def arrive(self, lanes: Mask | None, number: int) -> None:
+        """See ``Observer``."""
+        self.order.arrive(lanes, number)
+        self.shared.arrive()
 
-    def _locations(
-        self, event: Event, lanes: Accesses, granule: int
-    ) -> tuple[Accesses, Flat, Flat | None]:
-        """A lane for each location of each; which of its lane's that is; what is left there."""
-        offsets = range(0, max(event.site.nbytes, granule), granule)
-        values = [written(event, lanes, self.geometry, offset, granule) for offset in offsets]
-        left = [one for one in values if one is not None]
-        return *lanes.located(event.site, granule), np.concatenate(left) if left else None
+    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
+        """See ``Observer``."""
+        self.order.warp_sync(lanes, members)
+        self.shared.warp_sync(lanes, members)
+
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
+        """See ``Observer``."""
+        self.order.phase(lanes, base, offset, wait)
+
+    def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
+        """See ``Observer``."""
+        self.shared.cluster_arrive(self.order.cluster_arrive(lanes, releases))
+
+    def cluster_wait(self, lanes: Mask | None) -> None:
+        """See ``Observer``."""
+        self.shared.cluster_wait(self.order.cluster_wait(lanes))
+
+    def fence(self, lanes: Mask | None, reach: int) -> None:
+        """See ``Observer``."""
+        self.order.fence(lanes, reach)
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``; who waits for ever does not leave."""
+        self.shared.exits.staying = stall.staying
 
     # -- global memory ---------------------------------------------------------------
 
@@ -270,14 +209,14 @@ class RaceCheck(Synchronisation):
                 places = ((address - home.base) >> shift) + first
                 self._owners(home).access(site, places, thread)
             return
-        lanes, part, values = self._locations(event, lanes_of(g, event), granule)
+        lanes, part, values = located(event, lanes_of(g, event), g, granule)
         place = ((lanes.address - home.base) >> shift) + part
         shadow = self.shadows.get(number)
         if shadow is None:
             shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
             self.arrays[number] = home
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        self.exact.in_step.access(site, thread, shadow.threads, self.now)
+        self.exact.in_step.access(site, thread, shadow.threads, self.order.now)
         self._load(number, site, lanes, place, thread)
         at = np.flatnonzero(closer[place])
         if not at.size:
@@ -285,15 +224,15 @@ class RaceCheck(Synchronisation):
         if at.size < len(place):
             lanes, place, thread = lanes.some(at), place[at], thread[at]
             values = None if values is None else values[at]
-        self.exact.look_up(shadow, event, self.now, lanes, place, thread, values)
+        self.exact.look_up(shadow, event, self.order.now, lanes, place, thread, values)
 
     def _load(self, number: int, site: Site, lanes: Accesses, place: Flat, thread: Flat) -> None:
         """A load of global memory may leave its sectors in L1, if anything asks for that."""
-        if site.access != "load" or site.strong or not cached(site) or self.releases is None:
+        if site.access != "load" or site.strong or not cached(site):
             return
-        if self.releases.relaxed:
-            self.exact.now = self.now
-            self.releases.blocks()  # what has been noted down is gone through
+        if self.order.releases.relaxed:
+            self.exact.now = self.order.now
+            self.order.releases.blocks()  # what has been noted down is gone through
             sectors = self.exact.sectors.setdefault(number, Sectors(self.granules.array))
             sectors.load(place, self.geometry.blocks[lanes.column], self.exact.looks(thread))
 

@@ -20,6 +20,7 @@ from .asked import Alike, Clocks
 from .book import UNACQUIRED, RaceBook
 from .clip import Bound
 from .clocks import NOTHING, Clock
+from .conflicts import clash
 from .first_look import Locked, all_before
 from .firsts import Firsts
 from .happens_before import HappensBefore
@@ -29,7 +30,7 @@ from .locks import Lock
 from .looks import Reads, Sectors, cached, needed
 from .pairs import DISTANCES, distances
 from .releases import Releases
-from .shadow import Conflict, Ordered, Shadow, clash
+from .shadow import Conflict, Ordered, Shadow
 from .written import compare, in_steps, other_values, out_of_scope
 
 _DOUBTS = 100_000
@@ -63,13 +64,12 @@ class ExactLook:
 
     def look_up(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, sure: Mask | None = None, again: bool = False,
+        values: Flat | None, again: bool = False,
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
 
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
-        ``written``; ``sure``: who surely comes after all that was read there; ``again``: what
-        races with these lanes did so before, but for other stores.
+        ``written``; ``again``: what races with these lanes did so before, but for other stores.
         """
         self.now = now
         if self.releases.acquiring and event.site.access != "load":
@@ -83,9 +83,7 @@ class ExactLook:
             return
         if shadow.newest is not None:
             known = shadow.newest.access(site, place, lanes, now, self.happens_before.horizon)
-            if site.access != "load":
-                known = np.zeros_like(known) if sure is None else known & sure
-            if known.any():
+            if site.access == "load" and known.any():
                 rest = np.flatnonzero(~known)
                 lanes, since = lanes.some(rest), since[rest]
                 place, thread = place[rest], thread[rest]

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import Flat, Geometry, Lanes, Mask, as_mask
+from ..geometry import Flat, Geometry, Lanes, Mask
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE, Site
 from .accesses import SHARED, Closer
@@ -46,7 +46,6 @@ class FirstBlock:
         self.one = Geometry(g.grid, g.block, g.blocks[:1], g.cluster)
         self.one.moves = g.moves
         self._places: dict[object, Spread] = {}
-        self._together: dict[object, Event] = {}
 
     def of(self, event: Event) -> tuple[Event, bool]:
         """Its part of an access; and whether that is in bulk, and blocks' follow each other.
@@ -83,34 +82,6 @@ class FirstBlock:
         home = None if one.home is None else column
         return event._replace(address=Spread(thread, column, address, home))
 
-    def together(self, parts: list[Event]) -> Event:
-        """One access for several of the first block; the same one where they come again."""
-        masks = {id(part.mask): part.mask for part in parts}
-        numbers = {number: at for at, number in enumerate(masks)}
-        key = (
-            *(
-                (p.site.number, numbers[id(p.mask)], *_content(cast(Lanes, p.address)))
-                for p in parts
-            ),
-            *map(_content, masks.values()),
-        )
-        found = self._together.get(key)
-        if found is None:
-            threads = [np.flatnonzero(self.one.full(as_mask(mask))) for mask in masks.values()]
-            mine = [threads[numbers[id(part.mask)]] for part in parts]
-            address = [
-                self.one.full(cast(Lanes, part.address))[who, 0] + np.int64(part.site.offset)
-                for part, who in zip(parts, mine, strict=True)
-            ]
-            thread = np.concatenate(mine)
-            mask = np.zeros((self.one.threads, 1), bool)
-            mask[thread] = True
-            on, offset = self.one.from_rows(mask), np.int64(parts[0].site.offset)
-            where = Spread(thread, np.zeros_like(thread), np.concatenate(address) - offset)
-            found = parts[0]._replace(address=where, mask=on, repeated=False)
-            self._together[key] = found
-        return found
-
     def _known(self, site: Site, where: Spread) -> Spread:
         """Where a copy in bulk goes: the same object for the same bytes, as of a stage."""
         if not len(where.address):
@@ -137,11 +108,6 @@ def cut(value: _Value, mask: Mask | None = None) -> _Value:
     if not same.all():
         raise Apart
     return np.ascontiguousarray(first)
-
-
-def _content(value: Lanes | None) -> tuple[object, ...]:
-    """Equal for equal arrays."""
-    return () if value is None else (value.shape, value.tobytes())
 
 
 def _of_first(value: Lanes) -> Lanes:

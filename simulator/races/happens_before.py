@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
-from .clusters import ClusterOrder, Known
+from .clusters import ClusterOrder
 from .named_barriers import Arrivals, Pairs
-from .phases import Arrival, Key, Phases
+from .phases import Arrival, Key, Known, Phases
 from .seen import Seen
 from .shadow import Ordered
 from .unfenced import Over, Unfenced
@@ -33,10 +33,12 @@ class HappensBefore:
         relaxed: bool = False,
     ) -> None:  # fmt: skip
         g = self.geometry = geometry
-        self.cluster = ClusterOrder(g, self, mixed) if clustered else None
-        self.unfenced = Unfenced(self) if relaxed else None
         # Up to when every thread of a block has seen all others.
         self.block_time = np.zeros(g.columns, np.int64)
+        self.unfenced = Unfenced(g.threads, clustered, self.gives, self.hear) if relaxed else None
+        self.cluster = None
+        if clustered:
+            self.cluster = ClusterOrder(g, self.near, self.block_time, self.unfenced, mixed)
         self._pairs: Pairs | None = None
         self._warp_time = np.zeros((g.warps, g.columns), np.int64)
         self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]

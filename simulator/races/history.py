@@ -38,23 +38,11 @@ class Table(NamedTuple):
 
 
 class _Access(NamedTuple):
-    """Accesses at a time; each of ``parts`` locations, whose keys lie ``apart``."""
+    """Accesses at a time."""
 
     now: int
     keys: Flat
     left: tuple[Flat, ...] = ()
-    parts: int = 1
-    apart: int = 0
-
-    @property
-    def size(self) -> int:
-        """How many locations."""
-        return len(self.keys) * self.parts
-
-    def each(self) -> Flat:
-        """The key of each location."""
-        found: Flat = (np.arange(self.parts)[:, None] * self.apart + self.keys).reshape(-1)
-        return found
 
 
 class _Added(NamedTuple):
@@ -113,21 +101,13 @@ class History:
         else:
             self._add(_Access(now, keys, (values, since)))
 
-    def add_reads(self, keys: Flat, now: int, parts: int, apart: int) -> None:
-        """Remember reads of several locations each, whose keys lie ``apart``."""
-        self.last = now
-        if len(keys):
-            self.low = min(self.low, keys.min())
-            self.high = max(self.high, keys.max() + (parts - 1) * apart)
-            self._add(_Access(now, keys, (), parts, apart))
-
     def _add(self, access: _Access) -> None:
         """The same threads read the same locations again: then that alone is to be kept."""
         keys = access.keys
-        name: object = len(keys), int(keys[0]), int(keys[-1]), access.parts
+        name: object = len(keys), int(keys[0]), int(keys[-1])
         known = self._added.get(name)
         if known is not None:
-            if self.loads and (known.keys is keys or np.array_equal(known.keys, keys)):
+            if self.loads and np.array_equal(known.keys, keys):
                 del self._added[name]
                 self._waiting -= len(keys)
             else:
@@ -153,10 +133,9 @@ class History:
         """Put what was added in order: the latest of a location and thread is left."""
         table, waiting = self._table, self._waiting
         accesses = list(self._added.values())
-        times = np.repeat([a.now for a in accesses], [a.size for a in accesses])
+        times = np.repeat([a.now for a in accesses], [len(a.keys) for a in accesses])
         columns = tuple(map(np.concatenate, zip(*(a.left for a in accesses), strict=True)))
-        each = [a.keys if a.parts == 1 else a.each() for a in accesses]
-        added = _Added(np.concatenate(each), times, columns)
+        added = _Added(np.concatenate([a.keys for a in accesses]), times, columns)
         self._added, self._waiting = {}, 0
         if waiting * _FEW >= len(table.keys):
             self._table = _latest(table, added)

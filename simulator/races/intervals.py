@@ -12,9 +12,10 @@ import numpy as np
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.site import Site
 from .accesses import SHARED, LookCloser, by_block, columns_of, dense
+from .conflicts import WRITTEN, clash, use
 from .happens_before import HappensBefore
 from .quick import Owners
-from .shadow import Shadow, clash
+from .shadow import Shadow
 
 _Told = tuple[tuple[Site, ...], Lanes, Mask | None]
 """An access, or several from one base; or (no site) a warp barrier's member masks."""
@@ -56,7 +57,7 @@ class Intervals:
         memo: Memo, reserved: int = 0,
     ) -> None:  # fmt: skip
         self.granule, self.shared_bytes = granule, shared_bytes
-        self.races, self.initialised = races, initialised
+        self.races, self.initialised, self.reserved = races, initialised, reserved
         self.steps: dict[_Step, int] = memo.setdefault("steps", {})
         self.states: list[Mask | None] = memo.setdefault(
             "states", [_first(reserved, granule, shared_bytes)]
@@ -153,21 +154,12 @@ class Intervals:
         return self.full[self.state]
 
     def _one_kind(self, pending: list[_Told]) -> bool:
-        """Whether none of it can race: all are plain loads, or all atomics of one size."""
+        """Whether none of it can race: all accesses are of one use (``conflicts.use``)."""
         which = tuple([_which(sites) for sites, _, _ in pending])
         if which not in self.kinds:
-            self.kinds[which] = self._of_one_kind(pending)
+            uses = {use(site) for sites, _, _ in pending for site in sites}
+            self.kinds[which] = len(uses) <= 1 and WRITTEN not in uses
         return self.kinds[which]
-
-    def _of_one_kind(self, pending: list[_Told]) -> bool:
-        sites = [site for several, _, _ in pending for site in several]
-        if not any(site.strong or site.access != "load" for site in sites):
-            return True
-        return all(
-            s.access == "atomic" and s.strong and not s.volatile and not s.narrow
-            and s.size == sites[0].size
-            for s in sites
-        )  # fmt: skip
 
     def _harmless(self, pending: list[_Told]) -> bool:
         """Whether none of it can race whichever lanes are on; where only masks tell blocks apart.

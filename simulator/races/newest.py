@@ -46,10 +46,6 @@ class Newest:
             known &= ~self._apart[place]
         return known
 
-    def older(self, place: Flat, now: int) -> bool:
-        """Whether nothing was written at any of the places since."""
-        return bool((self._time[place] <= now).all())
-
     def _knows(self, place: Flat, thread: Flat, column: Flat, seen: Seen) -> Mask:
         """Whether threads know of the last write; of none, too."""
         writer, time = self._thread[place], self._time[place]

@@ -56,7 +56,6 @@ class OneForAll(Observer):
             self._tell_all()
         if self.alike:
             self.race.finish()
-            self.race.synchronised |= cast(RaceCheck, self.alike.checks[0]).synchronised
             self.alike.of_all(self.book)
         else:
             self._all("finish")
@@ -83,7 +82,7 @@ class OneForAll(Observer):
         alike, self.alike = self.alike, None
         for check in self.checks[1:]:
             check.start(self.geometry)
-        for name, what, tiled, _ in alike.before:
+        for name, what, tiled in alike.before:
             self._all(name, *(map(alike.first.whole, cast(tuple[Event], what)) if tiled else what))
 
     def _each(self, name: str, *what: object) -> None:
@@ -95,7 +94,7 @@ class OneForAll(Observer):
                     cut(one, mask if number else None) if isinstance(one, np.ndarray) else one
                     for number, one in enumerate(what)
                 ]
-                self.alike.keep(name, what, first, what, False)
+                self.alike.keep(name, what, what)
             except Apart:
                 self._tell_all()
             else:
@@ -119,7 +118,7 @@ class OneForAll(Observer):
             except Apart:
                 self._tell_all()
             else:
-                if alike.access(first):
+                if alike.tell("access", first):
                     self._tell_all()
                 return
         self._all("access", event)
@@ -133,8 +132,7 @@ class OneForAll(Observer):
                 some = events
                 if first.address is not one.address or first.mask is not one.mask:
                     some = [e._replace(address=first.address, mask=first.mask) for e in events]
-                told = sites, some
-                self.alike.keep("loads", (sites, events), told, [one.address, one.mask], False)
+                self.alike.keep("loads", (sites, events), [one.address, one.mask])
             except Apart:
                 self._tell_all()
             else:

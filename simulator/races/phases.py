@@ -17,6 +17,8 @@ from ..memory.words import distinct
 
 Key = tuple[int, int]
 """A barrier: its block's column, and its address."""
+Known = dict[int, Flat]
+"""Up to when each thread of some blocks (by column) has been seen."""
 _ADDRESS = 40
 """Bits of an address, which is of shared memory."""
 

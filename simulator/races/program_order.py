@@ -9,8 +9,11 @@ text decides.
 Longer: pairs, ways and waits are asked for in one program's tables.
 """
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar, TypeVarTuple, cast
 
 from kernels.ptx.module import Instruction
 
@@ -21,18 +24,38 @@ from ..compile.program import Program
 from ..isa import Flow
 from ..isa.roles import callee, calls, roles
 from ..memory.site import PHASE, Site
-from .kept import Keeper, kept
 
 _NOWHERE = frozenset[int]()
 _Place = tuple[int, int]
 """A block, and where in it."""
+_Asked = TypeVarTuple("_Asked")
+_Answer = TypeVar("_Answer")
 
 
-class ProgramOrder(Keeper):
-    """The order of a program's accesses."""
+def _memo(
+    method: Callable[[ProgramOrder, *_Asked], _Answer],
+) -> Callable[[ProgramOrder, *_Asked], _Answer]:
+    """Keep a method's answers in the object, so that they are freed with it."""
+
+    @functools.wraps(method)
+    def answer(self: ProgramOrder, *asked: *_Asked) -> _Answer:
+        key = method, asked
+        if key not in self.known:
+            self.known[key] = method(self, *asked)
+        return cast(_Answer, self.known[key])
+
+    return answer
+
+
+class ProgramOrder:
+    """The order of a program's accesses.
+
+    Attributes:
+        known: Memo of answers, by the method and its arguments.
+    """
 
     def __init__(self, program: Program) -> None:
-        super().__init__()
+        self.known: dict[object, object] = {}
         self.blocks, self._program = [one.block for one in program.blocks], program
         self._position = {
             id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
@@ -42,7 +65,7 @@ class ProgramOrder(Keeper):
         """Whether one instruction is named before the other."""
         return self.named(one, other, distance, False)
 
-    @kept
+    @_memo
     def named(self, one: Site, other: Site, distance: str, behind: bool) -> bool:
         """Whether one instruction is named before the other; ``behind``: see ``handed``."""
         if one is other:
@@ -94,12 +117,12 @@ class ProgramOrder(Keeper):
         )
         return True if any(passed_on) else None
 
-    @kept
+    @_memo
     def _tells_behind(self, site: Site, way: str) -> bool:
         """Whether a thread may tell that an access is done."""
         return any(s is not site and self._leads(site, s, way) for s in self._tells)
 
-    @kept
+    @_memo
     def _tells_directly(self, site: Site, way: str) -> bool:
         """The same, before it waits for others again."""
         waits = {f.block for f in self._hears if self._steering.waits(f)}
@@ -115,7 +138,7 @@ class ProgramOrder(Keeper):
         read, write = (one, other) if one.access == "load" else (other, one)
         return self._leads(read, write, "all") and not self._leads(read, write, way)
 
-    @kept
+    @_memo
     def _hears_before(self, site: Site, way: str) -> frozenset[int]:
         """What decides whether an access happens, of what other threads may tell."""
         return frozenset(
@@ -160,7 +183,7 @@ class ProgramOrder(Keeper):
         """Where an access stands in its block."""
         return self._position[id(site.instruction)]
 
-    @kept
+    @_memo
     def unwaited(self, one: Site, other: Site) -> bool:
         """Whether a copy is surely under way for another access that nothing puts after it.
 
@@ -177,7 +200,7 @@ class ProgramOrder(Keeper):
                 return any(not _between(s, e, waits) for s in starts for e in ends)
         return False
 
-    @kept
+    @_memo
     def waits_between(self, one: Site, other: Site, wait: Instruction) -> bool:
         """Whether a wait stands on a way from one access to the other, in a call perhaps."""
         for name in (one.function, other.function, *self._functions):
@@ -187,7 +210,7 @@ class ProgramOrder(Keeper):
                 return any(_between(s, e, at) for s in starts for e in ends)
         return False
 
-    @kept
+    @_memo
     def _standing(self, name: str, wait: Instruction) -> list[_Place]:
         """Where a function comes to a wait: itself, or by calls."""
         return [
@@ -197,7 +220,7 @@ class ProgramOrder(Keeper):
             or any(i is wait for f in self._called(ins) for _, i in self._functions[f])
         ]
 
-    @kept
+    @_memo
     def strays(self, copy: Site, other: Site, wait: Instruction) -> bool:
         """Whether an access in shared memory stands behind a copy, and its wait behind both."""
         return (
@@ -215,7 +238,7 @@ class ProgramOrder(Keeper):
         body = self.blocks[site.block].instructions[: self._position[id(site.instruction)]]
         return site.block in self._beginning(queue) and not any(_waits(i, queue) for i in body)
 
-    @kept
+    @_memo
     def _beginning(self, queue: str) -> set[int]:
         def passes(block: Block, to: int) -> bool:
             return not any(_waits(ins, queue) for ins in block.instructions)
@@ -237,7 +260,7 @@ class ProgramOrder(Keeper):
             return [(site.block, self._position[id(site.instruction)])]
         return [place for place, reached in self._calls[name] if site.function in reached]
 
-    @kept
+    @_memo
     def _waiting(self, name: str, queue: str) -> list[_Place]:
         """Where a function waits for what is under way in a queue, or may."""
         found = []
@@ -262,7 +285,7 @@ class ProgramOrder(Keeper):
         name = callee(ins)
         return self._reached(name) if name in self._functions else frozenset()
 
-    @kept
+    @_memo
     def _reached(self, name: str) -> frozenset[str]:
         """A function, and those that run with it."""
         found: set[str] = set()
@@ -287,7 +310,7 @@ class ProgramOrder(Keeper):
         """Whether threads come to the barrier of a cluster."""
         return any(one.cluster for one in self._program.blocks)
 
-    @kept
+    @_memo
     def _after(self, number: int, way: str) -> set[int]:
         """The blocks on a way; to arrive at a cluster's barrier and then to wait ends one."""
         found = self._paths(way, False, _NOWHERE).after(number)
@@ -295,7 +318,7 @@ class ProgramOrder(Keeper):
             return found
         return found.union(*map(self._paths(way, True, _NOWHERE).after, {number} | found))
 
-    @kept
+    @_memo
     def _paths(self, way: str, arrived: bool, closed: frozenset[int]) -> Paths:
         """The ways that pass no barrier of a kind; ``closed``: nor these blocks."""
 

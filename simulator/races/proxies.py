@@ -29,6 +29,7 @@ class ProxyCheck(Observer):
 
     def __init__(self, book: RaceBook, granule: int, shared_bytes: int, race: RaceCheck) -> None:
         self.book, self.granule, self.race = book, granule, race
+        self.order = race.order
         self.places = -(-shared_bytes // granule)
         self.geometry: Geometry
         self.writes: LastWrites
@@ -54,14 +55,14 @@ class ProxyCheck(Observer):
             self._low, self._high = min(low, self._low), max(high, self._high)
         elif low >= self._high or self._low >= high:
             return  # of what threads have not written, nothing is to be followed
-        lanes, order = lanes_of(self.geometry, event), self.race.happens_before
+        lanes, order = lanes_of(self.geometry, event), self.order.happens_before
         lanes, part = lanes.located(site, self.granule)
         at = lanes.address // self.granule + part, lanes.column
         if site.access == "load":
             self._read(site, at, lanes.thread)
         else:
             number = COPY if site.asynchronous else site.number
-            now, everybody = self.race.now, order.block_time
+            now, everybody = self.order.now, order.block_time
             self.writes.add(at, lanes.thread, number, now, everybody, self._seen)
 
     def _extent(self, event: Event) -> tuple[int, int]:
@@ -71,9 +72,9 @@ class ProxyCheck(Observer):
 
     def proxy_fence(self, lanes: Mask | None) -> None:
         """See ``Observer``; one lane of each warp speaks for all that it has seen."""
-        self.race.now += 1
+        self.order.now += 1
         on = self.geometry.full(as_mask(lanes))
-        self.own[on] = self.race.now
+        self.own[on] = self.order.now
         self._hear(on)
         for first in range(0, len(on), WARP):
             for column in np.flatnonzero(on[first : first + WARP].any(axis=0)).tolist():
@@ -83,14 +84,14 @@ class ProxyCheck(Observer):
 
     def _hear(self, on: Rows) -> None:
         """Keep what threads that fence have seen."""
-        order, g = self.race.happens_before, self.geometry
+        order, g = self.order.happens_before, self.geometry
         rows = np.flatnonzero(on.any(axis=1))
         for others, seen in order.rows(rows):
             if others not in self.heard:
                 self.heard[others] = np.zeros((g.threads, *seen.shape[1:]), np.int64)
             kept = self.heard[others]
             # (What clusters order is not kept: there a fence counts for all that came before.)
-            new = seen if order.cluster is None else self.race.now
+            new = seen if order.cluster is None else self.order.now
             kept[rows] = np.where(on[rows][:, None], new, kept[rows])
 
     def _heard(self, other: Flat, mine: Flat, column: Flat) -> Flat:
@@ -111,12 +112,12 @@ class ProxyCheck(Observer):
             seen = self._seen(writer, np.array(speaker), np.array(column))
             passed = own | (seen >= times[open_])
             fencers[open_[passed]] = np.where(own, writer, speaker)[passed]
-            fenced[open_[passed]] = self.race.now
+            fenced[open_[passed]] = self.order.now
 
     def _seen(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads have seen what others did."""
         who, where = np.broadcast_to(mine, other.shape), np.broadcast_to(column, other.shape)
-        return self.race.happens_before.horizon(other, who, where)
+        return self.order.happens_before.horizon(other, who, where)
 
     def _passed(self, writer: Flat, reader: Flat, column: Flat) -> Flat:
         """Up to when what writers did has passed the last fence of somebody readers know of."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..analysis.in_place import WRITTEN, use
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .accesses import LookCloser, dense
+from .conflicts import WRITTEN, strong_size, use
 from .first_touches import FirstTouches
 
 _READERS, _CONTESTED, _STRONG = -1, -2, -10
@@ -58,8 +58,8 @@ class Owners:
         mine = thread.astype(owner.dtype) + owner.dtype.type(1)
         at = dense(place)
         state = owner[at]
-        if site.strong and not site.volatile and not site.narrow:
-            code = _STRONG - site.size
+        if size := strong_size(site):
+            code = _STRONG - size
             bad = (state != 0) & (state != code) & (state != mine)
             used = state > 0
             owner[place[state == 0]] = code

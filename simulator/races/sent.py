@@ -22,8 +22,9 @@ from ..memory.words import distinct
 from .accesses import Accesses, Race, lanes_of
 from .asked import Clocks
 from .book import SENT, RaceBook
+from .conflicts import clash
 from .detector import RaceCheck
-from .shadow import Conflict, clash
+from .shadow import Conflict
 from .under_way import TOUCHES, Touch
 
 _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE, _WAIT = range(7)
@@ -49,6 +50,7 @@ class SentCheck(Observer):
 
     def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
         self.book, self.granule, self.race = book, granule, race
+        self.order = race.order
         self.geometry: Geometry
         self.groups: Rows
 
@@ -143,7 +145,7 @@ class SentCheck(Observer):
         """Copies; which are by the threads of some others, and up to when all know of them."""
         there, mine = self.kept[:, old], self.kept[:, number]
         same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
-        return there, same, self.race.happens_before.block_time[there[_COLUMN]]
+        return there, same, self.order.happens_before.block_time[there[_COLUMN]]
 
     def copies(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
@@ -155,11 +157,11 @@ class SentCheck(Observer):
         if left is None:
             self.groups += on
             return
-        self.race.now += 1
+        self.order.now += 1
         kept = self.kept[:, : self.count]
         who = kept[_THREAD], kept[_COLUMN]
         done = on[who] & (kept[_GROUP] < self.groups[who] - left) & (kept[_DONE] == 0)
-        kept[_DONE, done] = self.race.now
+        kept[_DONE, done] = self.order.now
         if done.any():
             self.waits += [wait] if wait not in self.waits else []
             kept[_WAIT, done] = self.waits.index(wait)
@@ -222,7 +224,7 @@ class SentCheck(Observer):
             self.kept = np.pad(self.kept, ((0, 0), (0, more)))
         new = self.kept[:, first : self.count]
         new[_THREAD], new[_COLUMN], new[_SITE] = thread, column, site.number
-        new[_GROUP], new[_BEGUN], new[_DONE] = self.groups[thread, column], self.race.now, 0
+        new[_GROUP], new[_BEGUN], new[_DONE] = self.groups[thread, column], self.order.now, 0
         numbers: Flat = first - 1 + np.cumsum(starts)
         return numbers
 

@@ -14,44 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..geometry import WARP, Flat, Mask
-from ..memory.site import FREES, Site
+from ..memory.site import Site
 from .asked import Alike, Asked
 from .clip import Bound, Clip, pieces
+from .conflicts import clash
 from .history import History
 from .newest import Newest
 
-FREED = "freed"
-"""How an access races with ``free``, which is to come later."""
 Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
 
 _MANY = 32
 """Candidates a lane, from which on lanes that are alike are sought."""
-
-
-def clash(one: Site, other: Site, clusters: bool = False) -> str:
-    """How accesses of two instructions to the same bytes race, if nothing orders them.
-
-    ``""``: not at all. ``race``: one of them is weak. ``size``: both are strong, and one
-    covers a part of the other. ``scope``: both are strong, and race between blocks, since
-    the scope of one is its block. ``volatile``: both are, which is strong to PTX alone.
-    ``steps``: in ``clusters``, one of them may be an atomic that is none to other blocks.
-    ``freed``: one of them frees what the other one uses.
-    (PTX ISA, "Memory Consistency Model": morally strong operations.)
-    """
-    if one.access == other.access == "load":
-        return ""
-    if FREES in (one.operation, other.operation):
-        return FREED
-    if not (one.strong and other.strong):
-        return "race"
-    if one.size != other.size:
-        return "size"
-    if one.volatile and other.volatile:
-        return "volatile"
-    if clusters and (one.in_steps or other.in_steps):
-        return "steps"
-    return "scope" if one.narrow or other.narrow else ""
 
 
 @dataclass
@@ -127,11 +101,6 @@ class Shadow:
         """Add an access, one location a lane; ``since``: when each lane's block last met."""
         history = self.histories.setdefault(site.whole, History(site))
         history.add(place * self.threads + thread, now, values, since)
-
-    def remember_reads(self, site: Site, keys: Flat, now: int, parts: int, apart: int) -> None:
-        """Add reads: of each lane's ``parts`` locations, ``apart``, the first, and the thread."""
-        history = self.histories.setdefault(site.whole, History(site))
-        history.add_reads(keys, now, parts, apart * int(self.threads))
 
     def asked(self, place: Flat, thread: Flat) -> Asked:
         """Lanes that are held against this table."""

@@ -1,4 +1,4 @@
-"""What the race checks are told of barriers, fences and strong accesses: it makes their order."""
+"""The order of accesses, made of barriers, fences and strong accesses."""
 
 from __future__ import annotations
 
@@ -8,94 +8,82 @@ import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ..events import Observer, Stall
+from ..analysis.steering import Steering
 from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ..isa.roles import relaxed, roles
 from ..isa.table import CLUSTER, INITS, scope
 from ..memory.event import Event
 from ..memory.words import distinct
-from .accesses import SHARED, LookCloser, lanes_of
-from .exits import Exits
+from .accesses import lanes_of
 from .happens_before import HappensBefore
-from .intervals import Intervals
 from .noted import Place, by_block, mbarrier_at
-from .phases import Arrival, Key, at_barriers
+from .phases import Arrival, Key, arrivals, at_barriers
 from .releases import Releases
-from .repeats import Repeats
-from .shadow import Shadow
-from .unwritten import Unwritten
 from .written import written
 
 
-class Synchronisation(Observer):
-    """The part of ``RaceCheck`` that knows who has seen whom.
+class Synchronisation:
+    """Vector clocks and releases of the present batch, and the time.
 
     Attributes:
-        now: The time, in events; ``seen``: accesses of shared memory so far.
-        arrived: These, when all threads last arrived at their clusters' barriers; -1: not all did.
-        synchronised: Whether anything has been put in order.
-        shared_shadow: The exact table of shared memory, if it is kept.
+        now: Time, in events of the launch.
+        happens_before: Order within blocks and clusters of the batch.
+        releases: Order by fences and strong accesses, of the whole launch.
     """
 
     geometry: Geometry
     happens_before: HappensBefore
-    intervals: Intervals
-    unwritten: Unwritten
-    exits: Exits
-    releases: Releases | None
-    repeats: Repeats
-    shared_shadow: Shadow | None
-    shared_bytes: int
-    synchronised: bool
-    now = seen = 0
-    arrived = -1
+    releases: Releases
 
-    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
-        """A block barrier let lanes go."""
+    def __init__(self, steering: Steering) -> None:
+        self.steering = steering
+        self.now = 0
+        self._started = False
+        self._arrived: tuple[Event, list[Arrival]] | None = None
+
+    def start(self, geometry: Geometry) -> None:
+        """Begin a batch."""
+        self.geometry = geometry
+        program, sites = self.steering.program, self.steering.program.sites
+        ends = [block.block.end for block in program.blocks if block.cluster]
+        mixed = any(end and end.has("relaxed") for end in ends)
+        clustered = bool(ends) or geometry.clusters.size > 1
+        at_phases = (site.instruction for site in sites if roles(site.instruction).row.phase)
+        loose = mixed or any(map(relaxed, at_phases))
+        self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
+        if not self._started:
+            shape = geometry.everyone, geometry.threads, geometry.clusters
+            self.releases, self._started = Releases(self.steering, *shape), True
+
+    def barrier(self, lanes: Mask | None, number: int) -> bool:
+        """A block barrier let lanes go; whether every thread of every block was there."""
         self.now += 1
-        self.synchronised = True
         whole = self.happens_before.barrier(lanes, number, self.now)
-        if self.releases is not None and self.releases.active:
+        if self.releases.active:
             g = self.geometry
             self.releases.barrier(g.numbers(lanes), self.now, g.whole_blocks(lanes), number)
-        if self.shared_shadow is not None:
-            if whole:
-                self.unwritten.tell()
-                if self.geometry.clusters.size == 1:
-                    self.shared_shadow.clear()
-                    self.repeats.meet(self.now)
-        elif whole:
-            self.intervals.close()
-        elif self.shared_bytes:
-            raise LookCloser(SHARED)
+        return whole
 
     def arrive(self, lanes: Mask | None, number: int) -> None:
         """``bar.arrive``."""
         self.now += 1
-        self.synchronised = True
         self.happens_before.arrive(lanes, number, self.now)
-        if self.releases is not None and self.releases.active:
+        if self.releases.active:
             for block, here in by_block(self.geometry.numbers(lanes), self.geometry.threads):
                 threads = block * self.geometry.threads + here
                 self.releases.arrive(threads, self.now, (block, number))
-        if self.shared_bytes and self.shared_shadow is None:
-            raise LookCloser(SHARED)
 
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
         """``bar.warp.sync``; each lane meets those of its member mask."""
         self.now += 1
-        self.synchronised = True
         self.happens_before.warp_sync(lanes, members, self.now)
-        if self.releases is not None and self.releases.fences:
+        if self.releases.fences:
             columns, warps, together = _meeting(self.geometry, lanes, members)
             self.releases.warp_barrier(self.geometry.blocks[columns], warps, together, self.now)
-        if self.shared_shadow is None:
-            self.intervals.add((), members, lanes)
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """Lanes have seen that a phase of an mbarrier is over."""
         self.now += 1
-        self.synchronised = True
         for place, threads in at_barriers(self.geometry, lanes, base, offset):
             near = scope(wait) == "cta"
             self.happens_before.wait_at(place, threads, self.now, relaxed(wait), near)
@@ -107,19 +95,31 @@ class Synchronisation(Observer):
 
         ``fences``: their wait names the cluster's scope: ptxas invalidates L1 behind that alone.
         """
-        if self.releases is not None and self.releases.active:
+        if self.releases.active:
             numbers = self._numbers(place[0], threads)
             self.releases.waited(numbers, self.now, self._at(place), fences)
 
     def _at(self, place: Key) -> Place:
         return mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
 
+    def arrive_at(self, event: Event) -> None:
+        """Threads arrive at mbarriers, or bytes of copies do."""
+        hands_on = scope(event.site.instruction) != "cta"
+        for arrival in self.arrivals(event):
+            self._arrive_at(arrival, hands_on, relaxed(event.site.instruction))
+
+    def arrivals(self, event: Event) -> list[Arrival]:
+        """See ``phases.arrivals``, of the present event."""
+        if self._arrived is None or self._arrived[0] is not event:
+            self._arrived = event, list(arrivals(event, self.geometry))
+        return self._arrived[1]
+
     def _arrive_at(self, arrival: Arrival, hands_on: bool, loose: bool) -> None:
         """Threads arrive at an mbarrier; see ``HappensBefore.arrive_at``; ``loose``: relaxed."""
         self.happens_before.arrive_at(arrival, self.now, hands_on, loose)
         place, threads, column, end = arrival
         far = column != place[0]
-        if self.releases is not None and self.releases.active:
+        if self.releases.active:
             cut = len(threads) if end is None else end + 1
             numbers = self._numbers(column, threads)
             known = self.happens_before.known_by(numbers) if far else None
@@ -135,37 +135,29 @@ class Synchronisation(Observer):
         numbers: Flat = self.geometry.blocks[column] * self.geometry.threads + threads
         return numbers
 
-    def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
-        """``barrier.cluster.arrive``."""
+    def cluster_arrive(self, lanes: Mask | None, releases: bool) -> bool:
+        """``barrier.cluster.arrive``; whether all threads arrive, and release."""
         self.now += 1
-        self.synchronised = True
         full, cluster = self.geometry.full(as_mask(lanes)), self.happens_before.cluster
         assert cluster is not None
         cluster.arrive(full, releases, self.now)
-        if self.releases is not None and self.releases.active:
+        if self.releases.active:
             for at, threads in cluster.phases(full):
                 self.releases.arrive(threads, self.now, at, relaxed=not releases)
-        self.arrived = self.seen if releases and full.all() else -1
+        return releases and bool(full.all())
 
-    def cluster_wait(self, lanes: Mask | None) -> None:
-        """``barrier.cluster.wait``; where all arrived with it, it is a barrier of all blocks."""
+    def cluster_wait(self, lanes: Mask | None) -> bool:
+        """``barrier.cluster.wait``; whether all threads wait."""
         self.now += 1
         full, cluster = self.geometry.full(as_mask(lanes)), self.happens_before.cluster
         assert cluster is not None
         cluster.wait(full, self.now)
-        if self.releases is not None and self.releases.active:
+        if self.releases.active:
             for at, threads in cluster.phases(full):
                 self.releases.waited(threads, self.now, at, fences=True)
-        if full.all() and self.arrived == self.seen:
-            if self.shared_shadow is None:
-                self.intervals.close()
-            else:
-                self.unwritten.tell()
-                self.shared_shadow.clear()
-        elif self.shared_bytes and self.shared_shadow is None:
-            raise LookCloser(SHARED)
+        return bool(full.all())
 
-    def _make(self, event: Event) -> None:
+    def make(self, event: Event) -> None:
         """An access that initialises mbarriers, if it does: of interest in clusters."""
         cluster = self.happens_before.cluster
         if cluster is not None and roles(event.site.instruction).row.phase == "init":
@@ -185,19 +177,19 @@ class Synchronisation(Observer):
             full = self.geometry.full(as_mask(lanes))
             for place, heard in unfenced.fence(full, self.now, reach):
                 self._told(place, heard)
-        if self.releases is not None and self.releases.acquiring:
+        if self.releases.acquiring:
             threads = self.geometry.numbers(lanes)
             met, warp = self.happens_before.met_by(threads)
             known = self.happens_before.known_by(threads)
             self.releases.fence(threads, self.now, reach, met, warp, known)
 
-    def _synchronise(self, event: Event) -> None:
+    def strong_access(self, event: Event) -> None:
         """A strong access releases and acquires; its lanes take turns.
 
         Block by block, threads ascending, as ``atomics`` has it.
         """
         g, site, releases = self.geometry, event.site, self.releases
-        if releases is None or not releases.acquiring:
+        if not releases.acquiring:
             return
         lanes = lanes_of(g, event)
         blocks = g.blocks[lanes.column]
@@ -223,10 +215,6 @@ class Synchronisation(Observer):
         quiet = None if values is None else values == 1
         releases.access(site, place, thread, self.now + turn, met, warp, known, vain, quiet)
         self.now += len(thread)  # the access is known by the time after its last turn
-
-    def stuck(self, stall: Stall) -> None:
-        """See ``Observer``; who waits for ever does not leave."""
-        self.exits.staying = stall.staying
 
 
 def _meeting(g: Geometry, lanes: Mask | None, members: Lanes) -> tuple[Flat, Flat, Flat]:

@@ -7,18 +7,14 @@ acquire patterns). Between blocks of a cluster a fence takes the cluster's scope
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..geometry import Flat, Rows
 from ..isa.table import CLUSTER
-from .clusters import Known
-from .phases import Key
-
-if TYPE_CHECKING:
-    from .happens_before import HappensBefore
+from .phases import Key, Known
 
 Over = tuple[Flat | None, Known | None]
 """What a phase hands on that is over: of those of the block, and of others of its cluster."""
@@ -36,22 +32,32 @@ class _Wait:
 
 
 class Unfenced:
-    """What threads of one batch had seen by their fences, and are to hear by their next."""
+    """What threads of one batch had seen by their fences, and are to hear by their next.
 
-    def __init__(self, order: HappensBefore) -> None:
-        self.order = order
+    Args:
+        threads: Of a block.
+        clustered: Whether blocks of a cluster are put in order.
+        gives: See ``HappensBefore.gives``.
+        hear: See ``HappensBefore.hear``.
+    """
+
+    def __init__(
+        self, threads: int, clustered: bool, gives: Callable[[Flat, int, int, bool], list[Known]],
+        hear: Callable[[Flat, int, Over, int], None],
+    ) -> None:  # fmt: skip
+        self._threads, self._clustered, self._gives, self._acquire = threads, clustered, gives, hear
         self._fenced: dict[_Thread, Known] = {}
         self._far: dict[_Thread, Known] = {}
         self._waits: list[_Wait] = []
 
     def fence(self, lanes: Rows, now: int, reach: int) -> list[tuple[Key, Flat]]:
         """Threads fence: the phases that some of them have heard of by that, and which threads."""
-        wide = reach >= CLUSTER or self.order.cluster is None
+        wide = reach >= CLUSTER or not self._clustered
         heard = [(wait.place, self._hear(wait, lanes, now, wide)) for wait in self._waits]
         self._waits = [wait for wait in self._waits if wait.threads.size]
         for column in np.flatnonzero(lanes.any(axis=0)).tolist():
             threads = np.flatnonzero(lanes[:, column])
-            given = self.order.gives(threads, column, now, far=True)
+            given = self._gives(threads, column, now, True)
             known = dict(zip(((one, column) for one in threads.tolist()), given, strict=True))
             self._fenced.update(known)
             self._far.update(known if wide else {})
@@ -63,7 +69,7 @@ class Unfenced:
         fence = lanes[wait.threads, column]
         threads: Flat = wait.threads[fence]
         if threads.size:
-            self.order.hear(threads, column, (near, far if wide else None), now)
+            self._acquire(threads, column, (near, far if wide else None), now)
         if wide or not far:
             wait.threads = wait.threads[~fence]
         return threads
@@ -75,5 +81,5 @@ class Unfenced:
     def given(self, threads: Flat, column: int, far: bool) -> list[Known]:
         """What each of some threads of a block hands on without a fence (``far``: of its own)."""
         kept = self._far if far else self._fenced
-        nothing = np.zeros(self.order.geometry.threads, np.int64)
+        nothing = np.zeros(self._threads, np.int64)
         return [kept.get((thread, column), {column: nothing}) for thread in threads.tolist()]

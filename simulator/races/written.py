@@ -38,6 +38,16 @@ def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: in
     return bits & np.uint64((1 << 8 * min(site.size, granule)) - 1)
 
 
+def located(
+    event: Event, lanes: Accesses, g: Geometry, granule: int
+) -> tuple[Accesses, Flat, Flat | None]:
+    """A lane for each location of each; which of its lane's that is; what is left there."""
+    offsets = range(0, max(event.site.nbytes, granule), granule)
+    values = [written(event, lanes, g, offset, granule) for offset in offsets]
+    left = [one for one in values if one is not None]
+    return *lanes.located(event.site, granule), np.concatenate(left) if left else None
+
+
 def compare(
     conflict: Conflict, history: History | None, site: Site, other: Site,
     values: Flat | None, distance: str,

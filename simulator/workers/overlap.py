@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from ..analysis.in_place import WRITTEN, use
 from ..compile.program import Program
 from ..events import Observer, Stall
 from ..geometry import Flat
@@ -22,6 +21,7 @@ from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
 from ..races.accesses import Closer
+from ..races.conflicts import WRITTEN, use
 from .marks import Bits, Marks, places
 
 _SUMS = {"add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}

@@ -14,7 +14,11 @@ AREAS = {
     "access": ("simulator/memory/access.py", "simulator/memory/memories.py"),
     "memory": ("simulator/memory/spaces.py",),
     "barriers": ("simulator/execute/barriers.py", "simulator/execute/divergence.py"),
-    "races": ("simulator/races/detector.py", "simulator/races/exact.py"),
+    "races": (
+        "simulator/races/detector.py",
+        "simulator/races/shared_memory.py",
+        "simulator/races/exact.py",
+    ),
     "intervals": ("simulator/races/intervals.py",),
     "happens-before": ("simulator/races/happens_before.py",),
     "atomics": ("simulator/memory/atomics.py",),
