@@ -59,7 +59,7 @@ def test_the_installed_renderer_is_found(tmp_path: Path) -> None:
     (folder / "entry_points.txt").write_text("\n".join(lines) + "\n")
     path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", LAUNCH], env=os.environ | {"PYTHONPATH": path},
+        [sys.executable, "-c", LAUNCH], env=os.environ | {"PYTHONPATH": path}, cwd=tmp_path,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "<class 'tilescope.view.page.Shown'>", done.stderr
