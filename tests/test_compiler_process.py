@@ -173,6 +173,7 @@ def test_headers_that_were_not_found_are_told_before_a_crash(
     assert_lacking_is_told_first(str(caught.value))
 
 
+@pytest.mark.slow_cases("int main...")
 @pytest.mark.skipif(nvrtc_version() != "13.0.88", reason="another release's faults are others")
 @pytest.mark.parametrize("end", ["", "int main() { k<<<1, 1>>>(nullptr, nullptr, 1, 1); }\n"])
 def test_a_real_crash_of_a_text_that_lacks_headers(end: str) -> None:

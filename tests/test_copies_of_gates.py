@@ -94,6 +94,12 @@ def interpreted(kernel: Kernel, threads: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow_cases(
+    "barrier-halves-warps", "barrier-others left-lanes", "barrier-some lanes-rounds",
+    "barrier-whole warps-two", "elect-halves-rounds", "match-halves-rounds",
+    "match-some lanes-lanes", "match64-others left-lanes", "match64-some lanes-rounds",
+    "max-halves-lanes", "redux-others left-rounds", "uni-halves-lanes", "up-halves-lanes",
+)  # fmt: skip
 @pytest.mark.parametrize(("operation", "case", "divided"), DRAWN)
 def test_lanes_meet_at_copies(operation: str, case: str, divided: str) -> None:
     one, several = (program(operation, case, divided, copies) for copies in (False, True))
@@ -211,6 +217,7 @@ WHATS = {
 }
 
 
+@pytest.mark.slow_but("shuffle")
 @pytest.mark.parametrize("what", WHATS)
 def test_a_loop_that_nvrtc_takes_apart(what: str) -> None:
     """The device build moves the divergent ``switch`` out of the loop, and has six copies."""

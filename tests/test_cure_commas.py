@@ -25,6 +25,7 @@ __global__ void k(int* a, int n) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "line"),
     [
@@ -37,7 +38,7 @@ __global__ void k(int* a, int n) {
             ONE_LINE,
             "{ s[t] = a[t]; __syncthreads(); int v = s[127 - t]; __syncthreads(); s[t] = v + n; "
             "__syncthreads(); a[t] = s[(t + 64) % 128]; }",
-            marks=pytest.mark.second,
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -48,6 +49,7 @@ def test_a_line_of_several_statements_gets_all_that_it_needs(
     assert line in cured(tmp_path, source, 1, 128, "i32[128]=arange", 3)
 
 
+@pytest.mark.slow
 def test_expressions_with_commas_between_get_one_barrier_where_one_will_do(
     tmp_path: Path,
 ) -> None:

@@ -48,7 +48,7 @@ __global__ void k(float* out, const float* in, int n) {
 """
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "cure"),
     [

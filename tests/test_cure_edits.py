@@ -16,6 +16,7 @@ def cured(tmp_path: Path, source: str, *words: Any) -> str:
     return file.read_text()
 
 
+@pytest.mark.slow
 def test_a_body_without_braces_gets_some(tmp_path: Path) -> None:
     source = """\
 __global__ void k(int* a) {
@@ -126,6 +127,7 @@ __global__ void k(int* a) { __shared__ int s[64]; mirror(s, a); }
     assert "= a[threadIdx.x];\n    __syncthreads();\n    a[" in header.read_text()
 
 
+@pytest.mark.slow
 def test_two_barriers_where_one_is_not_enough(tmp_path: Path) -> None:
     """Written, read, and written again in the next round: the same two lines, both ways."""
     source = """\
@@ -147,7 +149,7 @@ __global__ void k(int* a) {
 """ in cured(tmp_path, source, 1, 64, "i32[64]=arange")
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_a_block_that_a_kernel_is_not_made_for_proves_nothing(tmp_path: Path) -> None:
     """With fewer threads it reads what nothing wrote, which its race explains while it is there."""
     source = """\
@@ -170,7 +172,7 @@ __global__ void sort(int* a) {
 """ in cured(tmp_path, source, 1, 64, "i32[64]=uniform")
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_what_fails_in_another_shape_does_not_end_the_search(tmp_path: Path) -> None:
     """Here every thread runs the inner loop as often; a block of 5 rows does not."""
     source = """\
@@ -194,6 +196,7 @@ __global__ void closure(float* a) {
 """ in cured(tmp_path, source, 1, "16,8", "f32[256]=uniform")
 
 
+@pytest.mark.slow
 def test_two_cures_are_proved_together(tmp_path: Path) -> None:
     source = """\
 __global__ void k(int* a) {
@@ -213,6 +216,7 @@ __global__ void k(int* a) {
     assert cured(tmp_path, source, 1, 64, "i32[64]=arange").count("__syncthreads();") == 2
 
 
+@pytest.mark.slow_but("a[0] = t...")
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -33,6 +33,7 @@ FLAG = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "code"), [COUNT, FLAG], ids=["count", "flag"])
 def test_what_a_block_writes_gets_a_fence_before_it_is_handed_on(
     tmp_path: Path, kind: str, code: str
@@ -44,6 +45,7 @@ def test_what_a_block_writes_gets_a_fence_before_it_is_handed_on(
     assert behind.startswith(f"        {code}\n")
 
 
+@pytest.mark.slow_cases("READ")
 @pytest.mark.parametrize("lost", [("WRITTEN",), ("READ",), ("WRITTEN", "READ")], ids="-".join)
 def test_who_reads_behind_a_flag_gets_a_fence(tmp_path: Path, lost: tuple[str, ...]) -> None:
     source = right = """\
@@ -68,6 +70,7 @@ __global__ void k(float* part, volatile unsigned* flag, float* out) {
     assert cured(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
 
 
+@pytest.mark.slow_cases("READ", "lines")
 @pytest.mark.parametrize("narrow", [("WRITTEN",), ("READ",), ("WRITTEN", "READ")], ids="-".join)
 @pytest.mark.parametrize("line", ["\n            ", " "], ids=["lines", "one line"])
 def test_a_fence_of_the_block_becomes_one_of_the_device(
@@ -111,6 +114,7 @@ BEHIND, AHEAD = "= t;\n", "    if ("
 POLL = FLAG[0], "flag[blockIdx.x] = 1; while (flag[0] == 0); while (flag[1] == 0);"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "code", "who"), [(*COUNT, "last"), (*POLL, "true")], ids=["count", "flag"]
 )

@@ -59,7 +59,7 @@ LOST = [(name, n) for name, lines in LINES.items() for n in lines[: 1 + (name ==
 WORDS = (4, 32, "f32[128]=ones", "f32[128]", "--cooperative")
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lost"), LOST)
 def test_a_lost_barrier_of_the_grid_is_given_back(name: str, lost: int, tmp_path: Path) -> None:
     lines = SOURCES[name].splitlines()
@@ -73,9 +73,10 @@ def test_a_lost_barrier_of_the_grid_is_given_back(name: str, lost: int, tmp_path
     assert check(*launch(file, *WORDS), "--fail-on", "warning").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "elsewhere",
-    ["", pytest.param("if (n == 0) cg::this_grid().sync();", marks=pytest.mark.second)],
+    ["", pytest.param("if (n == 0) cg::this_grid().sync();", marks=pytest.mark.slow)],
 )
 def test_what_orders_lanes_is_no_cure_where_blocks_race(tmp_path: Path, elsewhere: str) -> None:
     """No barrier of the grid takes this race away: lanes of a warp race at the same lines."""
@@ -101,7 +102,7 @@ def test_lanes_that_lose_updates_to_blocks_too_are_told_of_an_atomic(tmp_path: P
     assert "one update in several steps explains these 4 (an atomic operation does it in" in said
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_lanes_meet_as_the_tile_that_they_are(tmp_path: Path) -> None:
     """Tiles that go round unequally often cannot meet as a warp."""
     file = tmp_path / "k.cu"
@@ -130,7 +131,7 @@ __global__ void k(const float* x, float* y, int rows) {
     assert check(*words, "--fail-on", "warning").exit_code == 0
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_lanes_of_several_tiles_meet_as_a_warp(tmp_path: Path) -> None:
     """What the tiles' own sync() cannot do leaves tries for the barrier of all lanes."""
     file = tmp_path / "k.cu"

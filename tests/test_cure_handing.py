@@ -92,7 +92,7 @@ __global__ void k(int* sums, int* flag) {
     }
 }
 """
-pytestmark = pytest.mark.second
+pytestmark = pytest.mark.slow
 SOURCES = {"lock": LOCK, "post": POST, "mail": MAIL, "back": BACK}
 LOST = [(name, n) for name, text in SOURCES.items() for n in range(text.count("// lost"))]
 

@@ -44,6 +44,7 @@ __global__ void k(float* x) {
 """
 
 
+@pytest.mark.slow_but("source3...")
 @pytest.mark.parametrize(
     ("source", "fixed"),
     [

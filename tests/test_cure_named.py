@@ -9,7 +9,7 @@ from test_cures import check, launch
 from simulator.cures.remedies import named_barriers
 from simulator.cures.statements import Syntax
 
-pytestmark = pytest.mark.second
+pytestmark = pytest.mark.slow
 
 FUNCTION = """\
 __device__ __forceinline__ void half_sync(int which) {

@@ -19,6 +19,7 @@ __global__ void k(const int* next, int* dist, int level) {
 """
 
 
+@pytest.mark.slow_but("32-31-dist...")
 @pytest.mark.parametrize(
     ("block", "mask", "condition", "barrier"),
     [
@@ -42,6 +43,7 @@ def test_a_barrier_is_outside_of_an_if_that_all_happen_to_enter(
 """ in cured(tmp_path, source, *given)
 
 
+@pytest.mark.slow
 def test_an_if_in_an_if_is_split_as_one(tmp_path: Path) -> None:
     """Two barriers, one of them where half of the lanes come, would do as well."""
     source = FOLLOW.replace("MASK", "31").replace(
@@ -83,6 +85,7 @@ __global__ void k(int* a, int n) {{
     assert not any(may_part(b) for b, _ in lists)
 
 
+@pytest.mark.slow
 def test_every_place_of_a_cure_is_named(tmp_path: Path) -> None:
     source = """\
 __global__ void k(int* a) {
@@ -101,6 +104,7 @@ __global__ void k(int* a) {
     assert [cure["places"] for cure in cures] == [places] * len(cures)
 
 
+@pytest.mark.slow
 def test_a_line_that_is_put_in_is_indented_as_its_list(tmp_path: Path) -> None:
     """Behind directives, which are in column 0, and behind what follows its brace."""
     directives = """\
@@ -145,6 +149,7 @@ __global__ void k(int* a) {
     assert index in (0, 1)
 
 
+@pytest.mark.slow_cases("5000")
 @pytest.mark.parametrize("place", ['100 "gen.y"', "5000"])
 def test_what_a_line_directive_hides_is_said_to_be_hidden(tmp_path: Path, place: str) -> None:
     file = tmp_path / "my.cu"
@@ -177,6 +182,7 @@ def test_a_file_whose_name_the_compiler_does_not_keep_is_said_to_have_no_cure(
     assert "removes this race" not in said
 
 
+@pytest.mark.slow
 def test_a_wait_goes_where_the_calls_lead_that_were_made(tmp_path: Path) -> None:
     """The function is called for other copies, too, and the lambda is made somewhere else."""
     source = """\
@@ -220,6 +226,7 @@ __global__ void k(float* out, const float* in, int n) {
     assert ahead in source
 
 
+@pytest.mark.slow
 def test_a_statement_is_split_where_all_threads_come(tmp_path: Path) -> None:
     """A condition is asked ahead of the barrier, whichever way its branch is written."""
     for branch in ("{{ {} }}", "{}", "{{\n        {}\n    }}"):

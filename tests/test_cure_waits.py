@@ -17,7 +17,7 @@ from simulator.cures import find_cures
 from simulator.cures.remedies import remedies
 from simulator.cures.statements import Syntax
 
-pytestmark = pytest.mark.second
+pytestmark = pytest.mark.slow
 
 
 INTRINSICS = """\

@@ -52,6 +52,7 @@ PROGRAMS = {
 """Programs whose cure used to be said of a place where it does not cure: shape, right place."""
 
 
+@pytest.mark.slow_but("multiline")
 @pytest.mark.parametrize("name", every_other([*PROGRAMS]))
 def test_a_cure_said_is_a_cure_written(name: str, tmp_path: Path) -> None:
     """Once written, the same check finds nothing; taken out again, it is back."""
@@ -152,9 +153,10 @@ FIRST = ("reduction_shared", "stencil_line", "one_line", "macros", "early_contin
 """Of the library and of shapes of statements, those that are soon done."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [n if n in FIRST else pytest.param(n, marks=pytest.mark.second) for n in GIVEN_BACK],
+    [n if n in FIRST else pytest.param(n, marks=pytest.mark.slow) for n in GIVEN_BACK],
 )
 def test_a_lost_barrier_is_given_back(name: str) -> None:
     found = [lost_barriers.without(lost) for lost in lost_barriers.barriers(name)]
@@ -163,6 +165,7 @@ def test_a_lost_barrier_is_given_back(name: str) -> None:
     assert all(verdict.proof.count("seed 1") == 1 for verdict in found)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One missing barrier is told once, with its edit; every line fits."""
     monkeypatch.chdir(tmp_path)

@@ -49,6 +49,7 @@ def after_exits(leave: str, collective: str, build: str, schedule: str | int) ->
     return out
 
 
+@pytest.mark.slow_cases("ballot-nested", "match-late", "match-nested", "syncwarp-half")
 @pytest.mark.parametrize("leave", LEAVERS)
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_exited_lanes_are_not_waited_for(collective: str, leave: str) -> None:

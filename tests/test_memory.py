@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("checked_writes")
 ZERO = {"b128": "{%rd0, %rd0}", "f32": "0f00000000", "f64": "0d0000000000000000"}
 
 
+@pytest.mark.slow_cases("f64-2-shared")
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
     ("t", "vector"), [(t, n) for t in TYPES for n in (1, 2, 4) if WIDTH[t] * n <= 128]

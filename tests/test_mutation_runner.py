@@ -14,6 +14,7 @@ from tests.mutation import mutants
 from tests.mutation.cover import Map
 
 
+@pytest.mark.slow
 def test_a_seed_draws_the_same_again() -> None:
     first = mutants.drawn("atomics", 5, 3)
     assert len(first) == 5
@@ -39,6 +40,7 @@ def test_a_mutant_runs_where_the_function_was_imported() -> None:
     assert both(None, 3) == 3
 
 
+@pytest.mark.slow
 def test_what_stands_in_a_class_body_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs at import: in a live process such a mutant would survive unseen."""
     file = "simulator/compile/recursion.py"

@@ -74,7 +74,7 @@ def verdict(entry: LibraryKernel, kernel: Kernel, line: int, wanted: list[bytes]
     return f"harmless: equal under {len(SCHEDULES)} schedules"
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("name", CORRECT)
 def test_a_barrier_taken_out_is_noticed(name: str, build: str) -> None:

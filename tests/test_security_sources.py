@@ -113,6 +113,7 @@ def test_an_include_can_name_any_file(tmp_path: Path) -> None:
 # -- the driver, the working folder ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_driver_is_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; from click.testing import CliRunner; from tilescope.cli import main\n"

@@ -22,6 +22,7 @@ from tests.launches import drawn_later
 from tilescope.cli import main
 
 
+@pytest.mark.slow_cases("6")
 @pytest.mark.parametrize("first", [0, 6, *drawn_later([12, 18])])
 def test_random_programs_by_both_emitters(first: int) -> None:
     for seed in range(first, first + 6):
@@ -32,6 +33,7 @@ def test_random_programs_by_both_emitters(first: int) -> None:
         assert found == simulated(launch, "lockstep", "none")[0], seed
 
 
+@pytest.mark.slow_but("reduction_shuffle-size2-device")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize(
     ("name", "size"),
@@ -141,6 +143,7 @@ def test_steps_of_the_library(name: str) -> None:
     assert len(places) > len(known) / 2
 
 
+@pytest.mark.slow
 def test_tracebacks_show_generated_code(small: Path) -> None:
     """Which ``linecache`` knows: each step's statement says where it stands."""
     program = Compiler(parse(small.read_text()), "k").program()

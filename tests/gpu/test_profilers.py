@@ -218,6 +218,7 @@ def test_verdicts_are_read(
     assert sanitizer.read(tool, output, code) == sanitizer.Result(found, text)
 
 
+@pytest.mark.slow
 def test_every_faulty_kernel_is_judged_and_found_without_a_gpu() -> None:
     names = sanitizer.faulty()
     assert len(names) == sum(bool(library.get(name).twin) for name in library.names())

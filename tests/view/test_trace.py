@@ -76,6 +76,7 @@ def test_counts_of_elements_are_of_all_blocks(schedule):
     assert [batch.blocks for batch in run.trace.batches] == [[0, 8]]
 
 
+@pytest.mark.slow_cases("softmax_rows")
 @pytest.mark.parametrize("name", ["histogram_shared", "reduction_shuffle", "softmax_rows"])
 def test_counts_agree_with_the_counters(name):
     entry = library.get(name)
@@ -184,6 +185,7 @@ def test_passing_a_struct_is_no_step():
     assert accesses == ["st.global.u32"]
 
 
+@pytest.mark.slow_cases("...f32 f32-16")
 @pytest.mark.parametrize(
     ("row", "words", "depth"),
     [

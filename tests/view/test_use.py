@@ -9,7 +9,7 @@ from tilescope.view import NoTrace, Story, page, show
 
 from .conftest import html, matmul, of_library
 
-THEMES = ["light", pytest.param("dark", marks=pytest.mark.second)]
+THEMES = ["light", pytest.param("dark", marks=pytest.mark.slow)]
 VIEWS = ("matrices", "steps", "barriers", "memory")
 
 
@@ -142,7 +142,7 @@ def test_two_arrays_of_one_name(open_page):
 
 @pytest.mark.parametrize(
     ("width", "theme"),
-    [(360, "light"), (1280, "dark"), pytest.param(3840, "light", marks=pytest.mark.second)],
+    [(360, "light"), (1280, "dark"), pytest.param(3840, "light", marks=pytest.mark.slow)],
 )
 def test_widths_and_themes(open_page, width, theme):
     shown = open_page(of_library("matmul_missing_first_barrier", "32"), width=width, theme=theme)
