@@ -13,6 +13,7 @@ from tests.fuzz import claims, compare, cuda, ptx, unset
 from tests.fuzz.__main__ import told
 from tests.fuzz.bites import __main__ as bites
 from tests.fuzz.bites import defects
+from tests.fuzz.bites.draw import drawn
 from tests.fuzz.cuda_program import draw as draw_cuda
 from tests.fuzz.ptx_statements import draw as draw_ptx
 from tests.fuzz.report import Difference, Report
@@ -125,3 +126,20 @@ def test_every_bite_fits_the_files() -> None:
     for bite in defects.BITES:
         for file, text in bites.patched(bite).items():
             compile(text, file, "exec")
+
+
+@pytest.mark.slow
+def test_a_seed_draws_the_same_mutants_again() -> None:
+    pytest.importorskip("mutmut")
+    first, again, other = (
+        [
+            bite.changes
+            for bite in drawn("simulator/memory/atomics.py", 5, seed, "tests/test_atomics.py")
+        ]
+        for seed in (3, 3, 4)
+    )
+    assert len(first) == 5
+    assert first == again != other
+    for [(_, old, new)] in first:
+        assert old != new
+        compile(new, "mutant", "exec")
