@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_cures import check, hazards, launch
+from cure_check import check, hazards, launch
 
 VOLATILE = """\
 __global__ void k(const int* in, int* out) {
