@@ -179,11 +179,11 @@ def test_an_aligned_instruction_has_one_place() -> None:
         assert "which does not execute this" in simulated(entry(body), 32, schedule)[1][0]
 
 
-UNWRITTEN = (
-    ".local .b32 box[2]; and.b32 %r9, %r0, 1; setp.eq.u32 %p, %r9, 0; @%p bra B;\n"
-    "ld.local.u32 %r5, [box]; shfl.sync.idx.b32 %r6, %r5, {odd}, 31, -1; bra E;\n"
-    "B: shfl.sync.idx.b32 %r6, 5, {even}, 31, -1;\nE: st.global.u32 [%d2], %r6;"
-)
+UNWRITTEN = """\
+.local .b32 box[2]; and.b32 %r9, %r0, 1; setp.eq.u32 %p, %r9, 0; @%p bra B;
+ld.local.u32 %r5, [box]; shfl.sync.idx.b32 %r6, %r5, {odd}, 31, -1; bra E;
+B: shfl.sync.idx.b32 %r6, 5, {even}, 31, -1;
+E: st.global.u32 [%d2], %r6;"""
 
 
 @pytest.mark.parametrize(

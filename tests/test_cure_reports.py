@@ -12,32 +12,62 @@ namespace cg = cooperative_groups;
 """
 
 
-@pytest.mark.slow_but("a[0] = t...")
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("a[0] *= a[t];", "removes this race alone; let one atomic operation read and write, as"),
-        ("a[0] = t;", "no cure: no __syncthreads() between two statements removes this race alone"),
-        (
-            "if (t < 63) {\n        int x = a[t + 1];\n        a[t] = x;\n    }",
-            "the if on line 3 both reads and writes",
-        ),
-        (
-            "__shared__ int s[64];\n    s[t] = a[t];\n    __syncthreads();\n    if (t < 32) {\n"
-            "        for (int i = 0; i < 2; ++i)\n            s[t] = i;\n    } else {\n"
-            "        for (int i = 0; i < 2; ++i)\n            a[t] += s[63 - t];\n    }",
-            "no cure: no __syncthreads() between two statements removes this race alone",
-        ),
-        (
-            "__shared__ int s[64];\n    if (t > 49) return;\n"
-            "    s[t] = a[t];\n    a[t] = s[49 - t];",
-            "__syncthreads() after line 5 would order the two, but threads that a return",
-        ),
-    ],
-)
-def test_where_no_edit_is_a_cure_it_says_so(tmp_path: Path, body: str, said: str) -> None:
+NO_BARRIER = "no cure: no __syncthreads() between two statements removes this race alone"
+REFUSED = {
+    "an update": (
+        "removes this race alone; let one atomic operation read and write, as",
+        """
+    a[0] *= a[t];
+""",
+    ),
+    "a write by all": (
+        NO_BARRIER,
+        """
+    a[0] = t;
+""",
+    ),
+    "an if that reads and writes": (
+        "the if on line 3 both reads and writes",
+        """
+    if (t < 63) {
+        int x = a[t + 1];
+        a[t] = x;
+    }
+""",
+    ),
+    "two branches": (
+        NO_BARRIER,
+        """
+    __shared__ int s[64];
+    s[t] = a[t];
+    __syncthreads();
+    if (t < 32) {
+        for (int i = 0; i < 2; ++i)
+            s[t] = i;
+    } else {
+        for (int i = 0; i < 2; ++i)
+            a[t] += s[63 - t];
+    }
+""",
+    ),
+    "threads that have returned": (
+        "__syncthreads() after line 5 would order the two, but threads that a return",
+        """
+    __shared__ int s[64];
+    if (t > 49) return;
+    s[t] = a[t];
+    a[t] = s[49 - t];
+""",
+    ),
+}
+
+
+@pytest.mark.slow_but("a write by all")
+@pytest.mark.parametrize("name", REFUSED)
+def test_where_no_edit_is_a_cure_it_says_so(name: str, tmp_path: Path) -> None:
+    said, body = REFUSED[name]
     file = tmp_path / "my.cu"
-    text = f"__global__ void k(int* a) {{\n    int t = threadIdx.x;\n    {body}\n}}\n"
+    text = f"__global__ void k(int* a) {{\n    int t = threadIdx.x;{body}}}\n"
     file.write_text(text)
     result = check(*launch(file, 1, 64, "i32[65]=arange"), "--fix")
     assert result.exit_code == 1
@@ -78,10 +108,14 @@ def test_a_file_whose_name_the_compiler_does_not_keep_is_said_to_have_no_cure(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "two\nlines.cu"
-    file.write_text(
-        "__global__ void k(int* a) {\n    __shared__ int s[64];\n    int t = threadIdx.x;\n"
-        "    s[t] = a[t];\n    a[t] = s[63 - t];\n}\n"
-    )
+    file.write_text("""\
+__global__ void k(int* a) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = a[t];
+    a[t] = s[63 - t];
+}
+""")
     said = " ".join(check(*launch(file, 1, 64, "i32[64]=arange")).stdout.split())
     assert "no cure looked for: the compiler names" in said
     assert "removes this race" not in said
@@ -89,15 +123,17 @@ def test_a_file_whose_name_the_compiler_does_not_keep_is_said_to_have_no_cure(
 
 def test_a_split_where_some_threads_may_not_come_says_so(tmp_path: Path) -> None:
     file = tmp_path / "k.cu"
-    file.write_text(
-        "__global__ void k(const unsigned char* mask, int* a) {\n    int i = threadIdx.x;\n"
-        "    if (mask[i]) {\n        int to = i ^ 33;\n        a[to] = a[i] + 1;\n    }\n}\n"
-    )
-    said = check(*launch(file, 1, 64, "u8[64]=1", "i32[64]=arange")).stdout
-    assert (
-        "splits the statement on line 5, where all threads of the block have to come"
-        in " ".join(said.split())
-    )
+    file.write_text("""\
+__global__ void k(const unsigned char* mask, int* a) {
+    int i = threadIdx.x;
+    if (mask[i]) {
+        int to = i ^ 33;
+        a[to] = a[i] + 1;
+    }
+}
+""")
+    said = " ".join(check(*launch(file, 1, 64, "u8[64]=1", "i32[64]=arange")).stdout.split())
+    assert "splits the statement on line 5, where all threads of the block have to come" in said
 
 
 def test_one_update_is_told_as_one(tmp_path: Path) -> None:

@@ -205,14 +205,14 @@ def test_the_same_words_under_other_masks(threads: int, words: int) -> None:
 
 
 def test_loads_and_stores_of_one_pattern_are_judged_apart() -> None:
-    source = (
-        'extern "C" __global__ void both(float4* out) {\n'
-        "  __shared__ float4 s[16];\n"
-        "  s[threadIdx.x & 1] = out[0];\n"
-        "  __syncthreads();\n"
-        "  out[threadIdx.x] = s[threadIdx.x & 1];\n"
-        "}\n"
-    )
+    source = """\
+extern "C" __global__ void both(float4* out) {
+  __shared__ float4 s[16];
+  s[threadIdx.x & 1] = out[0];
+  __syncthreads();
+  out[threadIdx.x] = s[threadIdx.x & 1];
+}
+"""
     out = np.zeros((32, 4), np.float32)
     run = simulator.launch(Kernel.from_cuda(source, "both"), 1, 32, [out], checks="none")
     # Lanes two apart agree: the load joins quarter warps, the store does not.

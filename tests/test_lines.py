@@ -154,16 +154,16 @@ __global__ void k(int* a, const int* b) {
 
 @pytest.mark.slow
 def test_calls_that_were_inlined_deep_in_a_library_lead_to_the_users_line() -> None:
-    source = (
-        "#include <cub/block/block_scan.cuh>\n"
-        "__global__ void k(int* x) {\n"
-        "    using Scan = cub::BlockScan<int, 128>;\n"
-        "    __shared__ typename Scan::TempStorage store;\n"
-        "    int v = x[threadIdx.x];\n"
-        "    Scan(store).ExclusiveSum(v, v);\n"
-        "    x[threadIdx.x] = v;\n"
-        "}\n"
-    )
+    source = """\
+#include <cub/block/block_scan.cuh>
+__global__ void k(int* x) {
+    using Scan = cub::BlockScan<int, 128>;
+    __shared__ typename Scan::TempStorage store;
+    int v = x[threadIdx.x];
+    Scan(store).ExclusiveSum(v, v);
+    x[threadIdx.x] = v;
+}
+"""
     run = launch(source, "k", "device", [np.ones(128, np.int32)], block=128)
     assert {line.file for line in run.by_line()} == {"kernel.cu"}
     assert run.data_dependence is None or run.data_dependence.file == "kernel.cu"

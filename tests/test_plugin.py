@@ -151,24 +151,28 @@ def test_files_are_found_beside_the_test(project: pytest.Pytester) -> None:
     (below / "near.cu").write_text(KERNELS)
     (below / "my.cu").write_text(KERNELS.replace("2.0f", "3.0f"))
     (below / "test_near.py").write_text(
-        "import numpy as np\n"
-        "import pytest\n"
-        "from pathlib import Path\n"
-        "@pytest.mark.parametrize('file, factor', [('near.cu', 2), (Path('my.cu'), 3)])\n"
-        "def test_beside(simulate, file, factor):\n"
-        "    x = np.ones(64, np.float32)\n"
-        "    simulate(file, 1, 64, [x], entry='twice')\n"
-        "    assert (x == factor).all()\n"
-        "def test_missing(simulate):\n"
-        "    with pytest.raises(FileNotFoundError, match='lost.cu.*below'):\n"
-        "        simulate('lost.cu', 1, 64, [], entry='twice')\n"
+        """\
+import numpy as np
+import pytest
+from pathlib import Path
+@pytest.mark.parametrize('file, factor', [('near.cu', 2), (Path('my.cu'), 3)])
+def test_beside(simulate, file, factor):
+    x = np.ones(64, np.float32)
+    simulate(file, 1, 64, [x], entry='twice')
+    assert (x == factor).all()
+def test_missing(simulate):
+    with pytest.raises(FileNotFoundError, match='lost.cu.*below'):
+        simulate('lost.cu', 1, 64, [], entry='twice')
+"""
     )
     (project.path / "test_above.py").write_text(
-        "import numpy as np\n"
-        "def test_above(simulate):\n"
-        "    x = np.ones(64, np.float32)\n"
-        "    simulate('my.cu', 1, 64, [x], entry='twice')\n"
-        "    assert (x == 2).all()\n"
+        """\
+import numpy as np
+def test_above(simulate):
+    x = np.ones(64, np.float32)
+    simulate('my.cu', 1, 64, [x], entry='twice')
+    assert (x == 2).all()
+"""
     )
     run_pytest(project).assert_outcomes(passed=4)
     (below / "my.cu").unlink()

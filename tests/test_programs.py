@@ -251,11 +251,11 @@ def test_a_header_that_is_not_there_is_told_where_it_matters() -> None:
 
 
 def test_device_code_that_calls_the_hosts_is_told_why() -> None:
-    source = (
-        "float unmarked(float x) { return x; }\n"
-        "__global__ void k(float* x) { x[0] = unmarked(2.f); }\n"
-        "int main() { k<<<1, 1>>>(0); }\n"
-    )
+    source = """\
+float unmarked(float x) { return x; }
+__global__ void k(float* x) { x[0] = unmarked(2.f); }
+int main() { k<<<1, 1>>>(0); }
+"""
     with pytest.raises(CompileError) as caught:
         Kernel.from_cuda(source, "k")
     first, *_, last = str(caught.value).splitlines()

@@ -279,13 +279,15 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Nor is it run again by the processes that it starts."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import numpy as np, simulator\n"
-        "from kernels import library\n"
-        "print('once')\n"
-        "entry = library.get('matmul_tiled')\n"
-        "launch = entry.launch((33, 33, 33))\n"
-        "shape = launch.grid, launch.block, launch.args\n"
-        "print(simulator.launch(entry.kernel(), *shape, workers=2).workers)\n"
+        """\
+import numpy as np, simulator
+from kernels import library
+print('once')
+entry = library.get('matmul_tiled')
+launch = entry.launch((33, 33, 33))
+shape = launch.grid, launch.block, launch.args
+print(simulator.launch(entry.kernel(), *shape, workers=2).workers)
+"""
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("once\n2\n", "")

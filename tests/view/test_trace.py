@@ -167,11 +167,11 @@ def test_a_guard_says_who_leaves_and_who_waits(kind, ins):
 
 def test_passing_a_struct_is_no_step():
     """Its bytes lie in the threads' own memory for a moment, which no source line asked for."""
-    add = (
-        ".func (.param .b32 sum) add(.param .align 4 .b8 pair[8]) { .reg .b32 %a<3>;\n"
-        "ld.param.b32 %a0, [pair]; ld.param.b32 %a1, [pair+4]; add.u32 %a2, %a0, %a1;\n"
-        "st.param.b32 [sum], %a2; ret; }\n.visible"
-    )
+    add = """\
+.func (.param .b32 sum) add(.param .align 4 .b8 pair[8]) { .reg .b32 %a<3>;
+ld.param.b32 %a0, [pair]; ld.param.b32 %a1, [pair+4]; add.u32 %a2, %a0, %a1;
+st.param.b32 [sum], %a2; ret; }
+.visible"""
     body = (
         ".reg .b32 %s; { .param .align 4 .b8 s[8]; .param .b32 r; st.param.b32 [s], %r0;\n"
         "st.param.b32 [s+4], 7; call (r), add, (s); ld.param.b32 %s, [r]; }\n"

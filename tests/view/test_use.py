@@ -217,10 +217,13 @@ HOSTILE = '</script><img src=x onerror="window.pwned=1"><!--'
 def test_hostile_names_and_comments_are_text(open_page, tmp_path):
     file = tmp_path / "<img src=x onerror=window.pwned=2>.cu"
     file.write_text(
-        f"// {HOSTILE}\n"
-        "// <!--<script>window.pwned=3</script>\n"
-        'extern "C" __global__ void twice(float* a) {  // </style><b>\n'
-        "    a[threadIdx.x] *= 2;\n}\n"
+        f"""\
+// {HOSTILE}
+// <!--<script>window.pwned=3</script>
+extern "C" __global__ void twice(float* a) {{  // </style><b>
+    a[threadIdx.x] *= 2;
+}}
+"""
     )
     run = simulator.launch(
         Kernel.from_cuda(file, "twice"), 1, 32, [np.arange(32, dtype=np.float32)], trace=True
