@@ -2,13 +2,13 @@
 
 import gc
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import KERNELS
-from dear import DEAR, LOST
 
 from kernels import precompiled
 from simulator.compile.compiler import CHECKED
@@ -30,36 +30,49 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before ``-m`` chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Those of the browser, which no package brings, are of the second stage, and the dear ones.
+    """Mark what is slow: tests of the page in the browser, and those that their function names.
 
-    They come first: at the end, what is left of them waits for one process.
+    Tests of the page come first: at the end, what is left of them waits for one process.
     """
-    names = {item.nodeid for item in items}
-    files = {name.partition("::")[0] for name in names}
-    config.stash[LOST] = [name for name in DEAR - names if name.partition("::")[0] in files]
-    for some in _functions(items):
-        _take_turns(some)
+    functions: dict[str, list[pytest.Function]] = {}
     for item in items:
-        if "chromium" in getattr(item, "fixturenames", ()) or item.nodeid in DEAR:
-            item.add_marker(pytest.mark.second)
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in functions.values():
+        _take_turns([case for case in cases if case.get_closest_marker("slow") is None])
+    whole = not any("[" in word for word in config.args)
+    for name, cases in functions.items():
+        _mark_slow_cases(name, cases, whole)
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: "view" not in item.path.parts)
 
 
-def _functions(items: list[pytest.Item]) -> Iterable[list[pytest.Function]]:
-    """The tests of the first stage that a function makes of its parameters, of each function."""
-    found: dict[str, list[pytest.Function]] = {}
-    for item in items:
-        first = item.get_closest_marker("second") is None
-        if first and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-            found.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return found.values()
+def _mark_slow_cases(name: str, cases: list[pytest.Function], whole: bool) -> None:
+    """Mark the cases of one function that ``slow_cases`` names, or that ``slow_but`` does not.
+
+    A key is one or several values of a case's id, from the first to the last of them; "..." in it
+    stands for any text. A key of no case is an error if the ``whole`` function was collected.
+    """
+    for kind in ("slow_cases", "slow_but"):
+        marker = cases[0].get_closest_marker(kind)
+        named: set[pytest.Function] = set()
+        for key in marker.args if marker else ():
+            pattern = re.escape(key).replace(re.escape("..."), ".*")
+            pattern = f"(^|-){pattern}(-|$)"
+            found = {case for case in cases if re.search(pattern, case.callspec.id, re.DOTALL)}
+            if whole and not found:
+                raise pytest.UsageError(f"{name}: {kind} names {key!r}, which is no case of it")
+            named |= found
+        if marker:
+            for case in cases:
+                if (case in named) == (kind == "slow_cases"):
+                    case.add_marker(pytest.mark.slow)
 
 
 def _take_turns(items: list[pytest.Function]) -> None:
-    """Of many programs in several ways the first stage runs each in one way, which take turns.
-
-    The second stage runs the rest.
-    """
+    """Mark all but one of the ways in which each program runs as slow; the ways take turns."""
     programs: dict[str, list[pytest.Function]] = {}
     for item in items:
         params = item.callspec.params
@@ -68,7 +81,7 @@ def _take_turns(items: list[pytest.Function]) -> None:
     if len(programs) > 1:
         for number, some in enumerate(programs.values()):
             for item in set(some) - {some[number % len(some)]}:
-                item.add_marker(pytest.mark.second)
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

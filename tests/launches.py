@@ -14,7 +14,7 @@ from kernels import Kernel, library
 DEFECTS = Path(__file__).parent / "defects"
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
 BUILDS = ("device", "source")
-ONE_FIRST = ("device", pytest.param("source", marks=pytest.mark.second))
+ONE_FIRST = ("device", pytest.param("source", marks=pytest.mark.slow))
 """The other build in the gate's second stage, where it says much the same."""
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 REGISTERS = (
@@ -40,7 +40,7 @@ def entry(body: str, params: str = ".param .u64 out, .param .u32 n", before: str
 
 def drawn_later(seeds: Iterable[Any]) -> list[Any]:
     """Of a net in the suite: draws that the gate's second stage looks at."""
-    return [pytest.param(seed, marks=pytest.mark.second) for seed in seeds]
+    return [pytest.param(seed, marks=pytest.mark.slow) for seed in seeds]
 
 
 def every_other(cases: Sequence[Any]) -> list[Any]:

@@ -78,6 +78,10 @@ SHUFFLES: dict[str, tuple[int, str, tuple[int, int] | None]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases(
+    "a constant", "branch of a...", "coalesced", "never gets to lane 0", "no lane", "partial warp",
+    "partial warp, guarded", "past a tile's end", "rounds", "scan in an if", "tiles",
+)  # fmt: skip
 @pytest.mark.parametrize("name", SHUFFLES)
 def test_a_shuffle_from_a_lane_that_takes_no_part(name: str) -> None:
     """It is told where its value comes out: in both builds, and under every schedule."""

@@ -142,17 +142,16 @@ def test_compare_and_swap_of_16_bits(space: str) -> None:
         "generic": "mov.u64 %d6, s; cvta.shared.u64 %d6, %d6; add.u64 %d6, %d6, %d5;",
     }[space]
     dot = "" if space == "generic" else f".{space}"
-    body = (
-        f"mul.wide.u32 %d5, %r0, 2; {into} mul.wide.u32 %d7, %r0, 2;\n"
-        "add.u64 %d7, %d2, %d7; cvt.u16.u32 %h0, %r0; add.u16 %h1, %h0, 500;\n"
-        f"st{dot}.u16 [%d6], %h1; and.b16 %h2, %h0, 1; add.u16 %h2, %h2, %h1;\n"
-        f"atom{dot}.cas.b16 %h3, [%d6], %h2, 900; st.global.u16 [%d7], %h3;\n"
-        f"ld{dot}.u16 %h4, [%d6]; st.global.u16 [%d7+16], %h4;\n"
-        f"sub.u64 %d6, %d6, %d5; bar.sync 0;\n"
-        f"add.u16 %h5, %h0, 900; add.u16 %h6, %h0, 901;\n"
-        f"atom{dot}.cas.b16 %h3, [%d6+4], %h5, %h6; bar.sync 0;\n"
-        f"ld{dot}.u16 %h4, [%d6+4]; st.global.u16 [%d7+32], %h4;"
-    )
+    body = f"""\
+mul.wide.u32 %d5, %r0, 2; {into} mul.wide.u32 %d7, %r0, 2;
+add.u64 %d7, %d2, %d7; cvt.u16.u32 %h0, %r0; add.u16 %h1, %h0, 500;
+st{dot}.u16 [%d6], %h1; and.b16 %h2, %h0, 1; add.u16 %h2, %h2, %h1;
+atom{dot}.cas.b16 %h3, [%d6], %h2, 900; st.global.u16 [%d7], %h3;
+ld{dot}.u16 %h4, [%d6]; st.global.u16 [%d7+16], %h4;
+sub.u64 %d6, %d6, %d5; bar.sync 0;
+add.u16 %h5, %h0, 900; add.u16 %h6, %h0, 901;
+atom{dot}.cas.b16 %h3, [%d6+4], %h5, %h6; bar.sync 0;
+ld{dot}.u16 %h4, [%d6+4]; st.global.u16 [%d7+32], %h4;"""
     out = np.zeros(24, np.uint16)
     run = launched(body, 8, [np.zeros(8, np.uint16), words(1), out])
     assert run.hazards == []
@@ -219,12 +218,11 @@ def test_lanes_are_told_apart_only_where_they_go_to_several_arrays(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To look at every lane costs a hundred times what the usual access does."""
-    body = (
-        ".local .align 4 .b8 own[16]; setp.lt.u32 %p, %r0, 2; setp.gt.u32 %q, %r0, 99;\n"
-        "mov.u64 %d6, s; add.u64 %d6, %d6, %d3; cvta.shared.u64 %d6, %d6;\n"
-        "mov.u64 %d7, own; cvta.local.u64 %d7, %d7; @%p mov.u64 %d1, %d0; add.u64 %d1, %d1, %d3;\n"
-        + ROUTINE.get(name, "ld.global.u32 %r1, [%d1];")
-    )
+    body = """\
+.local .align 4 .b8 own[16]; setp.lt.u32 %p, %r0, 2; setp.gt.u32 %q, %r0, 99;
+mov.u64 %d6, s; add.u64 %d6, %d6, %d3; cvta.shared.u64 %d6, %d6;
+mov.u64 %d7, own; cvta.local.u64 %d7, %d7; @%p mov.u64 %d1, %d0; add.u64 %d1, %d1, %d3;
+""" + ROUTINE.get(name, "ld.global.u32 %r1, [%d1];")
     counted = Counted(memories.distinct)
     monkeypatch.setattr(memories, "distinct", counted)
     arrays = [words(100), words(100), words(100)]
@@ -264,11 +262,12 @@ def test_generic_addresses_of_shared_memory_are_no_special_case(
 def test_an_address_is_looked_at_once_while_it_stays_moves_on_or_comes_again(
     step: str, often: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = (
-        "mov.u32 %r2, 0; mov.u64 %d5, %d4;\nLOOP: ld.global.u32 %r1, [%d5];\n"
-        "add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, 200;\n"
-        f"{step}\n@%p bra LOOP;"
-    )
+    body = f"""\
+mov.u32 %r2, 0; mov.u64 %d5, %d4;
+LOOP: ld.global.u32 %r1, [%d5];
+add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, 200;
+{step}
+@%p bra LOOP;"""
     counted = Counted(np.minimum)
     monkeypatch.setattr(np, "minimum", counted)
     run = launched(body, 32, [words(1), words(1), words(300)], checks={"memory"})

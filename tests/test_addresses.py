@@ -114,6 +114,7 @@ def test_constants_and_variables_of_the_module(build: str) -> None:
     assert {told(h) for h in found} == {("out-of-bounds", "c", -2), ("out-of-bounds", "g", -2)}
 
 
+@pytest.mark.slow_cases("...read-only const")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize(
     ("access", "said"),

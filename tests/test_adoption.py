@@ -91,6 +91,7 @@ NEXT = """__global__ void next(float *x, int n) {
 """
 
 
+@pytest.mark.slow_cases("builds1")
 @pytest.mark.parametrize("builds", [(), ("--build", "device")])
 def test_a_baseline_hides_no_worse_race(
     builds: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

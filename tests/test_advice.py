@@ -148,8 +148,9 @@ CASES: dict[str, tuple[Launch | OfLibrary, Launch | OfLibrary, float]] = {
 QUICK = ("uncoalesced", "divergence", "unneeded barriers", "atomics of blocks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "rule", [r if r in QUICK else pytest.param(r, marks=pytest.mark.second) for r in CASES]
+    "rule", [r if r in QUICK else pytest.param(r, marks=pytest.mark.slow) for r in CASES]
 )
 def test_a_defect_is_named_and_its_twin_spared(rule: str) -> None:
     faulty, twin, ratio = CASES[rule]
@@ -162,17 +163,20 @@ def test_a_defect_is_named_and_its_twin_spared(rule: str) -> None:
     assert 1 / ratio < advice.changed_ms / mended.time_ms < ratio
 
 
+@pytest.mark.slow
 def test_full_blocks_leave_other_multiprocessors_idle() -> None:
     few = Launch("loop", 8, 1024, LOOP).predicted()
     assert few.advice[0].rule == "too few blocks"
 
 
+@pytest.mark.slow
 def test_blocks_that_every_limit_holds_at_once_have_no_advice_on_it() -> None:
     bound = {"shared_bytes": 6144, "registers": 32}
     found = Launch("waits", 2112, 64, WAITS, more=bound).predicted()
     assert "low occupancy" not in {advice.rule for advice in found.advice}
 
 
+@pytest.mark.slow
 def test_tickets_and_locks_are_no_sums() -> None:
     args = [ints(1, 1), ints(1, 1), ints(16, 1), 20]
     found = Launch("no_sums", 16, 128, args).predicted().advice

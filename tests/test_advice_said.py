@@ -93,6 +93,7 @@ def advised(rule: str, entry: str, grid: int, block: int, *args: Any, **more: An
     return next(advice for advice in found if advice.rule == rule)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ["own_places", "anywhere"])
 def test_blocks_that_share_no_place_are_not_said_to(entry: str) -> None:
     count = 2 * MANY
@@ -101,6 +102,7 @@ def test_blocks_that_share_no_place_are_not_said_to(entry: str) -> None:
     assert not predicted(entry, count // 256, 256, *args).advice
 
 
+@pytest.mark.slow_cases("1024-1-1...")
 @pytest.mark.parametrize(
     ("block", "rounds", "said"),
     [
@@ -113,6 +115,7 @@ def test_barriers_are_counted_for_a_block(block: int, rounds: int, said: str) ->
     assert advised("unneeded barriers", "barriers", 2048, block, *args).cause == said
 
 
+@pytest.mark.slow
 def test_each_array_has_its_own_number() -> None:
     args = [np.zeros(count, np.float32) for count in (512, 2048, MANY // 4)]
     found = advised("redundant loads", "two_tables", 1024, 256, *args, 512)
@@ -120,6 +123,7 @@ def test_each_array_has_its_own_number() -> None:
     assert found.cause == "a block loads each sector 19 times"  # 150 a warp, of 64
 
 
+@pytest.mark.slow
 def test_what_all_blocks_load_is_told_from_what_each_has_for_itself() -> None:
     """L1 keeps half of a table at most."""
     args = [np.zeros(count, np.float32) for count in (65536, MANY, MANY)]
@@ -130,6 +134,7 @@ def test_what_all_blocks_load_is_told_from_what_each_has_for_itself() -> None:
     assert 512 <= int(times[1]) <= 1024
 
 
+@pytest.mark.slow_but("64-45000")
 @pytest.mark.parametrize(("registers", "shared"), [(64, 60_000), (48, 60_000), (64, 45_000)])
 def test_a_promise_is_what_the_advised_value_gives(registers: int, shared: int) -> None:
     """As many blocks as the next limit allows, and as much as these can have of what limits."""
@@ -156,6 +161,7 @@ def test_so_many_blocks_can_have_so_much_shared_memory() -> None:
             assert more < blocks
 
 
+@pytest.mark.slow
 def test_the_line_is_the_one_whose_lanes_wait() -> None:
     args = [np.arange(MANY, dtype=np.int32), np.zeros(4, np.int32), np.zeros(2 * MANY, np.int32)]
     found = advised("serial atomics", "busy_word", 4096, 256, *args)
@@ -171,12 +177,14 @@ def test_floats_summed_in_the_block_do_not_wait_for_the_word() -> None:
     assert found.gain > 10
 
 
+@pytest.mark.slow
 def test_stride_and_sectors_are_of_one_access() -> None:
     args = [np.zeros(count * MANY // 4, np.float32) for count in (2, 32, 1)]
     found = advised("strided", "apart", 1024, 256, *args)
     assert found.cause == "lanes 128 bytes apart, 32 sectors a request for 4"
 
 
+@pytest.mark.slow
 def test_a_barrier_that_other_blocks_need_is_not_said_to_order_nothing() -> None:
     """The first block's threads stay by themselves; those of the others do not."""
     source = """__global__ void k(const float* x, float* y, int far) {
@@ -240,7 +248,7 @@ def test_fields_are_spoken_of_where_there_are_some(entry: str, fields: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "tiles"), [pytest.param("matmul_naive", False, marks=pytest.mark.second),
+    ("name", "tiles"), [pytest.param("matmul_naive", False, marks=pytest.mark.slow),
                         ("matmul_tiled", True)],
 )  # fmt: skip
 def test_larger_tiles_are_for_kernels_that_have_some(name: str, tiles: bool) -> None:

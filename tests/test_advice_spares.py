@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_cures import check, hazards, launch
+from cure_check import check, hazards, launch
 
 import simulator
 from kernels import Kernel
@@ -194,7 +194,7 @@ FIXES = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.second) if n != "updates" else n for n in FIXES]
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n != "updates" else n for n in FIXES]
 )
 def test_a_fix_is_not_tried_where_a_barrier_is_missing(tmp_path: Path, name: str) -> None:
     body, other = FIXES[name]

@@ -53,18 +53,16 @@ def kernel(name: str, build: str = "device") -> Kernel:
     return Kernel.from_cuda(SOURCE, name, build=build)
 
 
+@pytest.mark.slow_cases("Filter", "Plain", "View<float, 2>")
 @pytest.mark.parametrize("kind", FIELD)
 def test_layouts_are_those_of_the_compiler(kind: str) -> None:
     """NVRTC's own ``sizeof`` and ``alignof`` say the same."""
     layout = layout_of(kind, {"a.cu": SOURCE})
     assert layout is not None
     assert (layout.nbytes, layout.align) == FIELD[kind]
-    text = (
-        SOURCE
-        + f"__global__ void size(int *o) {{ o[0] = sizeof({kind}); o[1] = alignof({kind}); }}"
-    )
+    size = f"__global__ void size(int *o) {{ o[0] = sizeof({kind}); o[1] = alignof({kind}); }}"
     out = np.zeros(2, np.int32)
-    simulator.launch(Kernel.from_cuda(text, "size"), 1, 1, [out])
+    simulator.launch(Kernel.from_cuda(SOURCE + size, "size"), 1, 1, [out])
     assert tuple(out) == FIELD[kind]
 
 
@@ -95,6 +93,7 @@ def filters(x: Any, y: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("form", range(4))
 def test_a_structure_with_pointers(form: int, build: str) -> None:

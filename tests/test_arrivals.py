@@ -89,6 +89,7 @@ def folded(reset: str, before: str, after: str, build: str) -> tuple[list[str], 
     return [hazard.kind for hazard in run.hazards if hazard.severity == "error"], out
 
 
+@pytest.mark.slow_but("atomicExch(count, 0)")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("reset", RESETS)
 def test_the_last_block_folds_and_sets_back(reset: str, build: str) -> None:
@@ -97,6 +98,7 @@ def test_the_last_block_folds_and_sets_back(reset: str, build: str) -> None:
     assert (out == 10_14_18).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize(("before", "after"), [("", FENCE), (FENCE, "")])
 def test_a_missing_fence_is_found(before: str, after: str, build: str) -> None:
@@ -104,6 +106,7 @@ def test_a_missing_fence_is_found(before: str, after: str, build: str) -> None:
         assert folded(reset, before, after, build)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["lockstep", "warps", 3])
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize(("order", "found"), [("release", False), ("relaxed", True)])
@@ -115,6 +118,7 @@ def test_a_barrier_of_ones_own(order: str, found: bool, build: str, schedule: st
     assert (out == 611).all()
 
 
+@pytest.mark.slow
 def test_what_runs_when_a_barrier_is_complete() -> None:
     kernel, out = Kernel.from_cuda(COMPLETION, "phases"), np.zeros(64, np.int32)
     assert simulator.launch(kernel, 1, 64, [out]).hazards == []

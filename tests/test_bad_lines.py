@@ -26,6 +26,7 @@ def scale(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow_cases("...No such file")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -65,6 +66,7 @@ def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
     assert "\n" not in said
 
 
+@pytest.mark.slow_cases("...in this source", "words1-its __global__...")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -55,6 +55,7 @@ E: bar.sync 2;
     assert out[64:] == [100 + t + 132 + t for t in range(32)]
 
 
+@pytest.mark.slow_cases("1", "reverse")
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_warp_has_arrived_when_the_last_of_its_lanes_has(schedule: str | int) -> None:
     """Odd lanes leave a loop early, write and arrive; even ones write much later."""
@@ -179,6 +180,7 @@ CHANCE = ["S64|S64|S64|S64"]
 """Of those that end: who meets whom is said by nobody."""
 
 
+@pytest.mark.slow_cases("A64 A64 A64|S64", "A64|A64|A64", "R64|A64")
 @pytest.mark.parametrize(
     ("events", "found"),
     [(events, found) for table, found in ((ENDS, ""), (HANGS, "deadlock"), (STOPS, "ways"))

@@ -108,6 +108,7 @@ bar.sync 1;
 """
 
 
+@pytest.mark.slow_cases("warps")
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("load", "told"), [("ld.volatile.shared.u32", []), ("ld.shared.u32", [1])])
 def test_what_flags_put_in_order_cannot_happen(

@@ -31,6 +31,7 @@ def test_each_block_has_barriers_of_its_own(build: str) -> None:
         assert sum(out.tolist()) == 64 + 4 * 2 * 64
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", BUILDS)
 def test_reductions_in_loops_that_blocks_leave_at_different_times(build: str) -> None:
     source = (DEFECTS / "order" / "barred_false.cu").read_text()
@@ -75,6 +76,7 @@ warning: a barrier after some threads of the block have exited
   return after the barrier, or put the work under an if instead: line 5"""
 
 
+@pytest.mark.slow_cases("if (a[t] == i) continue;")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("rounds", ["4", "n"], ids=["unrolled", "loop"])
 @pytest.mark.parametrize("way", ["if (a[t] == i) continue;", "if (a[t] == i) { continue; }"])
@@ -132,6 +134,7 @@ def test_who_keeps_whom_from_a_barrier(
 # -- random programs that are right ------------------------------------------------------
 
 
+@pytest.mark.slow_but("3")
 @pytest.mark.parametrize("seed", [*range(4), *drawn_later(range(4, 12))])
 def test_programs_whose_barriers_are_right(seed: int) -> None:
     programs = Programs(seed)
@@ -201,8 +204,9 @@ def verdict(run: simulator.Run) -> list[str]:
     return [str(hazard) for hazard in control(run)]
 
 
+@pytest.mark.slow_but("skip")
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("seed", [101, pytest.param(102, marks=pytest.mark.second)])
+@pytest.mark.parametrize("seed", [101, pytest.param(102, marks=pytest.mark.slow)])
 def test_one_fault_has_one_verdict(fault: str, seed: int) -> None:
     """Kind, severity, lines, threads, every word: the same in every schedule."""
     programs = Programs(seed)

@@ -7,6 +7,7 @@ import pytest
 from command_line import flat, launch, tilescope
 
 
+@pytest.mark.slow
 def test_both_barriers_of_the_tiled_kernel_are_needed() -> None:
     result = tilescope("barriers", "matmul_tiled", "--size", 64)
     assert result.exit_code == 0
@@ -69,6 +70,7 @@ __global__ void k(float *o) {
 """
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", ["device", "source"])
 def test_barriers_of_one_line_are_told_apart(tmp_path: Path, build: str) -> None:
     path = tmp_path / "line.cu"

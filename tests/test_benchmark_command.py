@@ -1,6 +1,7 @@
 """What ``python -m benchmarks`` measures: a case in a fresh process; all of them can be made."""
 
 import numpy as np
+import pytest
 
 from benchmarks.cases import CASES
 from benchmarks.measure import WAYS, figures
@@ -19,6 +20,7 @@ def test_figures() -> None:
     assert set(WAYS) == {"all", "counted", "checked", "bare"}
 
 
+@pytest.mark.slow
 def test_own_kernels_do_what_they_are_called() -> None:
     """Of the smaller ones, by what they leave."""
     import simulator

@@ -98,6 +98,7 @@ def run(entry: str, build: str, schedule: str | int) -> tuple[simulator.Run, boo
     return ran, bool((out == data[:, ::-1].sum(axis=0)).all())
 
 
+@pytest.mark.slow_but("1")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_stages_filled_in_bulk(build: str, schedule: str | int) -> None:
@@ -106,6 +107,7 @@ def test_stages_filled_in_bulk(build: str, schedule: str | int) -> None:
     assert ran.hazards == []
 
 
+@pytest.mark.slow_but("wrong_count-kinds6-lines6--reverse")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
@@ -131,6 +133,7 @@ def test_what_is_forgotten_is_found(
     assert all({line for _, line in h.places} <= lines for h in races)
 
 
+@pytest.mark.slow_but("112")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("brought", [1024, 1008, 896, 112])
 def test_what_no_copy_brings_is_uninitialised(brought: int, build: str) -> None:

@@ -98,6 +98,7 @@ def kinds(body: str, build: str, missing: bool) -> list[str]:
     return [hazard.kind for hazard in simulator.launch(kernel, blocks, 64, args).hazards]
 
 
+@pytest.mark.slow_but("a place on a surface")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("way", USED)
 def test_it_is_told_where_it_counts(way: str, build: str) -> None:
@@ -105,6 +106,7 @@ def test_it_is_told_where_it_counts(way: str, build: str) -> None:
     assert kinds(USED[way], build, missing=False) == []
 
 
+@pytest.mark.slow_but("a box beyond the array")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("way", UNUSED)
 def test_what_nobody_uses_may_be_copied(way: str, build: str) -> None:

@@ -126,7 +126,7 @@ SOME = {(0, 1), (5, 1), (0, 2), (1, 0), (1, 1), (2, 5), (3, 1), (4, 0), (6, 1), 
     [
         pytest.param(
             (*two, NO_THIRD), id=", ".join(WAYS[way] for way in two),
-            marks=[] if two in SOME else [pytest.mark.second],
+            marks=[] if two in SOME else [pytest.mark.slow],
         )
         for two in itertools.product(range(len(WAYS)), repeat=2)
     ],
@@ -136,13 +136,14 @@ def test_what_is_handed_on_twice(links: tuple[int, int, int]) -> None:
         assert found(links, reads, schedule) == set()
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(len(WAYS)), ids=WAYS)
 def test_what_is_handed_on_three_times(first: int) -> None:
     for number, more in enumerate(itertools.product(range(len(WAYS)), repeat=2)):
         assert found((first, *more), bool(number % 2), "warps") == set()
 
 
+@pytest.mark.slow_cases("mbarrier by one")
 @pytest.mark.parametrize("way", range(len(WAYS)), ids=WAYS)
 def test_where_one_link_is_missing(way: int) -> None:
     for links in ((way, NOTHING, NO_THIRD), (NOTHING, way, NO_THIRD)):

@@ -27,12 +27,14 @@ def test_a_race_with_its_lines_and_cure() -> None:
     assert "only in the" not in said
 
 
+@pytest.mark.slow
 def test_the_other_missing_barrier_is_cured_too() -> None:
     said = flat(check("matmul_missing_second_barrier", "--size", 32, "--build", "device"))
     assert "1 error, 1 warning in" in said
     assert "verified, 0 errors left" in said
 
 
+@pytest.mark.slow
 def test_two_races_need_two_barriers(file: str) -> None:
     said = flat(check(file, *launch("two_steps", 64, "f32[64]")))
     assert "cure __syncthreads() after line 34: verified, 1 error left, 0 with the other" in said
@@ -72,12 +74,14 @@ def test_a_verdict_that_depends_on_the_data_names_the_line(file: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_wrong_guard_counts_unrolled_copies_once() -> None:
     result = check("matmul_tiled_wrong_guard", "--size", 70)
     assert result.exit_code == 1
     assert result.stdout.startswith("2 errors, 2 warnings in matmul_tiled_wrong_guard")
 
 
+@pytest.mark.slow_but("reverse")
 @pytest.mark.parametrize("schedule", ["warps", "reverse", "7"])
 def test_no_schedule_hides_a_race(schedule: str) -> None:
     words = ("--size", 16, "--schedule", schedule, "--no-cure")
@@ -91,6 +95,7 @@ def test_no_schedule_hides_a_race(schedule: str) -> None:
 # -- builds -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_race_that_the_optimiser_removes(file: str) -> None:
     words = (file, *launch("forwarded", 64, "i32[64]"))
     result = check(*words)
@@ -174,6 +179,7 @@ def test_demonstrate_of_a_race_free_kernel() -> None:
     assert "demonstration: the same bits under 35 schedules" in result.stdout
 
 
+@pytest.mark.slow
 def test_demonstrate_says_when_every_schedule_agrees_on_a_wrong_result() -> None:
     result = check("matmul_tiled_wrong_guard", "--size", "20x16x16", "--demonstrate", "--no-cure")
     assert "demonstration, device build: C[" in result.stdout

@@ -72,11 +72,12 @@ LONGEST = [
 FITTING = [
     name
     if name in LONGEST
-    else pytest.param(name, marks=pytest.mark.second)  # much like others of its family
+    else pytest.param(name, marks=pytest.mark.slow)  # much like others of its family
     for name in library.names()
 ]
 
 
+@pytest.mark.slow_but("stencil_five_point")
 @pytest.mark.parametrize("name", FITTING)
 def test_reports_fit_80_columns(name: str) -> None:
     size = [] if name.startswith("faulty") else ["--size", 64 if name in LONGEST else 32]
@@ -98,6 +99,7 @@ def test_comparison() -> None:
     assert result.stdout.count("within its error bound") == 2
 
 
+@pytest.mark.slow
 def test_a_compared_kernel_keeps_its_own_tile_where_it_lacks_the_other() -> None:
     result = tilescope(
         "run", "matmul_tiled", "--size", 64, "--tile", 8, "--compare", "matmul_register_tiled"
@@ -151,6 +153,7 @@ def test_ptx_file(tmp_path: Path) -> None:
     assert f"no entry 'nope'; there are: {kernel.entry}" in told
 
 
+@pytest.mark.slow
 def test_the_only_kernel_need_not_be_named_and_headers_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +183,7 @@ def test_a_hazard_is_reported_and_fails_the_run(
     assert "error: write out of bounds: x[32]" in quiet.stderr
 
 
+@pytest.mark.slow
 def test_a_wrong_result_fails_the_run() -> None:
     words = ("run", "matmul_missing_first_barrier", "--size", 64, "--schedule", "warps")
     result = tilescope(*words)
@@ -225,6 +229,7 @@ template <int By> __global__ void fast(float* x, int n) { x[blockIdx.x * 32 + th
 """
 
 
+@pytest.mark.slow_but("fast<1>-said0")
 @pytest.mark.parametrize(
     ("other", "said"),
     [

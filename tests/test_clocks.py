@@ -36,6 +36,7 @@ extern "C" __global__ void naps(volatile int* out, int more) {
 """
 
 
+@pytest.mark.slow_but("gives_up-0-True-warps-device")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("schedule", SCHEDULES[:2])
 @pytest.mark.parametrize(

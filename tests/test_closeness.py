@@ -64,6 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return name
 
 
+@pytest.mark.slow_but("float", "one operation")
 @pytest.mark.parametrize(("kernel", "shape", "words", "right", "wrong"), [
     ("single", SHAPE, SQUARES["f32"], "product", "one_term_less"),
     ("mixed", SHAPE, SQUARES["f16"], "product", "one_term_less"),

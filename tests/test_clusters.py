@@ -16,7 +16,7 @@ from kernels import Kernel
 from kernels.errors import LaunchError, PtxError
 from tilescope.cli import main
 
-pytestmark = pytest.mark.second
+pytestmark = pytest.mark.slow
 
 
 OPCODES = {"mapa", "getctarank"}

@@ -105,13 +105,13 @@ def test_a_user_who_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_ends_with_its_caller(tmp_path: Path) -> None:
     """Even in the middle of a compilation, when the caller has no time for goodbyes."""
     (tmp_path / "k.cu").write_text(ENDLESS)
-    code = (
-        "import os, threading; from kernels import Kernel, compiler_process\n"
-        f"Kernel.from_cuda({GOOD!r}, 'k', cache=False)\n"
-        "print(compiler_process._process(os.getpid())._running.pid, flush=True)\n"
-        "threading.Timer(0.3, os._exit, [0]).start()\n"
-        f"Kernel.from_cuda({str(tmp_path / 'k.cu')!r}, 'k', cache=False)\n"
-    )
+    code = f"""\
+import os, threading; from kernels import Kernel, compiler_process
+Kernel.from_cuda({GOOD!r}, 'k', cache=False)
+print(compiler_process._process(os.getpid())._running.pid, flush=True)
+threading.Timer(0.3, os._exit, [0]).start()
+Kernel.from_cuda({str(tmp_path / "k.cu")!r}, 'k', cache=False)
+"""
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
 
@@ -131,13 +131,13 @@ def test_it_ends_with_its_caller(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked there")
 def test_processes_that_fork() -> None:
     """Each has a compiler of its own, and ends none of another's."""
-    code = (
-        "import os, sys; from kernels import Kernel\n"
-        f"def made(): return Kernel.from_cuda({GOOD!r}, 'k', cache=False).ptx\n"
-        "first = made(); pid = os.fork()\n"
-        "assert made() == first\n"
-        "if pid: assert os.waitpid(pid, 0)[1] == 0; assert made() == first\n"
-    )
+    code = f"""\
+import os, sys; from kernels import Kernel
+def made(): return Kernel.from_cuda({GOOD!r}, 'k', cache=False).ptx
+first = made(); pid = os.fork()
+assert made() == first
+if pid: assert os.waitpid(pid, 0)[1] == 0; assert made() == first
+"""
     command = [sys.executable, "-W", "error::ResourceWarning", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -173,6 +173,7 @@ def test_headers_that_were_not_found_are_told_before_a_crash(
     assert_lacking_is_told_first(str(caught.value))
 
 
+@pytest.mark.slow_cases("int main...")
 @pytest.mark.skipif(nvrtc_version() != "13.0.88", reason="another release's faults are others")
 @pytest.mark.parametrize("end", ["", "int main() { k<<<1, 1>>>(nullptr, nullptr, 1, 1); }\n"])
 def test_a_real_crash_of_a_text_that_lacks_headers(end: str) -> None:

@@ -44,6 +44,7 @@ def traps(text: str, entry: str, build: str) -> list[simulator.Hazard]:
     return [hazard for hazard in run.hazards if hazard.kind == "trap"]
 
 
+@pytest.mark.slow_cases("const")
 @pytest.mark.parametrize(
     ("text", "entry", "line"),
     [(CONST, "k", 2), (TEMPLATE, "a::k<3>", 4)],

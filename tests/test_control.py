@@ -188,6 +188,7 @@ def test_barriers_of_part_of_a_block() -> None:
     assert mapped(lines, given, 128).tolist() == [(i ^ 32) + 5 for i in range(256)]
 
 
+@pytest.mark.slow_cases("two")
 @pytest.mark.parametrize("places", ["one", "two"])
 def test_warp_barrier(places: str) -> None:
     """A divided warp hands values over through shared memory."""

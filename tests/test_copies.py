@@ -14,8 +14,8 @@ OPCODES = {"cp"}
 BUILDS = ("device", "source")
 PAIRS = [
     *(("device", s) for s in ("lockstep", "warps", "reverse", 3)),
-    pytest.param("source", "lockstep", marks=pytest.mark.second),
-    pytest.param("source", 3, marks=pytest.mark.second),
+    pytest.param("source", "lockstep", marks=pytest.mark.slow),
+    pytest.param("source", 3, marks=pytest.mark.slow),
 ]
 PIPELINE = """
 #include <cuda_pipeline.h>
@@ -54,6 +54,7 @@ def run(source: str, entry: str, build: str, *args: object, **options: object) -
     return simulator.launch(kernel, 2, 128, args, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow_but("no_barrier-lines4-another warp")
 @pytest.mark.parametrize(("build", "schedule"), PAIRS)
 @pytest.mark.parametrize(
     ("entry", "lines", "words"),

@@ -24,12 +24,13 @@ extern "C" __global__ void k(float* out, const float* in)
 """
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize(
     ("wait", "cases"),
     [
         ("", ["copy"]), ("wait();", [""]),
-        pytest.param("__syncthreads();", ["copy"], marks=pytest.mark.second),
+        pytest.param("__syncthreads();", ["copy"], marks=pytest.mark.slow),
         ("__syncthreads(); wait();", [""]), ("wait(); __syncthreads();", []),
     ],
 )  # fmt: skip

@@ -94,6 +94,12 @@ def interpreted(kernel: Kernel, threads: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow_cases(
+    "barrier-halves-warps", "barrier-others left-lanes", "barrier-some lanes-rounds",
+    "barrier-whole warps-two", "elect-halves-rounds", "match-halves-rounds",
+    "match-some lanes-lanes", "match64-others left-lanes", "match64-some lanes-rounds",
+    "max-halves-lanes", "redux-others left-rounds", "uni-halves-lanes", "up-halves-lanes",
+)  # fmt: skip
 @pytest.mark.parametrize(("operation", "case", "divided"), DRAWN)
 def test_lanes_meet_at_copies(operation: str, case: str, divided: str) -> None:
     one, several = (program(operation, case, divided, copies) for copies in (False, True))
@@ -173,11 +179,11 @@ def test_an_aligned_instruction_has_one_place() -> None:
         assert "which does not execute this" in simulated(entry(body), 32, schedule)[1][0]
 
 
-UNWRITTEN = (
-    ".local .b32 box[2]; and.b32 %r9, %r0, 1; setp.eq.u32 %p, %r9, 0; @%p bra B;\n"
-    "ld.local.u32 %r5, [box]; shfl.sync.idx.b32 %r6, %r5, {odd}, 31, -1; bra E;\n"
-    "B: shfl.sync.idx.b32 %r6, 5, {even}, 31, -1;\nE: st.global.u32 [%d2], %r6;"
-)
+UNWRITTEN = """\
+.local .b32 box[2]; and.b32 %r9, %r0, 1; setp.eq.u32 %p, %r9, 0; @%p bra B;
+ld.local.u32 %r5, [box]; shfl.sync.idx.b32 %r6, %r5, {odd}, 31, -1; bra E;
+B: shfl.sync.idx.b32 %r6, 5, {even}, 31, -1;
+E: st.global.u32 [%d2], %r6;"""
 
 
 @pytest.mark.parametrize(
@@ -211,6 +217,7 @@ WHATS = {
 }
 
 
+@pytest.mark.slow_but("shuffle")
 @pytest.mark.parametrize("what", WHATS)
 def test_a_loop_that_nvrtc_takes_apart(what: str) -> None:
     """The device build moves the divergent ``switch`` out of the loop, and has six copies."""

@@ -144,6 +144,7 @@ def peak(blocks: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_grid() -> None:
     """32 batches take what four take; what is remembered between launches is there by then."""
     peak(1024)
@@ -170,6 +171,7 @@ def test_the_largest_grid_begins_as_a_small_one_does() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow_but("matmul_tiled")
 @pytest.mark.parametrize("name", ["matmul_tiled", "matmul_missing_first_barrier"])
 def test_without_counters_all_else_is_the_same(name: str) -> None:
     one = library.get(name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cures import check, hazards, launch
+from cure_check import check, hazards, launch
 
 import simulator
 from kernels import Kernel, KernelError
@@ -66,7 +66,7 @@ __global__ void k(const int* in, int* out, int turns) {
 WORDS = (1, 64, "i32[8]", "i32[8]", "i32[64]=arange")
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_a_loop_that_is_endless_in_another_shape_does_not_stop_the_search(tmp_path: Path) -> None:
     """With fewer threads ``s[63 - t]`` is never set, and the values of ``n`` are ever new."""
     file = tmp_path / "my.cu"
@@ -75,7 +75,7 @@ def test_a_loop_that_is_endless_in_another_shape_does_not_stop_the_search(tmp_pa
     assert "3) {\n        __syncthreads();\n        s[t] = ++n;" in file.read_text()
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_warps_that_spin_one_at_a_time_do_so_within_a_trials_steps() -> None:
     """In lockstep each looks at the mbarrier once."""
     kernel = Kernel.from_cuda(SPINNING, "k")
@@ -88,6 +88,7 @@ def test_warps_that_spin_one_at_a_time_do_so_within_a_trials_steps() -> None:
     assert (args[1] == 8 + 28).all()
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_used_up_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "my.cu"
     file.write_text(LOST)
@@ -148,6 +149,7 @@ def test_the_work_of_a_launch_is_that_of_its_whole_batches(block: int) -> None:
     assert steps[3] == steps[4] == 2 * steps[0]
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the length of the kernel's PTX, which headers put much into; if it is refused, too."""
     file = tmp_path / "my.cu"

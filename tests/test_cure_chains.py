@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_cures import check, hazards, launch
+from cure_check import check, hazards, launch
 
 VOLATILE = """\
 __global__ void k(const int* in, int* out) {
@@ -68,7 +68,7 @@ ROWS = {
 }
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_of_statements_is_split(name: str, tmp_path: Path) -> None:
     source, wanted = ROWS[name]
@@ -88,6 +88,7 @@ def test_a_row_of_statements_is_split(name: str, tmp_path: Path) -> None:
     assert file.read_text().count("__syncwarp();") >= 2 * 5 - 1
 
 
+@pytest.mark.slow
 def test_the_report_names_every_line(tmp_path: Path) -> None:
     file = tmp_path / "k.cu"
     file.write_text(VOLATILE)
@@ -97,7 +98,7 @@ def test_the_report_names_every_line(tmp_path: Path) -> None:
     assert "auto value3 = v[t + 8];" in said  # ``value`` is a name of the file's
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_each_statement_alone_has_names_of_its_own(tmp_path: Path) -> None:
     """Three cures side by side: what one calls its variable, another does not."""
     body = "".join(f"        s[t] += s[t + {k}];\n        __syncwarp();\n" for k in (16, 8, 4))

@@ -3,49 +3,13 @@
 from pathlib import Path
 
 import pytest
-from test_cure_edits import cured
-from test_cures import check, hazards, launch
+from cure_check import check, hazards, launch
 
 from simulator.cures.claims import claim_edits
 from simulator.cures.statements import Point, Syntax
-from tests.launches import every_other
 
 HEAD = "__global__ void k(int* a, const int* v, int* out, int* count) {\n"
 HEAD += "    int i = blockIdx.x * blockDim.x + threadIdx.x, key = v[i] & 7;\n"
-CLAIMS = {
-    "a flag, negated": (
-        "    if (!a[key]) {\n        a[key] = 1;\n        out[i] = key;\n    }\n",
-        "    if (atomicCAS(&a[key], 0, 1) == 0) {\n        out[i] = key;\n    }\n",
-    ),
-    "a flag, and a return": (
-        "    if (a[key]) return;\n    a[key] = key + 1;\n    out[atomicAdd(count, 1)] = key;\n",
-        "    if (atomicCAS(&a[key], 0, key + 1) != 0) return;\n"
-        "    out[atomicAdd(count, 1)] = key;\n",
-    ),
-    "a slot in a variable": (
-        "    int was = a[key];\n    if (was == 0) a[key] = i + 1;\n    out[i] = was;\n",
-        "    int was = atomicCAS(&a[key], 0, i + 1);\n    out[i] = was;\n",
-    ),
-    "a maximum behind another condition": (
-        "    if (i < 100 && v[i] > *a) *a = v[i];\n",
-        "    if (i < 100) atomicMax(a, v[i]);\n",
-    ),
-    "a minimum": ("    if (a[1] > key - 9) a[1] = key - 9;\n", "    atomicMin(&a[1], key - 9);\n"),
-    "a counter read before": (
-        "    int at = *count;\n    *count = at + 1;\n    out[at] = key;\n",
-        "    int at = atomicAdd(count, 1);\n    out[at] = key;\n",
-    ),
-    "a counter in an index": (
-        "    out[(*count)++] = key;\n", "    out[atomicAdd(count, 1)] = key;\n"
-    ),
-}  # fmt: skip
-WORDS = (2, 64, "i32[8]", "i32[128]=arange", "i32[129]", "i32[1]")
-
-
-@pytest.mark.parametrize("name", every_other([*CLAIMS]))
-def test_one_atomic_does_both(tmp_path: Path, name: str) -> None:
-    body, fixed = CLAIMS[name]
-    assert cured(tmp_path, f"{HEAD}{body}}}\n", *WORDS) == f"{HEAD}{fixed}}}\n"
 
 
 TABLE = """\
@@ -106,13 +70,6 @@ def test_what_would_do_something_else_is_not_tried(tmp_path: Path, name: str) ->
     syntax = Syntax({file: file.read_bytes()})
     points = [Point(file, line) for line in range(3, 3 + OTHERS[name].count("\n"))]
     assert list(claim_edits(syntax, points)) == []
-
-
-def test_what_an_atomic_does_is_clean(tmp_path: Path) -> None:
-    file = tmp_path / "my.cu"
-    for _, fixed in CLAIMS.values():
-        file.write_text(f"{HEAD}{fixed}}}\n")
-        assert hazards(*launch(file, *WORDS)) == []
 
 
 def test_a_missing_barrier_is_no_missing_atomic(tmp_path: Path) -> None:

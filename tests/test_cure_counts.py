@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_cures import check, launch
+from cure_check import check, launch
 
 from simulator.cures.counts import count_edits
 from simulator.cures.statements import Point, Syntax
@@ -48,7 +48,7 @@ __global__ void k(float* out, const float* in, int n) {
 """
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "cure"),
     [

@@ -1,107 +1,37 @@
-"""Where a cure's edit goes, case by case."""
+"""Where a cure's edit goes, and what it writes.
+
+``cure_edits.diff`` has programs with the edit that ``--fix`` has to make of each.
+"""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from test_cures import check, hazards, launch
+from cure_check import cases, cured, fixed, hazards, launch, sections
+
+from simulator.cures.places import inserted
+from simulator.cures.statements import Point, Syntax
+from simulator.cures.uniform import may_part
+
+EDITS = sections("cure_edits.diff")
 
 
-def cured(tmp_path: Path, source: str, *words: Any) -> str:
-    """What ``--fix`` makes of a source; it is clean then."""
+@pytest.mark.parametrize("name", cases(EDITS))
+def test_the_edit_is_written(name: str, tmp_path: Path) -> None:
+    """And nothing else; the program is clean then."""
+    section = EDITS[name]
     file = tmp_path / "my.cu"
-    file.write_text(source)
-    assert check(*launch(file, *words), "--fix").exit_code == 0
-    assert check(*launch(file, *words), "--fail-on", "warning").exit_code == 0
-    return file.read_text()
+    file.write_text(section.text(" -"))
+    assert fixed(file, *section.words) == section.text(" +")
 
 
-def test_a_body_without_braces_gets_some(tmp_path: Path) -> None:
-    source = """\
-__global__ void k(int* a) {
-    __shared__ int s[128];
-    int t = threadIdx.x;
-    s[t] = a[t];
-    __syncthreads();
-    for (int half = 64; half > 0; half /= 2)
-        if (t < half) s[t] += s[t + half];  // the tree
-    a[t] = t ? 0 : s[0];
-}
-"""
-    assert """
-    for (int half = 64; half > 0; half /= 2) {
-        if (t < half) s[t] += s[t + half];  // the tree
-        __syncthreads();
-    }
-""" in cured(tmp_path, source, 1, 128, "i32[128]=arange")
-
-
-def test_a_guarded_statement_is_split(tmp_path: Path) -> None:
-    """Reads and writes of one statement in an ``if``: the barrier has to be outside of it."""
-    source = """\
-__global__ void k(int* a) {
-    int t = threadIdx.x;
-    if (t < 63) a[t] = a[t + 1];
-}
-"""
-    assert """
-    const bool inside = t < 63;
-    auto value = inside ? a[t + 1] : decltype(+a[t + 1])();
-    __syncthreads();
-    if (inside) a[t] = value;
-""" in cured(tmp_path, source, 1, 64, "i32[64]=arange")
-
-
-def test_a_condition_is_taken_out_of_its_if(tmp_path: Path) -> None:
-    source = """\
-__global__ void k(int* a) {
-    int t = threadIdx.x;
-    if (a[63 - t] > 31)
-        a[t] = 0;
-}
-"""
-    assert """
-    const bool inside = a[63 - t] > 31;
-    __syncthreads();
-    if (inside)
-        a[t] = 0;
-""" in cured(tmp_path, source, 1, 64, "i32[64]=arange")
-
-
-def test_a_barrier_stands_outside_of_the_if_that_it_splits(tmp_path: Path) -> None:
-    source = """\
-__global__ void k(int* a, int n) {
-    __shared__ int s[64];
-    int t = threadIdx.x;
-    if (t < n) {
-        s[t] = a[t];
-        a[t] = s[n - 1 - t];
-    }
-}
-"""
-    assert """
-    const bool inside = t < n;
-    if (inside) {
-        s[t] = a[t];
-    }
-    __syncthreads();
-    if (inside) {
-        a[t] = s[n - 1 - t];
-    }
-""" in cured(tmp_path, source, 1, 64, "i32[64]=arange", 50)
-
-
-def test_lanes_of_a_warp_get_a_barrier_of_the_warp(tmp_path: Path) -> None:
-    source = """\
-__global__ void k(int* a) {
-    __shared__ int s[64];
-    int t = threadIdx.x;
-    s[t] = a[t];
-    a[t] = s[t ^ 1];
-}
-"""
-    text = cured(tmp_path, source, 1, 64, "i32[64]=arange")
-    assert "    s[t] = a[t];\n    __syncwarp();\n" in text
+@pytest.mark.slow
+def test_lines_of_a_macro_keep_their_ends(tmp_path: Path) -> None:
+    section = EDITS["a loop in a macro"]
+    before, after = (section.text(marks).replace("\n", "\r\n").encode() for marks in (" -", " +"))
+    file = tmp_path / "my.cu"
+    file.write_bytes(before)
+    fixed(file, *section.words)
+    assert file.read_bytes() == after
 
 
 def test_a_header_is_edited_where_the_race_is_in_it(tmp_path: Path) -> None:
@@ -126,129 +56,85 @@ __global__ void k(int* a) { __shared__ int s[64]; mirror(s, a); }
     assert "= a[threadIdx.x];\n    __syncthreads();\n    a[" in header.read_text()
 
 
-def test_two_barriers_where_one_is_not_enough(tmp_path: Path) -> None:
-    """Written, read, and written again in the next round: the same two lines, both ways."""
-    source = """\
-__global__ void k(int* a) {
-    __shared__ int s[64];
-    int t = threadIdx.x;
-    for (int k = 0; k < 4; ++k) {
-        s[t] = a[t];
-        a[t] = s[63 - t];
-    }
-}
-"""
-    assert """{
-        __syncthreads();
-        s[t] = a[t];
-        __syncthreads();
-        a[t] = s[63 - t];
-    }
-""" in cured(tmp_path, source, 1, 64, "i32[64]=arange")
-
-
-@pytest.mark.second
-def test_a_block_that_a_kernel_is_not_made_for_proves_nothing(tmp_path: Path) -> None:
-    """With fewer threads it reads what nothing wrote, which its race explains while it is there."""
-    source = """\
-__global__ void sort(int* a) {
-    __shared__ int s[64];
-    unsigned t = threadIdx.x;
-    s[t] = a[t];
-    __syncthreads();
-    for (unsigned k = 2; k <= 64; k *= 2)
-        for (unsigned j = k / 2; j; j /= 2) {
-            unsigned p = t ^ j;
-            if (p > t && ((t & k) == 0) == (s[t] > s[p])) { int x = s[t]; s[t] = s[p]; s[p] = x; }
-        }
-    a[t] = s[t];
-}
-"""
-    assert """s[p] = x; }
-            __syncthreads();
-        }
-""" in cured(tmp_path, source, 1, 64, "i32[64]=uniform")
-
-
-@pytest.mark.second
-def test_what_fails_in_another_shape_does_not_end_the_search(tmp_path: Path) -> None:
-    """Here every thread runs the inner loop as often; a block of 5 rows does not."""
-    source = """\
-__global__ void closure(float* a) {
-    __shared__ float s[16][16];
-    int x = threadIdx.x;
-    for (int y = threadIdx.y; y < 16; y += blockDim.y) s[y][x] = a[16 * y + x];
-    __syncthreads();
-    for (int k = 0; k < 16; ++k) {
-        for (int y = threadIdx.y; y < 16; y += blockDim.y) {
-            float far = s[y][k] + s[k][x];
-            if (far < s[y][x]) s[y][x] = far;
-        }
-    }
-}
-"""
-    assert """= far;
-        }
-        __syncthreads();
-    }
-""" in cured(tmp_path, source, 1, "16,8", "f32[256]=uniform")
-
-
+@pytest.mark.slow
 def test_two_cures_are_proved_together(tmp_path: Path) -> None:
-    source = """\
-__global__ void k(int* a) {
-    __shared__ int s[64], r[64];
-    int t = threadIdx.x;
-    s[t] = a[t];
-    int far = s[63 - t];
-    r[t] = far;
-    a[t] = r[63 - t];
-}
-"""
+    section = EDITS["two cures side by side"]
     file = tmp_path / "my.cu"
-    file.write_text(source)
-    cures = [h["cure"] for h in hazards(*launch(file, 1, 64, "i32[64]=arange"))]
+    file.write_text(section.text(" -"))
+    cures = [h["cure"] for h in hazards(file, *section.words)]
     assert [(cure["left"], cure["left_with_other_cures"]) for cure in cures] == [(1, 0), (1, 0)]
     assert [cure["group"] for cure in cures] == [1, 2]
-    assert cured(tmp_path, source, 1, 64, "i32[64]=arange").count("__syncthreads();") == 2
+
+
+@pytest.mark.slow
+def test_every_place_of_a_cure_is_named(tmp_path: Path) -> None:
+    section = EDITS["two barriers in a loop, written and written again"]
+    file = tmp_path / "my.cu"
+    file.write_text(section.text(" -"))
+    cures = [h["cure"] for h in hazards(file, *section.words)]
+    places = [{"line": 5, "where": "before"}, {"line": 5, "where": "after"}]
+    assert [cure["places"] for cure in cures] == [places] * len(cures)
+
+
+@pytest.mark.slow
+def test_a_statement_is_split_where_all_threads_come(tmp_path: Path) -> None:
+    """A condition is asked ahead of the barrier, whichever way its branch is written."""
+    for branch in ("{{ {} }}", "{}", "{{\n        {}\n    }}"):
+        body = branch.format("a[i] = a[(i + 1) % n] + 1;")
+        file = tmp_path / "k.cu"
+        file.write_text(
+            "__global__ void k(float* a, int n) {\n    int i = threadIdx.x;\n"
+            f"    if (i < n) {body}\n}}\n"
+        )
+        for n in (64, 40):
+            errors = hazards(*launch(file, 1, 64, "f32[64]=arange", n))
+            (diff,) = {h["cure"]["diff"] for h in errors if h["severity"] == "error"}
+            before = diff.partition("__syncthreads();")[0]
+            assert "+    const bool inside = i < n;" in before
+            assert "{" not in before.partition("inside")[2]
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("condition", "parts"),
     [
-        ("a[0] *= a[t];", "removes this race alone; let one atomic operation read and write, as"),
-        ("a[0] = t;", "no cure: no __syncthreads() between two statements removes this race alone"),
-        (
-            "if (t < 63) {\n        int x = a[t + 1];\n        a[t] = x;\n    }",
-            "the if on line 3 both reads and writes",
-        ),
-        (
-            "__shared__ int s[64];\n    s[t] = a[t];\n    __syncthreads();\n    if (t < 32) {\n"
-            "        for (int i = 0; i < 2; ++i)\n            s[t] = i;\n    } else {\n"
-            "        for (int i = 0; i < 2; ++i)\n            a[t] += s[63 - t];\n    }",
-            "no cure: no __syncthreads() between two statements removes this race alone",
-        ),
-        (
-            "__shared__ int s[64];\n    if (t > 49) return;\n"
-            "    s[t] = a[t];\n    a[t] = s[49 - t];",
-            "__syncthreads() after line 5 would order the two, but threads that a return",
-        ),
+        ("n > 3 && blockIdx.x < gridDim.x", False), ("half", False), ("LIMIT > n", False),
+        ("a[0] > 3", True), ("*a > 3", True), ("t < n", True), ("FIRST", True),
+        ("mine > 0", True), ("__popc(n)", True), ("i < 4", False), ("t < n && meet()", True),
     ],
-)
-def test_where_no_edit_is_a_cure_it_says_so(tmp_path: Path, body: str, said: str) -> None:
-    file = tmp_path / "my.cu"
-    text = f"__global__ void k(int* a) {{\n    int t = threadIdx.x;\n    {body}\n}}\n"
-    file.write_text(text)
-    result = check(*launch(file, 1, 64, "i32[65]=arange"), "--fix")
-    assert result.exit_code == 1
-    assert said in " ".join(result.stdout.split())
-    assert "verified" not in result.stdout
-    assert file.read_text() == text
+)  # fmt: skip
+def test_conditions_that_threads_may_see_differently(condition: str, parts: bool) -> None:
+    text = f"""\
+#define LIMIT 7
+#define FIRST (threadIdx.x == 0)
+__global__ void k(int* a, int n) {{
+    int t = threadIdx.x, half = n / 2, mine = 0;
+    half >>= 1;
+    mine = a[t];
+    for (int i = 0; i < n; ++i)
+        if ({condition}) {{ a[t] = n; }}
+}}
+"""
+    path = Path("k.cu")
+    lists = Syntax({path: text.encode()}).all_lists([Point(path, 8)])
+    assert [may_part(body) for body, _ in lists] == [False, parts]
+    with_barrier = text.replace("{ a[t] = n; }", "{ a[t] = n; __syncthreads(); }").encode()
+    lists = Syntax({path: with_barrier}).all_lists([Point(path, 8)])
+    assert not any(may_part(b) for b, _ in lists)
 
 
-def test_blocks_are_not_cured_by_a_barrier(tmp_path: Path) -> None:
-    file = tmp_path / "my.cu"
-    file.write_text("__global__ void k(int* a) { a[threadIdx.x] = blockIdx.x; }\n")
-    result = check(*launch(file, 2, 32, "i32[32]"))
-    assert result.exit_code == 1
-    assert "  cure" not in result.stdout
+def test_a_line_behind_what_follows_a_brace_is_indented_as_its_list() -> None:
+    text = """\
+__global__ void k(int* a) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    for (int i = 0; i < 3; ++i) { a[t] += s[63 - t] = i + t;
+    }
+}
+"""
+    path = Path("k.cu")
+    syntax = Syntax({path: text.encode()})
+    (body, index), *_ = syntax.levels([Point(path, 4)])
+    edit = inserted(syntax, body, 1, "__syncthreads();")
+    assert edit is not None
+    assert edit.pieces[0][2] == b"\n        __syncthreads();"
+    assert index in (0, 1)

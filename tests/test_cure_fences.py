@@ -3,25 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_cure_edits import cured
-from test_cures import check, launch
-
-HANDED = """\
-__global__ void k(float* part, TYPE flag, float* out) {
-    __shared__ bool last;
-    if (threadIdx.x == 0) {
-        part[blockIdx.x] = blockIdx.x + 1;
-        SET
-    }
-    __syncthreads();
-    if (last && threadIdx.x == 0) {
-        float s = 0;
-        for (int i = 0; i < gridDim.x; ++i) s += part[i];
-        *out = s;
-    }
-}
-"""
-
+from cure_check import cured
 
 COUNT = "unsigned*", "last = atomicAdd(flag, 1) == gridDim.x - 1;"
 
@@ -33,17 +15,7 @@ FLAG = (
 )
 
 
-@pytest.mark.parametrize(("kind", "code"), [COUNT, FLAG], ids=["count", "flag"])
-def test_what_a_block_writes_gets_a_fence_before_it_is_handed_on(
-    tmp_path: Path, kind: str, code: str
-) -> None:
-    source = HANDED.replace("TYPE", kind).replace("SET", code)
-    text = cured(tmp_path, source, 3, 32, "f32[3]", "u32[3]", "f32[1]")
-    ahead, _, behind = text.partition("        __threadfence();\n")
-    assert ahead.endswith("+ 1;\n")
-    assert behind.startswith(f"        {code}\n")
-
-
+@pytest.mark.slow_cases("READ")
 @pytest.mark.parametrize("lost", [("WRITTEN",), ("READ",), ("WRITTEN", "READ")], ids="-".join)
 def test_who_reads_behind_a_flag_gets_a_fence(tmp_path: Path, lost: tuple[str, ...]) -> None:
     source = right = """\
@@ -68,6 +40,7 @@ __global__ void k(float* part, volatile unsigned* flag, float* out) {
     assert cured(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
 
 
+@pytest.mark.slow_cases("READ", "lines")
 @pytest.mark.parametrize("narrow", [("WRITTEN",), ("READ",), ("WRITTEN", "READ")], ids="-".join)
 @pytest.mark.parametrize("line", ["\n            ", " "], ids=["lines", "one line"])
 def test_a_fence_of_the_block_becomes_one_of_the_device(
@@ -111,6 +84,7 @@ BEHIND, AHEAD = "= t;\n", "    if ("
 POLL = FLAG[0], "flag[blockIdx.x] = 1; while (flag[0] == 0); while (flag[1] == 0);"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "code", "who"), [(*COUNT, "last"), (*POLL, "true")], ids=["count", "flag"]
 )
@@ -136,16 +110,3 @@ def test_who_hands_on_for_others_meets_them_first(
     text = cured(tmp_path, source, 2, 64, "f32[128]", "u32[3]", "f32[128]")
     assert given in text
     assert text.count("__sync") == right.count("__sync")
-
-
-def test_where_nothing_hands_on_no_fence_is_tried(tmp_path: Path) -> None:
-    file = tmp_path / "my.cu"
-    file.write_text("""\
-__global__ void k(int* a) {
-    a[blockIdx.x] = 1;
-    a[threadIdx.x + 8] = a[gridDim.x - 1 - blockIdx.x];
-}
-""")
-    said = " ".join(check(*launch(file, 2, 4, "i32[16]")).stdout.split())
-    assert "hands on needs a __threadfence() before it" in said
-    assert said.endswith("no cure found: no edit is known to try")

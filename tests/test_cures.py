@@ -1,9 +1,8 @@
 """Cures are edits of the source: where they go, what is written, and that they hold.
 
-``tests/lost_barriers.py`` asks the same of every barrier of the library.
+``barrier_deletion.py`` asks the same of every barrier of the library.
 """
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,33 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from cure_check import DEFECTS, check, hazards, launch
 
 import simulator
 from kernels import Kernel
 from simulator.cures import find_cures
-from tests import lost_barriers
 from tests.launches import every_other
-from tilescope.cli import main
-
-DEFECTS = Path(__file__).parent / "defects" / "check"
-
-
-def check(*words: Any) -> Result:
-    result = CliRunner().invoke(main, ["check", *(str(word) for word in words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def launch(file: Path, grid: int, block: int | str, *arguments: Any) -> tuple[Any, ...]:
-    return file, "--grid", grid, "--block", block, *arguments
-
-
-def hazards(*words: Any) -> list[dict[str, Any]]:
-    found = json.loads(check(*words, "--json", "-").stdout)["hazards"]
-    assert isinstance(found, list)
-    return found
-
 
 PROGRAMS = {
     "reduce_braces": ((4, 256, "f32[1000]=ones", "f32[4]", 1000), [("after", 11)]),
@@ -52,6 +30,7 @@ PROGRAMS = {
 """Programs whose cure used to be said of a place where it does not cure: shape, right place."""
 
 
+@pytest.mark.slow_but("multiline")
 @pytest.mark.parametrize("name", every_other([*PROGRAMS]))
 def test_a_cure_said_is_a_cure_written(name: str, tmp_path: Path) -> None:
     """Once written, the same check finds nothing; taken out again, it is back."""
@@ -136,33 +115,7 @@ def test_options_that_do_not_go_together(words: tuple[str, ...], message: str) -
     assert message in result.stderr
 
 
-# -- barriers that are deleted, and given back ----------------------------------------------
-
-GIVEN_BACK = {
-    "histogram_shared": [19, 22], "reduction_shared": [15], "matmul_tiled": [18, 21],
-    "stencil_line": [18], "transpose_tiled": [29],
-    "divergent_around": [9], "one_line": [3, 3, 4], "macros": [9, 11],
-    "device_functions": [12, 14], "header": [6, 6], "lambda": [10, 12, 14],
-    "early_continue": [8, 10], "single_body": [5, 8],
-}  # fmt: skip
-"""Kernels, and after which lines their cures go; ``python -m tests.lost_barriers`` does all."""
-
-
-FIRST = ("reduction_shared", "stencil_line", "one_line", "macros", "early_continue")
-"""Of the library and of shapes of statements, those that are soon done."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [n if n in FIRST else pytest.param(n, marks=pytest.mark.second) for n in GIVEN_BACK],
-)
-def test_a_lost_barrier_is_given_back(name: str) -> None:
-    found = [lost_barriers.without(lost) for lost in lost_barriers.barriers(name)]
-    assert [verdict.lines for verdict in found] == [(line,) for line in GIVEN_BACK[name]]
-    assert {verdict.word for verdict in found} <= {"same place", "equivalent"}
-    assert all(verdict.proof.count("seed 1") == 1 for verdict in found)
-
-
+@pytest.mark.slow
 def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One missing barrier is told once, with its edit; every line fits."""
     monkeypatch.chdir(tmp_path)

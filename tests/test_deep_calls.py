@@ -27,6 +27,7 @@ extern "C" __global__ void endless(int* flag) { flag[1] = waits(4, flag); }
 """
 
 
+@pytest.mark.slow_cases("count_pairs-expected0")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(

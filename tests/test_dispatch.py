@@ -50,6 +50,7 @@ def launch(
     return simulator.launch(kernel, 1, 40, args, schedule=schedule)
 
 
+@pytest.mark.slow_but("5", "reverse-device", "warps-device")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_each_lane_calls_its_own_function(build: str, schedule: str | int) -> None:

@@ -87,7 +87,7 @@ def test_lockstep_counts_what_the_gpu_counts(name: str) -> None:
     assert counted(name, "lockstep") == read(name)
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 1])
 @pytest.mark.parametrize("name", EQUAL)
 def test_every_schedule_counts_what_the_gpu_counts(name: str, schedule: str | int) -> None:

@@ -26,7 +26,7 @@ def plain(text):
     return re.sub(r"\s+", " ", text)
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch):
     """What is shown of a command stands in its output, in that order."""
     monkeypatch.chdir(tmp_path)
@@ -66,7 +66,7 @@ def test_every_page_stands_in_the_navigation():
     assert named == {file.name for file in DOCS.glob("*.md")} | set(site().reference())
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path):
     pytest.importorskip("zensical")
     site().main(str(tmp_path / "site"))

@@ -190,6 +190,7 @@ WARNING = (
 )
 
 
+@pytest.mark.slow_cases("view")
 @pytest.mark.parametrize("command", ["run", "check", "view"])
 def test_commands_warn_once(command: str, file: Path, tmp_path: Path) -> None:
     more = ("-o", tmp_path / "page.html") if command == "view" else ()

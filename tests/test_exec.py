@@ -38,6 +38,7 @@ def driver_script(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_script_of_the_driver_api(driver_script: Path) -> None:
     done = run(driver_script)
     assert (done.returncode, done.stderr) == (0, "")
@@ -46,6 +47,7 @@ def test_a_script_of_the_driver_api(driver_script: Path) -> None:
     assert f"some_script.py:{line + 1}  1 launch" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_driver_copies_what_cuda_core_allocates(tmp_path: Path) -> None:
     """And what a kernel prints is printed."""
     pytest.importorskip("cuda.core")
@@ -69,6 +71,7 @@ print(driver.cuMemcpyDtoH(x.ctypes.data, there.handle, 12)[0].value, *x)
     assert run(path).stdout.startswith("0\n0\n1\n2\n0 1 2 3\n1 launch")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "found"),
     [
@@ -84,6 +87,7 @@ def test_what_is_wrong_in_it(word: str, found: str, driver_script: Path) -> None
     assert done.returncode == (0 if "warning: " in done.stdout else 1)
 
 
+@pytest.mark.slow
 def test_what_has_no_stand_in_is_named(driver_script: Path) -> None:
     done = run(driver_script, "--missing")
     assert done.returncode == 1
@@ -92,6 +96,7 @@ def test_what_has_no_stand_in_is_named(driver_script: Path) -> None:
     assert "runpy" not in done.stderr
 
 
+@pytest.mark.slow
 def test_files_for_other_tools(driver_script: Path, tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("a.json", "a.sarif", "a.html")]
     options = ("-q", "--json", files[0], "--sarif", files[1], "--view", files[2], "-k", "racy")
@@ -100,15 +105,15 @@ def test_files_for_other_tools(driver_script: Path, tmp_path: Path) -> None:
     content = json.loads(Path(files[0]).read_text())
     assert content["schema"] == 1
     assert [k["kernel"] for k in content["kernels"]] == ["twice", "thrice", "racy"]
-    assert {"file", "line", "kernel", "grid", "block", "counters", "hazards"} <= set(
-        content["launches"][2]
-    )
+    said = {"file", "line", "kernel", "grid", "block", "counters", "hazards"}
+    assert said <= set(content["launches"][2])
     assert [len(launch["hazards"]) for launch in content["launches"]] == [0, 0, 1]
     assert len(json.loads(Path(files[1]).read_text())["runs"][0]["results"]) == 1
     assert "racy" in Path(files[2]).read_text()
 
 
-def test_launches_can_be_few(driver_script: Path) -> None:
+@pytest.mark.slow
+def test_launches_can_be_few_or_none(driver_script: Path) -> None:
     done = run(driver_script, "--racy", options=("--max-launches", "2"))
     assert done.returncode == 0
     assert "stopped after 2 launches (--max-launches)" in done.stderr
@@ -116,9 +121,6 @@ def test_launches_can_be_few(driver_script: Path) -> None:
     assert done.returncode == 0
     assert "not checked: 1 of thrice, 1 of racy" in done.stdout
     assert "3 launches of 3 kernels; no hazards in the 1 checked" in done.stdout
-
-
-def test_a_kernel_that_is_not_launched_is_told(driver_script: Path) -> None:
     done = run(driver_script, options=("-k", "nope"))
     told = "error: -k nope: no launch was of that name; launched: twice, thrice\n"
     assert (done.returncode, done.stderr) == (2, told)
@@ -218,6 +220,7 @@ FRONT_ENDS = [
 ]
 
 
+@pytest.mark.slow_cases("cuda_core_saxpy.py-cuda.core-1")
 @pytest.mark.parametrize(("name", "needs", "launches"), FRONT_ENDS)
 def test_the_examples(name: str, needs: str, launches: int, tmp_path: Path) -> None:
     pytest.importorskip(needs, reason=f"{needs} is not installed")
@@ -257,6 +260,7 @@ def test_tritons_host_side(tmp_path: Path) -> None:
     assert "3 launches of 2 kernels; no hazards" in done.stdout
 
 
+@pytest.mark.slow_but("numba", "words1")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("words", [(), ("--faulty",)])
 @pytest.mark.parametrize("name", STREAMS)
@@ -267,19 +271,15 @@ def test_order_of_streams(name: str, words: tuple[str, ...], tmp_path: Path) -> 
         assert run_script(script, words, VirtualDevice(order=made.order)) == (0, "")
     assert {h.kind for h in made.hazards} == ({"host-order"} if words else set())
     assert bool(made.launches[1].run.hazards) == bool(words)
-    for hazard in made.hazards:
-        assert all(
-            any(w in i.source.code for w in ("twice", "launch", "copy", "close", "ones"))
-            for i in hazard.involved
-        )
+    calls = ("twice", "launch", "copy", "close", "ones")
+    lines = [i.source.code for hazard in made.hazards for i in hazard.involved]
+    assert all(any(call in line for call in calls) for line in lines)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("words", [(), ("--faulty",)])
 @pytest.mark.parametrize("name", HOST_READS)
-def test_the_host_waits_for_pinned_memory(
-    name: str, words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_the_host_waits_for_pinned_memory(name: str, words: Any, tmp_path: Path) -> None:
     pytest.importorskip({"numba": "numba_cuda"}.get(name, name), reason=f"{name} is not installed")
     with tilescope.session() as made:
         script = write(tmp_path, HOST_READS[name])

@@ -51,6 +51,7 @@ def errors(name: str, fence: str, build: str, schedule: Any) -> set[str]:
     return {h.kind for h in simulator.launch(kernel, 2, 32, args, schedule=schedule).hazards}
 
 
+@pytest.mark.slow_cases("source", "stack")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_who_failed_before_and_hands_on_well(name: str, build: str) -> None:

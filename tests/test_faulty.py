@@ -124,6 +124,7 @@ def marked_lines(entry: LibraryKernel) -> set[int]:
     return {i + 1 for i in range(start, end) if "// <-" in lines[i]}
 
 
+@pytest.mark.slow_cases("endless_wait", "missing_cluster_barrier", "missing_last_cluster_barrier")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("row", TESTED, ids=lambda row: row.name)
 def test_the_fault_is_found(row: Row, build: str) -> None:
@@ -137,7 +138,8 @@ def test_the_fault_is_found(row: Row, build: str) -> None:
     assert {Path(source.file).name for h in hazards for source in h.sources} == {entry.path.name}
 
 
-@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.second)])
+@pytest.mark.slow_cases("missing_cluster_barrier", "missing_last_cluster_barrier", "wrong_space")
+@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("row", TESTED, ids=lambda row: row.name)
 def test_the_twin_has_none(row: Row, build: str) -> None:
     twin = library.get(library.get(f"faulty_{row.name}").twin)
@@ -162,6 +164,7 @@ IN_STEP = ("lanes_waw", "missing_wait", "missing_commit", "missing_proxy_fence")
 """Lanes of one instruction go in step; a copy's bytes are there at once, the last written."""
 
 
+@pytest.mark.slow_but("missing_commit", "missing_wait")
 @pytest.mark.parametrize(
     "row",
     [
@@ -195,6 +198,9 @@ def test_a_wrong_phase_is_a_race_where_it_is_no_hang() -> None:
 # -- report texts -----------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases(
+    "endless_wait", "missing_cluster_barrier", "missing_last_cluster_barrier", "wrong_phase"
+)
 @pytest.mark.parametrize("row", TESTED, ids=lambda row: row.name)
 def test_report_text(row: Row) -> None:
     entry = library.get(f"faulty_{row.name}")

@@ -32,6 +32,10 @@ TELL = (
 )
 
 
+@pytest.mark.slow_cases(
+    '""-used4-kinds4', '"fence.acq_rel.cluster;"-used3-kinds3',
+    '...fence.mbarrier_init.release.cluster;"-used0-kinds0', "lockstep",
+)  # fmt: skip
 @pytest.mark.parametrize("schedule", ["lockstep", "reverse"])
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_ctrl_c_in_a_pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    "wanted", [pytest.param((), marks=pytest.mark.second), ("--json", "it.json")]
+    "wanted", [pytest.param((), marks=pytest.mark.slow), ("--json", "it.json")]
 )
 def test_a_reader_that_has_gone(here: Path, wanted: tuple[str, ...]) -> None:
     """Nobody waits for cures then, unless a file is to be written; the exit code stays."""
@@ -213,7 +213,7 @@ def test_the_fix_that_is_tried_is_shown(here: Path, monkeypatch: pytest.MonkeyPa
         assert 1 <= int(number) <= int(planned)
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_lanes_that_take_turns_in_a_tree(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ``__syncwarp()`` behind each step, and none that is not needed: all are tried at once."""
     (here / "tree.cu").write_text(TREE)

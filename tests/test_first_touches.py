@@ -53,6 +53,7 @@ def drawn(rng: np.random.Generator) -> list[int]:
     return [int(rng.choice([0, 0, 8, 3])), down, across, *beyond, again]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", WIDTHS)
 def test_a_location_written_twice_is_found_and_no_other(entry: str) -> None:
     kernel, rng = Kernel.from_cuda(SOURCE, entry), np.random.default_rng(WIDTHS[entry])
@@ -90,6 +91,7 @@ def access(rng: np.random.Generator) -> tuple[np.ndarray, int]:
     return at.astype(np.int64) * nbytes, nbytes
 
 
+@pytest.mark.slow
 def test_the_table_is_a_set() -> None:
     """Whatever comes after whatever, also in two tables that are merged, and sent elsewhere."""
     rng, seen = np.random.default_rng(5), {True: 0, False: 0}

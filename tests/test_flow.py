@@ -61,6 +61,7 @@ def run(entry: str, build: str, *args: object, schedule: str | int = "lockstep")
     return simulator.launch(kernel, 1, 64, [*args], schedule=schedule)
 
 
+@pytest.mark.slow_cases("lockstep", "source", "warps")
 @pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 3])
 def test_loops_of_uneven_length_before_a_barrier(build: str, schedule: str | int) -> None:
     """Hundreds of rounds apart, and still no barrier in divergent code."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_cures import check, hazards, launch
+from cure_check import check, hazards, launch
 
 import simulator
 from kernels import Kernel

@@ -26,6 +26,7 @@ def hazards(source: str, build: str, schedule: Any, threads: int = 64, **more: A
     return simulator.launch(kernel, 1, threads, args, schedule=schedule, **more).hazards
 
 
+@pytest.mark.slow_cases("warps-source")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
@@ -46,6 +47,7 @@ def test_still_in_use(build: str, schedule: Any, body: str) -> None:
     assert errors <= {"war-race", "waw-race", "out-of-bounds"}
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", BUILDS)
 def test_the_use_is_named_before_it_is_freed(build: str) -> None:
     for body in ("out[t] = p[t];\nif (t == 0)\nfree(p);", "if (t == 0)\nfree(p);\nout[t] = p[t];"):

@@ -129,6 +129,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield
 
 
+@pytest.mark.slow_but("softmax-80", "softmax-90", "tilelang_matmul-90-own")
 @pytest.mark.parametrize("made_by", [stand_in, own])
 @pytest.mark.parametrize(("name", "arch"), KERNELS)
 def test_right_and_without_a_hazard(
@@ -145,10 +146,11 @@ def test_right_and_without_a_hazard(
     assert any("the same value" in note for note in run.notes) == shared_rows
 
 
+@pytest.mark.slow_but("tilelang_matmul-90-own", "wgmma.wait_group-a wgmma...-matmul_fp16-90")
 @pytest.mark.parametrize("made_by", [stand_in, own])
 @pytest.mark.parametrize(
     ("name", "arch"),
-    [pytest.param(*k, marks=pytest.mark.second) if k[1] == 80 else k for k in COPYING],
+    [pytest.param(*k, marks=pytest.mark.slow) if k[1] == 80 else k for k in COPYING],
 )
 @pytest.mark.parametrize(
     ("lost", "words"),

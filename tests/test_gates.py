@@ -34,21 +34,22 @@ def kinds(run: simulator.Run) -> list[tuple[str, str, tuple[int, ...]]]:
 
 
 def after_exits(leave: str, collective: str, build: str, schedule: str | int) -> np.ndarray:
-    source = (
-        "__global__ void k(int* out, int n) {\n"
-        "    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = t;\n"
-        f"    {LEAVERS[leave]}\n"
-        "    if (t % 32 < 3) out[n + i] += 5;\n"
-        f"    for (int k = 0; k < 2; ++k) {{ {COLLECTIVES[collective]} }}\n"
-        "    out[i] = v;\n"
-        "}\n"
-    ).replace("MASK", "0xffffffffu")
+    source = f"""\
+__global__ void k(int* out, int n) {{
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, v = t;
+    {LEAVERS[leave]}
+    if (t % 32 < 3) out[n + i] += 5;
+    for (int k = 0; k < 2; ++k) {{ {COLLECTIVES[collective]} }}
+    out[i] = v;
+}}
+""".replace("MASK", "0xffffffffu")
     out = np.zeros(2 * 3 * 80, np.int32)
     run = simulator.launch(compiled(source, "k", build), 3, 80, [out, 240], schedule=schedule)
     assert run.hazards == [], (leave, collective, build, schedule)
     return out
 
 
+@pytest.mark.slow_cases("ballot-nested", "match-late", "match-nested", "syncwarp-half")
 @pytest.mark.parametrize("leave", LEAVERS)
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_exited_lanes_are_not_waited_for(collective: str, leave: str) -> None:
@@ -146,17 +147,17 @@ def test_masks_that_leave_out_or_name_too_many(
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_mask_made_by_activemask_is_right(build: str) -> None:
-    source = (
-        "__global__ void k(const int* in, int* out) {\n"
-        "    int t = threadIdx.x, v = in[t];\n"
-        "    if (v % 3 == 0) {\n"
-        "        unsigned m = __activemask();\n"
-        "        v = __shfl_sync(m, v, __ffs(m) - 1) + __popc(__ballot_sync(m, 1));\n"
-        "        __syncwarp(m);\n"
-        "    }\n"
-        "    out[t] = v;\n"
-        "}\n"
-    )
+    source = """\
+__global__ void k(const int* in, int* out) {
+    int t = threadIdx.x, v = in[t];
+    if (v % 3 == 0) {
+        unsigned m = __activemask();
+        v = __shfl_sync(m, v, __ffs(m) - 1) + __popc(__ballot_sync(m, 1));
+        __syncwarp(m);
+    }
+    out[t] = v;
+}
+"""
     for schedule in SCHEDULES:
         args = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)]
         run = simulator.launch(compiled(source, "k", build), 1, 64, args, schedule=schedule)
@@ -166,19 +167,19 @@ def test_a_mask_made_by_activemask_is_right(build: str) -> None:
 @pytest.mark.parametrize("build", BUILDS)
 def test_warp_barriers_at_two_places_meet_while_others_spin(build: str) -> None:
     """Nobody has to stand still first: another warp waits for what comes after them."""
-    source = (
-        "__global__ void k(int* out, int* flag) {\n"
-        "    __shared__ int tile[32];\n"
-        "    int t = threadIdx.x;\n"
-        "    if (t < 32) {\n"
-        "        if (t % 2) { tile[t] = t; __syncwarp(); }\n"
-        "        else { __syncwarp(); out[t] = tile[t + 1]; }\n"
-        "        __syncwarp();\n"
-        "        if (t == 0) atomicExch(flag, 1);\n"
-        "    } else\n"
-        "        while (atomicAdd(flag, 0) == 0) {}\n"
-        "}\n"
-    )
+    source = """\
+__global__ void k(int* out, int* flag) {
+    __shared__ int tile[32];
+    int t = threadIdx.x;
+    if (t < 32) {
+        if (t % 2) { tile[t] = t; __syncwarp(); }
+        else { __syncwarp(); out[t] = tile[t + 1]; }
+        __syncwarp();
+        if (t == 0) atomicExch(flag, 1);
+    } else
+        while (atomicAdd(flag, 0) == 0) {}
+}
+"""
     for schedule in SCHEDULES:
         out, flag = np.zeros(32, np.int32), np.zeros(1, np.int32)
         run = simulator.launch(compiled(source, "k", build), 1, 64, [out, flag], schedule=schedule)

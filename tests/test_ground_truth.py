@@ -80,6 +80,13 @@ def score() -> Any:
         print(f"ground truth: {good}/{total} {name} equal the H200's")
 
 
+@pytest.mark.slow_cases(
+    "missing_first_barrier:64x64x64", "naive32x8:64x64x64", "naive:64x64x64",
+    "register_tiled:256x256x256", "register_tiled:64x64x64", "register_tiled:70x50x90",
+    "tiled16:64x64x64", "tiled32:64x64x64", "tiled32:70x50x90", "tiled8:256x256x256",
+    "tiled8:64x64x64", "tiled8:70x50x90", "transposed_pad0:64x64x64", "transposed_pad1:64x64x64",
+    "transposed_pad1:70x50x90",
+)  # fmt: skip
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_launch(case: dict[str, Any], score: dict[str, list[int]]) -> None:
     kernel = Kernel.from_cuda(FOLDER / case["file"], case["kernel"])
@@ -198,14 +205,14 @@ def test_the_same_words_under_other_masks(threads: int, words: int) -> None:
 
 
 def test_loads_and_stores_of_one_pattern_are_judged_apart() -> None:
-    source = (
-        'extern "C" __global__ void both(float4* out) {\n'
-        "  __shared__ float4 s[16];\n"
-        "  s[threadIdx.x & 1] = out[0];\n"
-        "  __syncthreads();\n"
-        "  out[threadIdx.x] = s[threadIdx.x & 1];\n"
-        "}\n"
-    )
+    source = """\
+extern "C" __global__ void both(float4* out) {
+  __shared__ float4 s[16];
+  s[threadIdx.x & 1] = out[0];
+  __syncthreads();
+  out[threadIdx.x] = s[threadIdx.x & 1];
+}
+"""
     out = np.zeros((32, 4), np.float32)
     run = simulator.launch(Kernel.from_cuda(source, "both"), 1, 32, [out], checks="none")
     # Lanes two apart agree: the load joins quarter warps, the store does not.

@@ -46,6 +46,7 @@ def errors(body: str, build: str, schedule: str | int) -> list[str]:
     return [str(hazard) for hazard in run.hazards]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["lockstep", 1])
 @pytest.mark.parametrize("way", RIGHT)
 def test_right(way: str, schedule: str | int) -> None:
@@ -53,6 +54,7 @@ def test_right(way: str, schedule: str | int) -> None:
         assert errors(RIGHT[way], build, schedule) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", every_other([*WRONG]))
 def test_wrong(way: str) -> None:
     for build in BUILDS:

@@ -82,6 +82,7 @@ K(phases) {
 """
 
 
+@pytest.mark.slow_cases("both_sides-kinds8", "chain-kinds5", "in_turn-kinds9", "tickets-kinds7")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize(
     ("entry", "kinds"),
@@ -102,6 +103,7 @@ def test_who_hands_on_is_named_first(entry: str, kinds: list[str], build: str) -
         assert [h.kind for h in found] == [f"{kind}-race" for kind in kinds], schedule
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", ["device", "source"])
 def test_lanes_and_warps_hand_on_too(build: str) -> None:
     """Each waits for another one of its block, whose lines come behind its own."""
@@ -145,6 +147,7 @@ WAIT = """for (int done = 0; !done;)
                 " selp.b32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(i & 1) : "memory");"""
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("missing", ["FIRST", "SECOND"])
 def test_what_an_mbarrier_orders_in_a_loop_is_not_what_races(missing: str, build: str) -> None:

@@ -19,6 +19,7 @@ ACCESSES = st.dictionaries(
 )
 
 
+@pytest.mark.slow_cases("0")
 @given(steps=st.lists(st.tuples(ACCESSES, st.booleans()), max_size=12), load=st.booleans())
 @pytest.mark.parametrize("few", [history._FEW, 0])
 def test_a_history_is_what_came_last(few: int, steps: list[Any], load: bool) -> None:

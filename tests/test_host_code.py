@@ -311,7 +311,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
 """
 
 
-@pytest.mark.parametrize("folder", ["", pytest.param("include/", marks=pytest.mark.second)])
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", ["", pytest.param("include/", marks=pytest.mark.slow)])
 def test_an_extension_with_a_library_s_headers(tmp_path: Path, folder: str) -> None:
     """A macro of two definitions, headers of one name, and kernels that nobody asks for."""
     for name, text in LIBRARY.items():

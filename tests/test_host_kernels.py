@@ -125,9 +125,12 @@ def test_calls_in_a_circle_and_without_end() -> None:
 def test_what_is_listed_can_be_launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.cu").write_text(
-        KERNELS + "template <class T> void go() { T *p; cudaMalloc(&p, 64 * sizeof(T));\n"
-        "  offset<<<2, 32>>>(p, 0);\n  offset<T><<<2, 32>>>(p, 0); }\n"
-        "int main() { go<float>(); go<double>(); }"
+        KERNELS
+        + """\
+template <class T> void go() { T *p; cudaMalloc(&p, 64 * sizeof(T));
+  offset<<<2, 32>>>(p, 0);
+  offset<T><<<2, 32>>>(p, 0); }
+int main() { go<float>(); go<double>(); }"""
     )
     told = tilescope("run", "a.cu").stderr
     commands = [line.split() for line in told.splitlines() if "tilescope run" in line]
@@ -145,10 +148,13 @@ def test_a_kernel_behind_a_pointer_is_asked_for(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.cu").write_text(
-        "__global__ void one(float *a) { a[threadIdx.x] += 1; }\n"
-        "__global__ void two(float *a) { a[threadIdx.x] += 2; }\n"
-        "int main(int argc, char **) { float *a; cudaMalloc(&a, 128);\n"
-        "  void (*any)(float *) = argc > 1 ? one : two;\n  any<<<1, 32>>>(a); }\n"
+        """\
+__global__ void one(float *a) { a[threadIdx.x] += 1; }
+__global__ void two(float *a) { a[threadIdx.x] += 2; }
+int main(int argc, char **) { float *a; cudaMalloc(&a, 128);
+  void (*any)(float *) = argc > 1 ? one : two;
+  any<<<1, 32>>>(a); }
+"""
     )
     told = tilescope("check", "a.cu").stderr
     assert "kernels: one, two\n" in told

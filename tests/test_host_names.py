@@ -59,6 +59,9 @@ def program(declared: str, used: str = "0") -> str:
     return SOURCE.replace("DECLARED", declared).replace("USED", used)
 
 
+@pytest.mark.slow_cases(
+    "...go(); }; -S{0}.a", "...min(0, 1)", "...return count; }(0)", "constexpr auto start..."
+)
 @pytest.mark.parametrize(("declared", "used"), GOES)
 def test_what_names_only_the_host_s_code_goes_with_it(declared: str, used: str) -> None:
     for build in ("device", "source"):

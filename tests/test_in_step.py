@@ -74,6 +74,7 @@ extern "C" __global__ void k(float* o, const float* a, int n) {
 }"""
 
 
+@pytest.mark.slow_cases("4")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("ahead", [3, 4])
 def test_a_copy_comes_before_who_reads_what_it_writes(ahead: int, build: str) -> None:

@@ -10,6 +10,7 @@ OLD = "template <typename T> __global__ void old(T *a) { *a = missing(*a); }\n"
 FINE = "template <typename T> __global__ void fine(T *a) { a[threadIdx.x] *= 2; }\n"
 
 
+@pytest.mark.slow_cases("template __global__ void...", "#define MAKE...")
 @pytest.mark.parametrize("main", ["", "int main() { fine<<<1, 32>>>((float *)0); }\n"])
 @pytest.mark.parametrize(
     "made",
@@ -38,6 +39,7 @@ def test_the_mistake_of_a_kernel_that_is_asked_for_is_told() -> None:
         Kernel.from_cuda(f"#include <vector>\n{OLD}{FINE}{made}", "old<float>")
 
 
+@pytest.mark.slow
 def test_where_a_header_of_the_toolkit_is_left_out_another_kernel_may_be_right() -> None:
     old = OLD.replace("missing", "cub::Nothing()")
     source = f"#include <cub/cub.cuh>\n{old}{FINE}template __global__ void old<float>(float *);\n"

@@ -22,7 +22,7 @@ def _sweep(kibibytes: int, partitions: int, shared: bool) -> DeviceMemory:
     return device_memory(Footprint([trail], []), (blocks, 1, 1), 32, 2, 4 << 20, partitions)
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_what_both_halves_of_l2_read_is_there_twice() -> None:
     """Of 4 MiB in two partitions, 3 that all read do not fit, nor do they of one half each."""
     assert _sweep(1536, 2, True).cold.read == pytest.approx(1536 << 10, rel=0.05)
@@ -30,7 +30,7 @@ def test_what_both_halves_of_l2_read_is_there_twice() -> None:
     assert _sweep(3072, 2, True).cold.read > 1.5 * (3 << 20)
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_what_is_written_stays_until_there_is_no_room() -> None:
     def written(mebibytes: int) -> DeviceMemory:
         units = (mebibytes << 20) // 64 // 4096
@@ -96,6 +96,7 @@ def _anywhere(count: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(count).astype(np.int32)
 
 
+@pytest.mark.slow_but("in_order-1")
 @pytest.mark.parametrize(
     ("entry", "arrays"), [("in_order", 1), ("anywhere", 2), ("after_a_store", 0), ("store", 1)]
 )
@@ -121,6 +122,7 @@ def test_a_last_block_reads_no_more_than_is_left(count: int, block: int) -> None
     assert found.dram_read_bytes == -(-4 * count // 64) * 64
 
 
+@pytest.mark.slow
 def test_each_array_is_read_for_itself() -> None:
     """Two that follow no line: 64 bytes of each for every thread."""
     count = MANY // 4

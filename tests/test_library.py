@@ -39,12 +39,22 @@ CASES = [
 ALL = 9
 RUNS = [
     *((name, tile, "device", ALL) for name, tile in CASES),
-    # Of the source's build one tile, and two sizes; the others are dear, and much the same.
+    # Of the source's build one tile, and two sizes; the others are slow, and much the same.
     *((name, (library.get(name).tiles or (None,))[0], "source", 2) for name in dict(CASES)),
-    *(pytest.param(*case, "source", ALL, marks=pytest.mark.second) for case in CASES),
+    *(pytest.param(*case, "source", ALL, marks=pytest.mark.slow) for case in CASES),
 ]
 
 
+@pytest.mark.slow_cases(
+    "...128-device-9", "...64-device-9", "...64-source-2", "attention-None-device-9",
+    "attention-None-source-2", "histogram_cluster-None-device-9", "histogram_cluster-None-source-2",
+    "matmul_async_copy-8-device-9", "matmul_async_copy-8-source-2",
+    "matmul_missing_first_barrier-32-device-9", "matmul_tensor-32-device-9",
+    "matmul_tensor-32-source-2", "matmul_tiled-4-device-9", "matmul_vectorised-32-device-9",
+    "matmul_vectorised-8-source-2", "matmul_warp_tiled-None-device-9",
+    "matmul_warp_tiled-None-source-2", "reduction_atomic-None-source-2",
+    "scan_look_back-None-source-2", "sort_bitonic-None-device-9", "spmv_thread-None-device-9",
+)  # fmt: skip
 @pytest.mark.parametrize(("name", "tile", "build", "sizes"), RUNS)
 def test_equals_the_reference(name: str, tile: int | None, build: str, sizes: int) -> None:
     for size in (SIZES.get(name) or BY_AXES[library.get(name).axes])[:sizes]:
@@ -54,6 +64,7 @@ def test_equals_the_reference(name: str, tile: int | None, build: str, sizes: in
         assert result.build == build
 
 
+@pytest.mark.slow_cases("matmul_missing_first_barrier")
 @pytest.mark.parametrize("name", [n for n in library.names() if n.startswith("matmul_missing")])
 def test_a_racy_kernel_goes_wrong_in_some_schedule(name: str) -> None:
     size = (32, 32, 32)
@@ -62,6 +73,7 @@ def test_a_racy_kernel_goes_wrong_in_some_schedule(name: str) -> None:
     assert run(library.get(name).twin, size, schedule="warps")[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(70, 64, 64), (64, 70, 64)])
 def test_the_wrong_guard_goes_wrong_at_an_edge(size: tuple[int, ...]) -> None:
     assert not run("matmul_tiled_wrong_guard", size)[1]
@@ -73,6 +85,7 @@ def test_every_source_belongs_to_a_kernel() -> None:
     assert {library.get(name).path for name in library.names()} == set(root.glob("*/*.cu"))
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_itself() -> None:
     """In a kernel whose result is the schedule's."""
     entry = library.get("matmul_missing_first_barrier")

@@ -21,6 +21,7 @@ def test_naive_loads_2mnk(m: int, n: int, k: int) -> None:
         assert counters.flops == 2 * m * n * k
 
 
+@pytest.mark.slow_cases("64-64-64-32")
 @pytest.mark.parametrize("tile", [8, 16, 32])
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 64), (70, 50, 90), (5, 33, 17)])
 def test_tiled_loads_each_matrix_once_for_each_block_across(
@@ -82,6 +83,7 @@ def test_vectors_take_a_quarter_of_the_requests() -> None:
     assert 4 * vectors.global_store.requests == tiled.global_store.requests
 
 
+@pytest.mark.slow_cases("128")
 @pytest.mark.parametrize("tile", [64, 128])
 def test_registers_save_shared_loads(tile: int) -> None:
     counters = run("matmul_register_tiled", (128, 128, 32), tile)[0].counters
@@ -90,6 +92,7 @@ def test_registers_save_shared_loads(tile: int) -> None:
     assert counters.shared_load.accesses * outputs == vectors * 128 * 128 * 32
 
 
+@pytest.mark.slow
 def test_tensor_cores_count_their_flops_and_fragments_have_no_bank_conflicts() -> None:
     for tile in (32, 64, 128):
         counters = run("matmul_tensor", (128, 128, 128), tile)[0].counters

@@ -59,6 +59,7 @@ def only(run: Run, kind: str) -> list[Hazard]:
     return [h for h in run.hazards if h.kind == kind]
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", BUILDS)
 def test_the_calls_that_led_to_a_line(build: str) -> None:
     run = launch(CALLS, "k", build, [np.zeros(32, np.int32), 100])
@@ -73,6 +74,7 @@ def test_the_calls_that_led_to_a_line(build: str) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDS)
 def test_the_actual_caller_where_there_are_two(build: str) -> None:
     run = launch(CALLS, "once", build, [np.zeros(32, np.int32), 100])
@@ -82,6 +84,7 @@ def test_the_actual_caller_where_there_are_two(build: str) -> None:
     assert item.also == ()
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_system_function_called_from_several_lines(build: str) -> None:
     run = launch(CALLS, "atomics", build, [np.zeros(32, np.int32), 100])
@@ -92,6 +95,7 @@ def test_a_system_function_called_from_several_lines(build: str) -> None:
     assert (atomics[24], atomics[27]) == (32, 32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDS)
 def test_the_users_line_before_the_header(build: str) -> None:
     run = launch(DEFECTS / "check" / "header_line.cu", "k", build, [np.zeros(32, np.int32)])
@@ -105,6 +109,7 @@ def test_the_users_line_before_the_header(build: str) -> None:
     assert f"in {inside}" in str(hazard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDS)
 def test_line_tables_name_no_header(build: str) -> None:
     run = launch(CALLS, "sync", build, [np.zeros(96, np.int32), 0], block=96)
@@ -147,17 +152,18 @@ __global__ void k(int* a, const int* b) {
         assert a.tolist() == expected
 
 
+@pytest.mark.slow
 def test_calls_that_were_inlined_deep_in_a_library_lead_to_the_users_line() -> None:
-    source = (
-        "#include <cub/block/block_scan.cuh>\n"
-        "__global__ void k(int* x) {\n"
-        "    using Scan = cub::BlockScan<int, 128>;\n"
-        "    __shared__ typename Scan::TempStorage store;\n"
-        "    int v = x[threadIdx.x];\n"
-        "    Scan(store).ExclusiveSum(v, v);\n"
-        "    x[threadIdx.x] = v;\n"
-        "}\n"
-    )
+    source = """\
+#include <cub/block/block_scan.cuh>
+__global__ void k(int* x) {
+    using Scan = cub::BlockScan<int, 128>;
+    __shared__ typename Scan::TempStorage store;
+    int v = x[threadIdx.x];
+    Scan(store).ExclusiveSum(v, v);
+    x[threadIdx.x] = v;
+}
+"""
     run = launch(source, "k", "device", [np.ones(128, np.int32)], block=128)
     assert {line.file for line in run.by_line()} == {"kernel.cu"}
     assert run.data_dependence is None or run.data_dependence.file == "kernel.cu"

@@ -35,6 +35,7 @@ def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return FILE
 
 
+@pytest.mark.slow
 def test_calls_are_told_by_their_lines(long: str) -> None:
     shape = ("--grid", 1, "--block", 64, "f32[64]")
     report = tilescope("check", long, "shifted", *shape).stdout

@@ -26,6 +26,7 @@ def test_each_is_told() -> None:
     assert Kernel.from_cuda(source, "k").notes == (LOST.format("a.h, b.h"),)
 
 
+@pytest.mark.slow_cases("...n#include <cublas_v2.h>")
 @pytest.mark.parametrize(
     "lines",
     [
@@ -39,6 +40,7 @@ def test_headers_of_the_host_and_those_that_conditions_leave_out_are_not_told(li
     assert Kernel.from_cuda(f"{lines}\n{KERNEL}", "k").notes == ()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_not_there_is_told_and_one_that_is_has_the_header(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +85,7 @@ def test_names_of_c_that_c_plus_plus_has_as_words(name: str, quotes: str) -> Non
     assert Kernel.from_cuda(include + source, "k").notes == ()
 
 
+@pytest.mark.slow_cases("int main...")
 @pytest.mark.parametrize("main", ["", "int main() { k<<<1, 1>>>(nullptr); }\n"])
 def test_headers_of_branches_that_are_not_compiled_are_not_told(main: str) -> None:
     source = (

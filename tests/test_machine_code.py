@@ -21,6 +21,9 @@ def compiled(name: str, tile: int | None) -> MachineCode:
     return code
 
 
+@pytest.mark.slow_cases(
+    "matmul_register_tiled:1024:t128", "matmul_register_tiled:1024:t64", "transpose_padded:1024"
+)
 @pytest.mark.parametrize("reading", READINGS, ids=lambda reading: reading["case"])
 def test_registers_and_shared_memory_are_the_drivers(reading: dict[str, object]) -> None:
     name, _, *tile = str(reading["case"]).split(":")
@@ -60,6 +63,7 @@ template __global__ void many<2>(float*);
 HOST"""
 
 
+@pytest.mark.slow_but("int main...")
 @pytest.mark.parametrize("host", ["", "int main() { plain<<<1, 32>>>(nullptr); }\n"])
 def test_another_kernel_that_is_not_for_that_gpu(host: str) -> None:
     text = SEVERAL.replace("HOST", host)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -92,6 +93,7 @@ def check(name: str, tile: int | None, a: np.ndarray, b: np.ndarray) -> None:
     assert (np.abs(found[good] - exact[good]) <= bound[good]).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(problems(), st.sampled_from([8, 16, 32]))
 @example((np.array([[1e-45]], np.float32), np.array([[-0.3]], np.float32)), 8)

@@ -97,6 +97,7 @@ def test_a_ring_of_stages(build: str, schedule: str | int) -> None:
     assert ran.hazards == []
 
 
+@pytest.mark.slow_cases("no_wait_for_full")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("entry", ["no_wait_for_empty", "no_wait_for_full", "one_arrival_too_few"])
@@ -199,6 +200,7 @@ extern "C" __global__ void hurries(float* out, const float* in) { twice<false>(o
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ONE_FIRST)
 def test_copies_that_arrive(build: str) -> None:
     ptx = Kernel.from_cuda(PRIMITIVES, "waits", build=build).ptx  # seconds to compile, so once

@@ -65,6 +65,7 @@ def told(text: str, build: str, count: int, come: int, **how: object) -> list[si
     return simulator.launch(kernel, 1, 64, [*arrays, count, come], **how).hazards
 
 
+@pytest.mark.slow_cases("device", "library")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("schedule", ["lockstep", "reverse"])
 @pytest.mark.parametrize("text", [LIBRARY, INTRINSICS], ids=["library", "intrinsics"])
@@ -77,6 +78,7 @@ def test_how_many_are_expected_and_come_is_said(
     assert f"it expects {count} arrivals in a phase; {come} have come in this one" in found.notes
 
 
+@pytest.mark.slow_cases("device")
 @pytest.mark.parametrize("build", ["device", "source"])
 def test_bytes_that_are_still_to_come_are_told(build: str) -> None:
     (found,) = told(BYTES, build, 96, 0)
@@ -112,6 +114,7 @@ HELD = ".noComplete.shared.b64"
 END = ": to arrive for more than are awaited, or to end a phase by .noComplete, is undefined"
 
 
+@pytest.mark.slow_cases("...40-40-note2")
 @pytest.mark.parametrize(
     ("how", "count", "come", "note"),
     [

@@ -152,9 +152,10 @@ def source(name: str, right: bool) -> str:
     }}"""
 
 
-BUILDS = ("device", pytest.param("source", marks=pytest.mark.second))
+BUILDS = ("device", pytest.param("source", marks=pytest.mark.slow))
 
 
+@pytest.mark.slow_cases("before", "neighbours", "wide")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_an_unset_member_is_reported_however_many_threads_there_are(name: str, build: str) -> None:
@@ -166,6 +167,7 @@ def test_an_unset_member_is_reported_however_many_threads_there_are(name: str, b
         assert run.padding == ()
 
 
+@pytest.mark.slow_cases("before", "neighbours", "plain", "variant")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_ptx_alone_has_no_types(name: str, build: str) -> None:

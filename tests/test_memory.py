@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("checked_writes")
 ZERO = {"b128": "{%rd0, %rd0}", "f32": "0f00000000", "f64": "0d0000000000000000"}
 
 
+@pytest.mark.slow_cases("f64-2-shared")
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
     ("t", "vector"), [(t, n) for t in TYPES for n in (1, 2, 4) if WIDTH[t] * n <= 128]
@@ -94,12 +95,12 @@ def test_offsets_and_any_address() -> None:
 
 
 def test_variables_with_initial_values() -> None:
-    before = (
-        ".const .align 4 .u32 primes[4] = {2, 3, 5, 7};\n"
-        ".global .align 8 .b8 bytes[8] = {1, 2, 3, 4, 250, 6, 7, 8};\n"
-        ".global .align 4 .f32 third = 0f3EAAAAAB;\n"
-        ".global .align 8 .u64 pointer[2] = {primes_copy, generic(primes_copy)+4};\n"
-    )
+    before = """\
+.const .align 4 .u32 primes[4] = {2, 3, 5, 7};
+.global .align 8 .b8 bytes[8] = {1, 2, 3, 4, 250, 6, 7, 8};
+.global .align 4 .f32 third = 0f3EAAAAAB;
+.global .align 8 .u64 pointer[2] = {primes_copy, generic(primes_copy)+4};
+"""
     before = ".global .align 4 .u32 primes_copy[2] = {11, 13};\n" + before
     lines = [
         *START, "and.b32 %r4, %r0, 3; mul.wide.u32 %rd3, %r4, 4;",

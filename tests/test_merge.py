@@ -44,7 +44,7 @@ def told(run: Run) -> dict[str, Any]:
     return run.to_dict() | {"seconds": 0}
 
 
-@pytest.mark.second  # test_workers has them in two processes
+@pytest.mark.slow  # test_workers has them in two processes
 @pytest.mark.parametrize("name", NAMES)
 def test_library(name: str) -> None:
     entry = library.get(name)

@@ -80,8 +80,9 @@ def test_registers_of_vectors_that_are_sent() -> None:
     assert report.reached["agreed"].keys() == {"accepted", "refused"}
 
 
+@pytest.mark.slow
 @needs_ptxas
-@pytest.mark.parametrize("seed", [9_000, pytest.param(9_001, marks=pytest.mark.second)])
+@pytest.mark.parametrize("seed", [9_000, pytest.param(9_001, marks=pytest.mark.slow)])
 def test_refuses_what_ptxas_refuses(seed: int) -> None:
     report = modifiers.run(float("inf"), seed, 1)
     assert not report.differences
@@ -91,7 +92,7 @@ def test_refuses_what_ptxas_refuses(seed: int) -> None:
 @needs_ptxas
 @pytest.mark.parametrize(
     "target",
-    [t if t == "sm_90a" else pytest.param(t, marks=pytest.mark.second) for t in modifiers.TARGETS],
+    [t if t == "sm_90a" else pytest.param(t, marks=pytest.mark.slow) for t in modifiers.TARGETS],
 )
 def test_every_form_once(target: str) -> None:
     """The first word of each place of each form, as it is."""
@@ -106,10 +107,11 @@ def test_every_form_once(target: str) -> None:
     assert not report.differences
 
 
+@pytest.mark.slow
 @needs_ptxas
 @pytest.mark.parametrize(
     "target",
-    [t if t == "sm_100a" else pytest.param(t, marks=pytest.mark.second) for t in modifiers.TARGETS],
+    [t if t == "sm_100a" else pytest.param(t, marks=pytest.mark.slow) for t in modifiers.TARGETS],
 )
 def test_a_constant_in_each_place(target: str) -> None:
     """Of each form's sources, one after the other."""

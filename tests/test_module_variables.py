@@ -186,6 +186,7 @@ for module in modules:
 '''
 
 
+@pytest.mark.slow
 def test_a_scripts_modules_have_their_own(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings", reason="cuda-python, an extra, is not installed")
     script = tmp_path / "s.py"

@@ -52,6 +52,7 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow_cases("columns", "ragged", "shared")
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
 @pytest.mark.parametrize("schedule", ["lockstep", 5])
 def test_the_same_is_said(loop: str, schedule: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,11 +98,11 @@ GUARDED = {
 @pytest.mark.parametrize("ins", GUARDED)
 def test_a_guard_holds_for_every_way_to_write_a_register(ins: str, n: int) -> None:
     """Into ``%r2``, ``%d5`` or ``%q``; the other lanes keep their 7."""
-    body = (
-        "mov.u32 %r2, 7; mov.u64 %d5, 7; setp.ne.u32 %q, 0, 0; cvta.shared.u64 %d6, %d3;\n"
-        "mov.u64 %d7, 3; st.shared.u32 [%d4], 11; bar.sync 0;\n"
-        f"@%p {ins}\n"
-    )
+    body = f"""\
+mov.u32 %r2, 7; mov.u64 %d5, 7; setp.ne.u32 %q, 0, 0; cvta.shared.u64 %d6, %d3;
+mov.u64 %d7, 3; st.shared.u32 [%d4], 11; bar.sync 0;
+@%p {ins}
+"""
     if "%d5" in ins:
         body += "cvt.u32.u64 %r2, %d5;"
     elif "%q" in ins:

@@ -73,6 +73,7 @@ def test_nothing_is_known_of_calls() -> None:
     assert compile_ptx(plain.ptx, "k").needed.by({0}) is not ALL
 
 
+@pytest.mark.slow
 @given(
     block=st.sampled_from([(16, 16), (32, 4), (8, 8), (24, 2)]), w=st.integers(1, 200),
     h=st.integers(1, 60), n=st.integers(1, 3), split=st.integers(0, 3),

@@ -13,6 +13,7 @@ from tests.fuzz import claims, compare, cuda, ptx, unset
 from tests.fuzz.__main__ import told
 from tests.fuzz.bites import __main__ as bites
 from tests.fuzz.bites import defects
+from tests.fuzz.bites.draw import drawn
 from tests.fuzz.cuda_program import draw as draw_cuda
 from tests.fuzz.ptx_statements import draw as draw_ptx
 from tests.fuzz.report import Difference, Report
@@ -29,6 +30,7 @@ def picked_out(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(picking, limit, value)
 
 
+@pytest.mark.slow_but("[45]")
 @pytest.mark.parametrize("seeds", [range(10), [45], *drawn_later([range(10, 31)])], ids=str)
 def test_random_ptx(seeds: Sequence[int]) -> None:
     """(45: lanes of a warp that come to one place in turns.)"""
@@ -37,6 +39,7 @@ def test_random_ptx(seeds: Sequence[int]) -> None:
         assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 6, 3))
 def test_random_cuda(first: int) -> None:
     for seed in range(first, first + 3):
@@ -46,6 +49,7 @@ def test_random_cuda(first: int) -> None:
             assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, (seed, build)
 
 
+@pytest.mark.slow_but("range(1, 6)")
 @pytest.mark.parametrize(
     "seeds", [range(1, 6), [19, 1730000004], *drawn_later([range(6, 31)])], ids=str
 )
@@ -55,11 +59,13 @@ def test_random_copies_of_what_nothing_wrote(seeds: Sequence[int]) -> None:
         assert unset.wrong(unset.draw(seed)) is None, seed
 
 
+@pytest.mark.slow_cases("1")
 @pytest.mark.parametrize("seed", [1, 2, *drawn_later([3, 4, 5, 6])])
 def test_random_claims(seed: int) -> None:
     assert claims.wrong(claims.draw(seed)) is None
 
 
+@pytest.mark.slow
 def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose remainder is its dividend."""
     (row,) = TABLE["rem"]
@@ -120,3 +126,20 @@ def test_every_bite_fits_the_files() -> None:
     for bite in defects.BITES:
         for file, text in bites.patched(bite).items():
             compile(text, file, "exec")
+
+
+@pytest.mark.slow
+def test_a_seed_draws_the_same_mutants_again() -> None:
+    pytest.importorskip("mutmut")
+    first, again, other = (
+        [
+            bite.changes
+            for bite in drawn("simulator/memory/atomics.py", 5, seed, "tests/test_atomics.py")
+        ]
+        for seed in (3, 3, 4)
+    )
+    assert len(first) == 5
+    assert first == again != other
+    for [(_, old, new)] in first:
+        assert old != new
+        compile(new, "mutant", "exec")

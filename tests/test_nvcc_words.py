@@ -10,6 +10,7 @@ from kernels import Kernel
 from kernels.errors import CompileError
 
 
+@pytest.mark.slow
 def test_what_nvcc_knows_without_an_include() -> None:
     """Other spellings of GCC, names in ``std``, the device's runtime."""
     source = r"""
@@ -129,6 +130,7 @@ AGAIN(64) __global__ void last(std::ofstream x) { }
     assert y.tolist() == [2.0 + i for i in range(8)]
 
 
+@pytest.mark.slow
 def test_functions_of_mathematics_take_numbers_of_any_types() -> None:
     source = """
 #include <cmath>
@@ -149,6 +151,7 @@ __global__ void k(double* o, float f, int i, unsigned u, long long l, short h) {
         Kernel.from_cuda("__global__ void k(float* x) { *x = max(*x, 0); }", "k")
 
 
+@pytest.mark.slow
 def test_what_kernels_use_of_thrust() -> None:
     source = """
 #include <thrust/complex.h>

@@ -80,6 +80,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda: monkeypatch.setattr(observers, "may_be_alike", lambda *_: False)
 
 
+@pytest.mark.slow_but("...lanes, too early")
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("schedule", [SCHEDULES[0], *drawn_later(SCHEDULES[1:])])
 def test_the_same_is_told(name: str, schedule: str | int, apart: Any) -> None:
@@ -90,11 +91,10 @@ def test_the_same_is_told(name: str, schedule: str | int, apart: Any) -> None:
     assert bool(hazards) == (name not in ("right", *OTHERS)), hazards
 
 
+@pytest.mark.slow_but("18-right", "27-all too early", "27-right", "36-right", "54-right")
 @pytest.mark.parametrize("name", ["right", "all too early", "one of them too early"])
 @pytest.mark.parametrize("after", range(0, 60, 9))
-def test_whenever_they_come_apart(
-    name: str, after: int, apart: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whenever_they_come_apart(name: str, after: int, apart: Any, monkeypatch: Any) -> None:
     count, tell = itertools.count(), one_of_them.OneOfThem.tell
 
     def suspects(self: Any, *what: Any) -> bool:
@@ -107,13 +107,12 @@ def test_whenever_they_come_apart(
     assert found == run(CASES[name])
 
 
+@pytest.mark.slow
 def test_no_more_is_kept_than_there_is_room(monkeypatch: pytest.MonkeyPatch, apart: Any) -> None:
     monkeypatch.setattr(one_of_them, "_MOST", 100_000)
     told: list[str] = []
-    all_of_them = one_for_all.OneForAll._tell_all
-    monkeypatch.setattr(
-        one_for_all.OneForAll, "_tell_all", lambda self: (told.append(""), all_of_them(self))[1]
-    )
+    room, all_of_them = one_for_all.OneForAll, one_for_all.OneForAll._tell_all
+    monkeypatch.setattr(room, "_tell_all", lambda s: (told.append(""), all_of_them(s))[1])
     found = run(CASES["right"], rounds=40)
     assert told
     apart()
@@ -140,6 +139,7 @@ def calls(size: tuple[int, int, int]) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_many_blocks_cost_what_one_does() -> None:
     """In calls; that their arrays are those of one block is what it is for."""
     columns: set[int] = set()
@@ -234,6 +234,7 @@ extern "C" __global__ void k(float* out, const float* in) {
 """
 
 
+@pytest.mark.slow_cases("matmul_tensor")
 @pytest.mark.parametrize("name", ["", "matmul_async_copy", "matmul_tensor", "matmul_wgmma"])
 def test_one_access_of_a_place_is_asked_for_all(name: str) -> None:
     asked: list[bool] = []

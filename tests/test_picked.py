@@ -21,6 +21,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow_but("(2,)-(5, 4, 3)-k_alike", "(40,)-(1,)-k_alike")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize(

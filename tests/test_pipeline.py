@@ -40,6 +40,7 @@ def run(folder: Path, text: str, command: str = "run", *options: object) -> tupl
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.mark.slow_cases("check")
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_the_example(command: str) -> None:
     done = tilescope(command, EXAMPLE)
@@ -57,6 +58,7 @@ def test_arrays_and_variables_stay(tmp_path: Path) -> None:
     assert "t is WRONG" in out
 
 
+@pytest.mark.slow_cases("check")
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_what_no_launch_wrote_is_not_read(tmp_path: Path, command: str) -> None:
     wrote, read = LAUNCH.format("copy", '"x", "y"'), LAUNCH.format("copy", '"y", "x"')

@@ -54,6 +54,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
+@pytest.mark.slow
 def test_clean_and_not(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_my="""
@@ -98,6 +99,7 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
     assert [bool(run["hazards"]) for run in content["runs"]] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_the_example_that_hypothesis_found_is_shown(project: pytest.Pytester) -> None:
     """With the line of the test; and so is what else is noted of a failure."""
     project.makefile(".cu", past="""
@@ -142,43 +144,49 @@ def test_the_example_that_hypothesis_found_is_shown(project: pytest.Pytester) ->
     assert "plugin.py" not in text
 
 
+@pytest.mark.slow
 def test_files_are_found_beside_the_test(project: pytest.Pytester) -> None:
     """Wherever pytest is started; what is not there is looked for in the working folder."""
     below = project.mkpydir("below")
     (below / "near.cu").write_text(KERNELS)
     (below / "my.cu").write_text(KERNELS.replace("2.0f", "3.0f"))
     (below / "test_near.py").write_text(
-        "import numpy as np\n"
-        "import pytest\n"
-        "from pathlib import Path\n"
-        "@pytest.mark.parametrize('file, factor', [('near.cu', 2), (Path('my.cu'), 3)])\n"
-        "def test_beside(simulate, file, factor):\n"
-        "    x = np.ones(64, np.float32)\n"
-        "    simulate(file, 1, 64, [x], entry='twice')\n"
-        "    assert (x == factor).all()\n"
-        "def test_missing(simulate):\n"
-        "    with pytest.raises(FileNotFoundError, match='lost.cu.*below'):\n"
-        "        simulate('lost.cu', 1, 64, [], entry='twice')\n"
+        """\
+import numpy as np
+import pytest
+from pathlib import Path
+@pytest.mark.parametrize('file, factor', [('near.cu', 2), (Path('my.cu'), 3)])
+def test_beside(simulate, file, factor):
+    x = np.ones(64, np.float32)
+    simulate(file, 1, 64, [x], entry='twice')
+    assert (x == factor).all()
+def test_missing(simulate):
+    with pytest.raises(FileNotFoundError, match='lost.cu.*below'):
+        simulate('lost.cu', 1, 64, [], entry='twice')
+"""
     )
     (project.path / "test_above.py").write_text(
-        "import numpy as np\n"
-        "def test_above(simulate):\n"
-        "    x = np.ones(64, np.float32)\n"
-        "    simulate('my.cu', 1, 64, [x], entry='twice')\n"
-        "    assert (x == 2).all()\n"
+        """\
+import numpy as np
+def test_above(simulate):
+    x = np.ones(64, np.float32)
+    simulate('my.cu', 1, 64, [x], entry='twice')
+    assert (x == 2).all()
+"""
     )
     run_pytest(project).assert_outcomes(passed=4)
     (below / "my.cu").unlink()
     run_pytest(project, "-k", "beside and 3").assert_outcomes(failed=1)  # the other file's kernel
 
 
+@pytest.mark.slow
 def test_the_json_is_written_even_if_nothing_ran(project: pytest.Pytester) -> None:
     project.makepyfile("def test_nothing(): pass")
     run_pytest(project, "--tilescope-json", "runs.json").assert_outcomes(passed=1)
     assert json.loads((project.path / "runs.json").read_text())["runs"] == []
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_json_that_cannot_be_written_is_refused_at_the_start(project: pytest.Pytester) -> None:
     project.makepyfile("def test_one(): pass")
     for file, why in (("none/runs.json", "No such file"), (".", "Is a directory")):
@@ -199,6 +207,7 @@ def test_json_that_cannot_be_written_at_the_end_leaves_the_report(project: pytes
     assert "INTERNALERROR" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_the_json_has_the_runs_of_all_workers(project: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     project.makepyfile(
@@ -215,7 +224,7 @@ def test_the_json_has_the_runs_of_all_workers(project: pytest.Pytester) -> None:
     assert len(json.loads((project.path / "runs.json").read_text())["runs"]) == 4
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_a_start(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ``tilescope init`` writes is docs/testing.md's example, and all of it runs."""
     monkeypatch.setenv("COLUMNS", "80")

@@ -94,6 +94,7 @@ def test_a_policy_judges_what_is_disputed_and_nothing_else(equal: str, lanes: st
     assert [EQUAL.severity, LANES.severity] == ["warning", "warning"]
 
 
+@pytest.mark.slow_cases("error-1")
 @pytest.mark.parametrize(("choice", "code"), [("error", 1), ("warning", 0), ("ignore", 0)])
 def test_equal_writes(file: str, choice: str, code: int) -> None:
     result = check(file, *launch("flags", 64, "i32[1]"), "--equal-writes", choice)
@@ -104,6 +105,7 @@ def test_equal_writes(file: str, choice: str, code: int) -> None:
     assert ("every write leaves the same value" in result.stdout) == (choice != "ignore")
 
 
+@pytest.mark.slow_but("ignore-0")
 @pytest.mark.parametrize(("choice", "code"), [("error", 1), ("warning", 0), ("ignore", 0)])
 def test_warp_synchronous(file: str, choice: str, code: int) -> None:
     words = (file, *launch("neighbour", 32, "f32[32]"), "--warp-synchronous", choice)

@@ -118,7 +118,7 @@ def copied(mebibytes: int, caches: str) -> Prediction:
     return simulator.predict(kernel, count // 256, 256, args, caches=caches)
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_a_copy_reads_all_of_it_from_dram_unless_l2_has_it() -> None:
     small, large = copied(4, "cold"), copied(256, "cold")
     assert small.dram_read_bytes == 4 << 20
@@ -156,7 +156,7 @@ def test_a_launch_counts_what_a_gpus_caches_do() -> None:
     assert "dram" not in without.to_dict()["counters"]
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_tiles_are_faster_and_padding_helps() -> None:
     conflicts, padded = (of_library(f"transpose_{name}", "2048") for name in ("tiled", "padded"))
     assert conflicts.limiter == "shared"
@@ -174,6 +174,7 @@ def test_atomics_on_one_address_wait_for_each_other() -> None:
     assert prediction.limiter == "atomics"
 
 
+@pytest.mark.slow_but("rtx4090")
 @pytest.mark.parametrize("gpu", ["h200", "a100", "rtx4090"])
 def test_rounds_of_a_loop_of_integers_are_known(gpu: str) -> None:
     """Its shifts say how often it ran; lines and branches differ by architecture."""
@@ -196,6 +197,7 @@ def test_what_tensor_cores_make_is_worked_out_where_it_counts_rounds() -> None:
     assert many.bounds["int"] > 3 * few.bounds["int"]
 
 
+@pytest.mark.slow
 def test_a_halo_is_read_from_dram_once() -> None:
     """Blocks at the edge have lanes off; the others still look alike."""
     args = [np.zeros(1 << 21, np.float32), np.zeros(1 << 21, np.float32), 128]
@@ -259,6 +261,7 @@ def test_command(tmp_path: Path) -> None:
     assert "no constant is called 'speed'" in refused.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "args", "part"),
     [
@@ -277,17 +280,16 @@ def test_what_leaves_the_sm_takes_longer(entry: str, args: list[object], part: s
     assert far.time_ms > 2 * near.time_ms
 
 
+@pytest.mark.slow
 def test_floats_added_to_many_words_do_not_wait_as_those_added_to_one() -> None:
+    kernel, sums = Kernel.from_cuda(FAR, "floats"), np.zeros(64, np.float32)
     one, many = (
-        simulator.predict(
-            Kernel.from_cuda(FAR, "floats"), 1024, 256, [np.zeros(64, np.float32), words]
-        ).bounds["atomics"]
-        for words in (1, 64)
+        simulator.predict(kernel, 1024, 256, [sums, words]).bounds["atomics"] for words in (1, 64)
     )
     assert one > 8 * many
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_a_block_waits_for_what_any_of_its_warps_has_to_fetch() -> None:
     """Four warps walk through one array: each line is fetched once, and all wait for it."""
     args = [np.zeros(1 << 17, np.float32), np.zeros(132 * 128, np.float32), 1 << 13]

@@ -51,6 +51,7 @@ def test_each_thread_prints_in_its_order_under_any_schedule(
     np.testing.assert_array_equal(got, np.where(np.arange(40) % 3 == 0, 6, 0))
 
 
+@pytest.mark.slow_cases("20llu|")
 @pytest.mark.parametrize(
     "form",
     ["%d", "5d|", "-5d|", "05d", "+d", " d", ".4d", "7.3d|", "07.3d|", "u", "x", "#X", "#o",
@@ -66,6 +67,7 @@ def test_integers_are_as_c_prints_them(form: str) -> None:
         assert run.output == as_c(f"<{form}>", c_longlong(value))
 
 
+@pytest.mark.slow_cases("%G")
 @pytest.mark.parametrize(
     "form", ["%f", "%.0f", "%10.3f|", "%-10.1f|", "%010.2f", "%e", "%.2E", "%g", "%#g", "%G",
      "%+.1f", "%a", "%.3a", "%A"]

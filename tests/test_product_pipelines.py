@@ -92,6 +92,7 @@ PIPELINES = {
 }
 
 
+@pytest.mark.slow_but("no wait")
 @pytest.mark.parametrize("name", PIPELINES)
 def test_one_thread_may_arrive_for_a_warpgroup(name: str) -> None:
     """As in CUTLASS: who has waited for a product knows that all four warps' reads are done."""
@@ -132,6 +133,7 @@ extern "C" __global__ void k(float* out, const half_t* in, int n) {
 ).replace("half_t", "unsigned short")
 
 
+@pytest.mark.slow_but("WAIT(0); __syncthreads...")
 @pytest.mark.parametrize(
     ("step", "threads", "right"),
     [("WAIT(0);", 128, True), ("", 128, False), ("WAIT(1);", 128, False), ("WAIT(0);", 256, False),

@@ -126,6 +126,7 @@ def run(code: str, build: str, schedule: str | int, block: int = 128) -> simulat
     return simulator.launch(kernel, 1, block, [out, data, 2], schedule=schedule)
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_waits_and_fences_has_no_hazard(name: str, build: str) -> None:

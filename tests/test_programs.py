@@ -85,7 +85,7 @@ ROWS = [
 
 # With cub, cooperative groups, the standard library: a second to compile, as their device builds.
 DEAR = {
-    (file, "source"): pytest.mark.second
+    (file, "source"): pytest.mark.slow
     for file in ("block_reduce.cu", "cooperative.cu", "modern.cu", "standard_names.cu")
 }
 CASES = [
@@ -94,6 +94,10 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow_cases(
+    "...block_sum<64>-device", "constant_filter.cu-blur-source0", "cooperative.cu-total-device",
+    "modern.cu-reduce<Mode...", "standard_names.cu-clamp_all-device",
+)  # fmt: skip
 @pytest.mark.parametrize(("row", "build"), CASES)
 def test_a_kernel_of_a_program(row: Row, build: str) -> None:
     kernel = Kernel.from_cuda(FOLDER / row.file, row.entry, options=row.options, build=build)
@@ -108,12 +112,13 @@ def test_every_program_is_run() -> None:
 
 
 STYLES = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.second if path.stem == "graph" else ())
+    pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem == "graph" else ())
     for path in sorted((FOLDER / "styles").glob("*.cu"))
 ]
 
 
-@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.second)])
+@pytest.mark.slow_cases("curand", "wmma")
+@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", STYLES)
 def test_other_styles_compile_in_both_builds(file: Path, build: str) -> None:
     """Each fails as it stands: with host code, or headers that are not there."""
@@ -124,6 +129,9 @@ def test_other_styles_compile_in_both_builds(file: Path, build: str) -> None:
 COMPILE = Path(__file__).parent / "defects" / "compile"
 
 
+@pytest.mark.slow_but(
+    "clock.cu-32", "cut_loses_endif.cu-32", "host_decl.cu-32", "tex_file.cu-32", "uint.cu-32"
+)
 @pytest.mark.parametrize(
     ("file", "size"),
     [
@@ -147,6 +155,7 @@ def test_what_was_refused_or_cut_to_pieces(file: str, size: int) -> None:
     assert x.tolist() == list(expected.get(file, np.ones(size)))
 
 
+@pytest.mark.slow
 def test_a_kernel_may_have_any_name_that_cpp_gives_it() -> None:
     names = [
         "norm", "max", "min", "exp", "printf", "log", "pow", "abs", "floor", "round", "sin", "cos",
@@ -175,6 +184,7 @@ def test_overloaded_kernels_are_told_apart() -> None:
     assert y[0] == 3
 
 
+@pytest.mark.slow_cases("...return a + z", "...z[r * cols")
 @pytest.mark.parametrize(
     ("file", "entry", "right", "wrong"),
     [
@@ -241,11 +251,11 @@ def test_a_header_that_is_not_there_is_told_where_it_matters() -> None:
 
 
 def test_device_code_that_calls_the_hosts_is_told_why() -> None:
-    source = (
-        "float unmarked(float x) { return x; }\n"
-        "__global__ void k(float* x) { x[0] = unmarked(2.f); }\n"
-        "int main() { k<<<1, 1>>>(0); }\n"
-    )
+    source = """\
+float unmarked(float x) { return x; }
+__global__ void k(float* x) { x[0] = unmarked(2.f); }
+int main() { k<<<1, 1>>>(0); }
+"""
     with pytest.raises(CompileError) as caught:
         Kernel.from_cuda(source, "k")
     first, *_, last = str(caught.value).splitlines()

@@ -18,6 +18,7 @@ def stopped(run: simulator.Run) -> list[tuple[str, str, tuple[int, ...]]]:
 # -- the defects ------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("...32-args1-last1")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize(
     ("file", "entry", "grid", "block", "args", "last"),
@@ -51,6 +52,7 @@ def test_a_flag_that_is_set_late(build: str) -> None:
 # -- small programs of locks, flags and messages ------------------------------------------
 
 
+@pytest.mark.slow_but("3")
 @pytest.mark.parametrize("seed", [*range(6), *drawn_later(range(6, 20))])
 def test_programs_that_wait_for_each_other_end(seed: int) -> None:
     program = Program(seed)
@@ -92,6 +94,7 @@ LIVELOCKS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases("with_a_barrier", "with_a_warp_barrier")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("name", LIVELOCKS)
 def test_what_no_schedule_can_end(name: str, build: str) -> None:
@@ -134,6 +137,7 @@ SPINS = """\
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ONE_FIRST)
 def test_an_endless_loop_is_found_while_others_wait(build: str) -> None:
     """Who is held at a barrier does nothing, and need not come back to where it was."""
@@ -210,7 +214,7 @@ extern "C" __global__ void k(int* room, int* out) {
 """
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_a_change_that_another_lane_undoes_may_be_seen_too() -> None:
     kernel = compiled(UNDONE_AT_ONCE, "k", "device")
     for schedule in SCHEDULES:
@@ -218,6 +222,7 @@ def test_a_change_that_another_lane_undoes_may_be_seen_too() -> None:
         assert "livelock" not in [hazard.kind for hazard in run.hazards], schedule
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ONE_FIRST)
 def test_a_change_that_is_undone_may_be_seen_by_another_schedule(build: str) -> None:
     """One thread raises a flag and lowers it again until another has seen it.
@@ -236,7 +241,7 @@ def test_a_change_that_is_undone_may_be_seen_by_another_schedule(build: str) -> 
             assert args[1][0] == 7
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_what_changes_for_ever_is_given_up_and_called_that() -> None:
     source = HEAD + "    while (atomicAdd(room + 1, 0) == 0) atomicAdd(room, 1);\n}\n"
     for schedule in SCHEDULES:
@@ -251,13 +256,11 @@ def test_what_changes_for_ever_is_given_up_and_called_that() -> None:
 
 @pytest.mark.parametrize("build", ONE_FIRST)
 def test_a_wait_with_a_clock_ends_by_the_clock(build: str) -> None:
-    source = (
-        "__global__ void k(int* flag, int* out) {\n"
-        "    long long start = clock64();\n"
-        "    while (atomicAdd(flag, 0) == 0 && clock64() - start < 200000000) {}\n"
-        "    out[threadIdx.x] = 5;\n"
-        "}\n"
-    )
+    source = """__global__ void k(int* flag, int* out) {
+        long long start = clock64();
+        while (atomicAdd(flag, 0) == 0 && clock64() - start < 200000000) {}
+        out[threadIdx.x] = 5;
+    }"""
     out = np.zeros(32, np.int32)
     run = simulator.launch(compiled(source, "k", build), 1, 32, [*ints(1), out], checks="none")
     assert stopped(run) == []
@@ -266,16 +269,14 @@ def test_a_wait_with_a_clock_ends_by_the_clock(build: str) -> None:
 
 def test_blocks_that_wait_for_later_ones_run_together() -> None:
     """More blocks than one batch takes, each of which waits for the next."""
-    source = (
-        "__global__ void k(int* flag, int* out) {\n"
-        "    int b = blockIdx.x;\n"
-        "    if (threadIdx.x == 0) {\n"
-        "        if (b + 1 < gridDim.x) while (atomicAdd(flag + b + 1, 0) == 0) {}\n"
-        "        out[b] = b;\n"
-        "        atomicExch(flag + b, 1);\n"
-        "    }\n"
-        "}\n"
-    )
+    source = """__global__ void k(int* flag, int* out) {
+        int b = blockIdx.x;
+        if (threadIdx.x == 0) {
+            if (b + 1 < gridDim.x) while (atomicAdd(flag + b + 1, 0) == 0) {}
+            out[b] = b;
+            atomicExch(flag + b, 1);
+        }
+    }"""
     flag, out = np.zeros(70, np.int32), np.full(70, -1, np.int32)
     kernel = compiled(source, "k", "device")
     run = simulator.launch(kernel, 70, 1024, [flag, out], checks="none")
@@ -283,6 +284,7 @@ def test_blocks_that_wait_for_later_ones_run_together() -> None:
     assert out.tolist() == list(range(70))
 
 
+@pytest.mark.slow_cases("...1, PTX line")
 @pytest.mark.parametrize(
     ("source", "block", "message"),
     [

@@ -43,7 +43,7 @@ def test_pairs_are_counted_up_to_some(grid: int, threads: int) -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "i == 2047 ? 2 : 1", "i < 2047 ? 1 : 2 + (i > 2500)"])
-@pytest.mark.parametrize("grid", [2, pytest.param(3, marks=pytest.mark.second)])
+@pytest.mark.parametrize("grid", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_value_of_a_late_thread_is_not_overlooked(grid: int, value: str) -> None:
     """Far behind the pairs that are counted; all threads write one word at once."""
     head, body = "int i = blockIdx.x * blockDim.x + threadIdx.x;", f"o[0] = {value};"
@@ -85,7 +85,7 @@ CROWDS = {
 
 @pytest.mark.parametrize(
     "body",
-    [pytest.param(t, marks=[pytest.mark.second] * ("loop" in n)) for n, t in CROWDS.items()],
+    [pytest.param(t, marks=[pytest.mark.slow] * ("loop" in n)) for n, t in CROWDS.items()],
     ids=CROWDS,
 )
 @pytest.mark.parametrize("space", ["shared", "global"])

@@ -46,6 +46,7 @@ def test_a_doubtful_lock_orders_two_equal_writes(schedule: str | int) -> None:
     assert any("same value" in note for note in hazard.notes)
 
 
+@pytest.mark.slow_cases("reverse")
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("grid", "block", "who", "value", "distance"),
@@ -279,6 +280,7 @@ def test_arrays_that_are_only_read_need_no_second_run() -> None:
     assert work["all"] < 1.7 * work["none"]
 
 
+@pytest.mark.slow
 def test_threads_of_another_batch_do_the_same() -> None:
     """Blocks 0 and 64 are in two batches, and their instructions have the same addresses."""
     source = "(int* d) { d[blockIdx.x % 64 * 1024 + threadIdx.x] += blockIdx.x; }"
@@ -289,6 +291,7 @@ def test_threads_of_another_batch_do_the_same() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_order_of_a_programs_accesses_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[weakref.ref[ProgramOrder]] = []
     init = ProgramOrder.__init__

@@ -98,6 +98,10 @@ TABLE = (
 )  # fmt: skip
 
 
+@pytest.mark.slow_cases(
+    "../first_guess.cu:most-1x64", "../first_guess.cu:shared_sum-1x64",
+    "../first_guess.cu:sum-2x64", "order/volatile_race.cu:tree-1x128",
+)  # fmt: skip
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("row", TABLE, ids=str)
 def test_one_verdict_under_every_schedule(row: Row, build: str) -> None:
@@ -133,7 +137,8 @@ def test_an_update_is_lost_where_its_own_place_was_read(body: str, lost: bool, b
     assert any("update is lost" in note for h in hazards for note in h.notes) == lost
 
 
-@pytest.mark.parametrize("schedule", ["lockstep", pytest.param("warps", marks=pytest.mark.second)])
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["lockstep", pytest.param("warps", marks=pytest.mark.slow)])
 def test_everybody_adds_to_one_word(schedule: str | int) -> None:
     """65,536 threads: the pairs are far too many, and counting stops at each distance."""
     args = ints(1, 65536)
@@ -152,12 +157,18 @@ def test_everybody_adds_to_one_word(schedule: str | int) -> None:
 # -- racy or not -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases(
+    "...is let go", "a barrier of the grid with...", "a lock with fences",
+    "a lock without fences-device", "a lock, a...-device", "acquire, no release",
+    "lanes that fence, meet in...-device", "named barriers by...-device", "relaxed on both sides",
+    "release and acquire...", "release, no acquire",
+)  # fmt: skip
 @pytest.mark.parametrize(
     ("build", "schedules"),
     [
         ("device", SCHEDULES),
         ("source", SCHEDULES[1:2]),
-        pytest.param("source", SCHEDULES, marks=pytest.mark.second),
+        pytest.param("source", SCHEDULES, marks=pytest.mark.slow),
     ],
     ids=["device", "source-one", "source"],
 )

@@ -203,12 +203,17 @@ def steered(way: str, build: str) -> bool:
     return result.data_dependence is not None
 
 
+@pytest.mark.slow_cases(
+    "a copy in bulk", "cp.async", "how many arrive", "how much is copied in bulk",
+    "what a copy in bulk adds",
+)  # fmt: skip
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_was_loaded_is_found_behind_a_branch(way: str, build: str) -> None:
     assert steered(WAYS[way], build)
 
 
+@pytest.mark.slow_cases("a cp.async that...")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("way", NOWHERE)
 def test_what_does_not_get_to_a_branch_does_not_steer(way: str, build: str) -> None:
@@ -245,6 +250,7 @@ def holds(name: str) -> bool:
     return first.data_dependence is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_what_holds_for_every_content_holds_for_another(part: int) -> None:
     names = library.names()[part::4]

@@ -348,7 +348,7 @@ def test_observers_of_shares_merge(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert bool(one(3)["hazards"]) == (name != "other_array")
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["behind_fence", "alias", "other_array"])
 def test_two_processes(name: str) -> None:
     source = SOURCE.replace("#define T threadIdx.x", "#define T (blockIdx.x * 64 + threadIdx.x)")

@@ -236,6 +236,7 @@ def test_what_a_text_begins_with(missing: str, instead: str) -> None:
         simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize(
     ("file", "argument", "words", "line"),

@@ -175,6 +175,7 @@ __global__ void last_block(const float* in, float* sums, float* total) {
 """
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", ["device", "source"])
 def test_the_last_block_may_reset_the_counter(build: str) -> None:
     """Its plain write comes after everybody's atomic one, the releasing access itself."""
@@ -203,6 +204,7 @@ COUNTED = {
 }
 
 
+@pytest.mark.slow_cases("...0] = *count + 1; }", "...1); *count = 0;")
 @pytest.mark.parametrize("body", COUNTED)
 def test_what_a_read_finds_comes_before_what_it_decides_with_no_fence(body: str) -> None:
     """Itself alone (PTX ISA, "Causality order"): nothing that its thread had done before."""

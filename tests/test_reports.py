@@ -9,6 +9,7 @@ from command_line import tilescope
 REACH = "__global__ void reach(float* x, int by) { x[threadIdx.x + by] = 1.0f; }\n"
 
 
+@pytest.mark.slow_but("reach.cu --grid 1...")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -46,6 +47,7 @@ __global__ void sorted(float* x, int n) {
 """
 
 
+@pytest.mark.slow_but("instr-4")
 @pytest.mark.parametrize(
     ("by", "first"),
     [("cost", 7), ("instr", 4), ("sectors", 7), ("waves", 5), ("line", 1)],
@@ -66,6 +68,7 @@ def test_busiest_lines_are_sorted(tmp_path: Path, by: str, first: int) -> None:
     ] * 2
 
 
+@pytest.mark.slow_but("list", "list --faulty", "run matmul_tiled --size...")
 @pytest.mark.parametrize(
     "words",
     [
@@ -102,6 +105,7 @@ template <int N> __global__ void narrow(__nv_bfloat16* y) { y[threadIdx.x] = flo
 DIFFER = "32 of 32 elements differ, by {} at most"
 
 
+@pytest.mark.slow_but("other-words4-not...")
 @pytest.mark.parametrize(
     ("entry", "words", "said"),
     [

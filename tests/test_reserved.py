@@ -43,9 +43,10 @@ WHERE = """(unsigned* out) {
 }"""
 
 
+@pytest.mark.slow_but("1")
 @pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.second)])
+@pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
 def test_tiles_of_several_warps(size: int, schedule: str | int, build: str) -> None:
     data = np.arange(128, dtype=np.int32) * 3
     out = np.zeros(256, np.int32)

@@ -65,6 +65,7 @@ def test_registers_of_a_block() -> None:
     assert "__launch_bounds__(" + str(fit + 32) in " ".join(str(other).split())
 
 
+@pytest.mark.slow_but("how0")
 @pytest.mark.parametrize("how", [
     {"bounds": "__launch_bounds__(1024)"}, {"options": ("-maxrregcount=64",)}, {"count": 12},
 ])  # fmt: skip
@@ -97,6 +98,7 @@ def test_ptx_is_looked_at_where_machine_code_can_be_made(monkeypatch: pytest.Mon
     assert note.startswith("not checked: whether H200 SXM has the registers for a block")
 
 
+@pytest.mark.slow
 def test_a_refusal_by_the_compiler_is_said() -> None:
     """Of an instruction that an older GPU does not have."""
     asm = 'asm volatile("barrier.cluster.arrive;\\n barrier.cluster.wait;"); float sum = 0;'
@@ -150,6 +152,7 @@ def test_machine_code_is_made_only_where_it_matters(monkeypatch: pytest.MonkeyPa
     assert asked == ["wide"]
 
 
+@pytest.mark.slow_but("sort_bitonic")
 @pytest.mark.parametrize("name", [
     "matmul_register_tiled", "softmax_rows", "sort_bitonic", "convolution",
 ])  # fmt: skip
@@ -162,6 +165,7 @@ def test_no_compiler_takes_more_than_is_allowed_for(name: str) -> None:
     assert live / 2 < registers <= 2 * live + 24
 
 
+@pytest.mark.slow_but("check")
 @pytest.mark.parametrize("command", ["check", "run", "predict"])
 def test_commands_say_it(command: str, tmp_path: Path) -> None:
     file = tmp_path / "wide.cu"
@@ -188,7 +192,7 @@ cuda.jit({bounds})(many)[1, 1024](x, y)
 """
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_scripts_are_told_what_numba_calls_it(tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda", reason="the extra numba")

@@ -86,6 +86,7 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases("nested braces")
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_texts(name: str) -> None:
     with pytest.raises((SimulatorError, KernelError)) as caught:
@@ -113,6 +114,7 @@ def test_limits_are_above_what_is_in_use() -> None:
     assert launch(ptx(nested, before)).counters.global_store.requests == 1
 
 
+@pytest.mark.slow
 def test_inlining_without_end() -> None:
     """Each line says that it was inlined at itself."""
     text = ptx("\n".join([
@@ -211,7 +213,7 @@ print("read")
 """
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_long_texts_are_read_in_linear_time() -> None:
     """In quadratic time each would take minutes; the process may have 60 s of CPU time."""
     resource = pytest.importorskip("resource")

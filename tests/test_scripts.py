@@ -34,10 +34,16 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield
 
 
+@pytest.mark.slow_but(
+    "cuda_core_transpose-words18", "cuda_core_transpose-words19", "numba_histogram-words4",
+    "numba_histogram-words5", "numba_matmul-words1", "numba_reduction-words2",
+    "numba_reduction-words3", "numba_shared-words6", "numba_shared-words7",
+    "triton_vector_add-words9",
+)  # fmt: skip
 @pytest.mark.filterwarnings("ignore")  # of the front ends
 @pytest.mark.parametrize(
     ("name", "words"),
-    [*RUNS, *(pytest.param(name, (), marks=pytest.mark.second) for name in FEATURES)],
+    [*RUNS, *(pytest.param(name, (), marks=pytest.mark.slow) for name in FEATURES)],
 )
 def test_a_script(name: str, words: tuple[str, ...]) -> None:
     needs = NEEDS[name.split("_")[0]]

@@ -83,10 +83,11 @@ def test_code_by_inline_assembly() -> None:
 
 
 NAMED = ptx(
-    ".reg .b32 %secret, %r<3>; .reg .pred %hidden; .reg .b64 %address; .shared .b32 private;\n"
-    "ld.param.u64 %address, [p]; mov.u32 %secret, %tid.x; st.shared.u32 [private], %secret;\n"
-    "setp.lt.u32 %hidden, %secret, 5; @%hidden bra over; call inner, (); over:\n"
-    "ld.global.u32 %r1, [%address]; mov.u32 %r2, %laneid; st.global.u32 [%address], %r2;",
+    """\
+.reg .b32 %secret, %r<3>; .reg .pred %hidden; .reg .b64 %address; .shared .b32 private;
+ld.param.u64 %address, [p]; mov.u32 %secret, %tid.x; st.shared.u32 [private], %secret;
+setp.lt.u32 %hidden, %secret, 5; @%hidden bra over; call inner, (); over:
+ld.global.u32 %r1, [%address]; mov.u32 %r2, %laneid; st.global.u32 [%address], %r2;""",
     ".func inner () { .reg .b32 %own; mov.u32 %own, %ctaid.x; ret; }\n.global .b32 everywhere;",
 ).replace("entry k(", "entry confidential(")
 

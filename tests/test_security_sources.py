@@ -65,10 +65,13 @@ def test_host_code_does_not_run(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     source = tmp_path / "k.cu"
     source.write_text(
-        "#include <cstdlib>\n"
-        f'struct Early {{ Early() {{ system("touch {mark}"); }} }};\nEarly early;\n'
-        "__global__ void k(int* a) { a[threadIdx.x] = 1; }\n"
-        f'int main() {{ system("touch {mark}"); k<<<1, 32>>>(nullptr); }}\n'
+        f"""\
+#include <cstdlib>
+struct Early {{ Early() {{ system("touch {mark}"); }} }};
+Early early;
+__global__ void k(int* a) {{ a[threadIdx.x] = 1; }}
+int main() {{ system("touch {mark}"); k<<<1, 32>>>(nullptr); }}
+"""
     )
     check_file(source)
     assert not mark.exists()
@@ -113,14 +116,14 @@ def test_an_include_can_name_any_file(tmp_path: Path) -> None:
 # -- the driver, the working folder ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_driver_is_loaded(tmp_path: Path) -> None:
-    code = (
-        "import sys; from click.testing import CliRunner; from tilescope.cli import main\n"
-        f"words = {str(PROGRAMS / 'leak.ptx')!r}, '--grid', '1', '--block', '32', 'i32[32]'\n"
-        f"for name in ('run', 'check', 'barriers'): CliRunner().invoke(main, (name, *words))\n"
-        f"CliRunner().invoke(main, ('view', *words, '-o', {str(tmp_path / 'p.html')!r}))\n"
-        "print([m for m in sys.modules if 'driver' in m and 'cuda' in m])"
-    )
+    code = f"""\
+import sys; from click.testing import CliRunner; from tilescope.cli import main
+words = {str(PROGRAMS / "leak.ptx")!r}, '--grid', '1', '--block', '32', 'i32[32]'
+for name in ('run', 'check', 'barriers'): CliRunner().invoke(main, (name, *words))
+CliRunner().invoke(main, ('view', *words, '-o', {str(tmp_path / "p.html")!r}))
+print([m for m in sys.modules if 'driver' in m and 'cuda' in m])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
     assert (tmp_path / "p.html").exists()

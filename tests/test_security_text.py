@@ -9,6 +9,7 @@ DEEP = 5_000
 KERNEL = "__global__ void k(float* a) {}\n"
 
 
+@pytest.mark.slow_cases("text3")
 @pytest.mark.parametrize(
     "text",
     [
@@ -35,6 +36,7 @@ def test_host_code_in_deep_blocks() -> None:
     assert [launch.grid for launch in host_launches(text)] == [(3,)]
 
 
+@pytest.mark.slow_cases("source7-None")
 @pytest.mark.parametrize(
     ("source", "nbytes"),
     [

@@ -1,6 +1,7 @@
 """Loads from one base are counted together: whatever comes between, as if one by one."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from launches import entry
@@ -23,6 +24,7 @@ BASES += [BASES[0].copy(), np.arange(192).reshape(SHAPE) % 7 * 16, np.array(32)]
 MASKS = [None, np.arange(64).reshape(1, 1, 64, 1) < 5, np.arange(192).reshape(SHAPE) % 5 < 2]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from(range(len(BASES))), st.sampled_from(range(3)), st.booleans()),

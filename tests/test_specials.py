@@ -81,10 +81,12 @@ def test_clocks_go_on() -> None:
 def test_a_small_step_limit_is_a_small_one() -> None:
     """Endless loops aside: a loop of a million rounds is given up after the steps allowed."""
     kernel = Kernel.from_cuda(
-        "__global__ void count(int* out) {\n"
-        "#pragma unroll 1\n"
-        "    for (int i = 0; i < 1000000; ++i) atomicAdd(out, i);\n"
-        "}\n",
+        """\
+__global__ void count(int* out) {
+#pragma unroll 1
+    for (int i = 0; i < 1000000; ++i) atomicAdd(out, i);
+}
+""",
         "count",
     )
     out = np.zeros(1, np.uint32)

@@ -65,6 +65,7 @@ extern "C" __global__ void polls(int* flag, int* data, int n, int right) {
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("right", [1, 0], ids=["right", "wrong"])
 @pytest.mark.parametrize("entry", ["lock", "lock_of_warps", "turns", "polls"])

@@ -1,4 +1,4 @@
-"""Steps: how they read, and that code can be made of them in more than one way."""
+"""The listing of a program's steps, and what a traceback shows of generated code."""
 
 import gc
 import inspect
@@ -6,69 +6,16 @@ import linecache
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import simulator
-from kernels import Kernel, library
+from kernels import library
 from simulator.compile.compiler import Compiler, compile_ptx
 from simulator.compile.listing import listing
 from simulator.isa import parse
-from tests import scalar_machine
-from tests.fuzz.compare import simulated
-from tests.fuzz.ptx_statements import draw
-from tests.launches import drawn_later
 from tilescope.cli import main
 
-
-@pytest.mark.parametrize("first", [0, 6, *drawn_later([12, 18])])
-def test_random_programs_by_both_emitters(first: int) -> None:
-    for seed in range(first, first + 6):
-        launch = draw(seed, small=True).launch()
-        kernel = Kernel.from_ptx(launch.ptx, launch.entry)
-        args = [a.copy() if isinstance(a, np.ndarray) else a for a in launch.args]
-        found = scalar_machine.run(kernel, launch.grid, launch.block, args)
-        assert found == simulated(launch, "lockstep", "none")[0], seed
-
-
-@pytest.mark.parametrize("build", ["device", "source"])
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [("matmul_tiled", (5, 17, 3)), ("transpose_padded", (33, 20)), ("reduction_shuffle", (100,))],
-)
-def test_the_library_by_both_emitters(name: str, size: tuple[int, ...], build: str) -> None:
-    entry = library.get(name)
-    one, other = entry.launch(size), entry.launch(size)
-    kernel = entry.kernel(build=build)
-    found = scalar_machine.run(kernel, one.grid, one.block, one.args, one.shared_bytes)
-    simulator.launch(kernel, other.grid, other.block, other.args, other.shared_bytes)
-    assert found == [a.tobytes() for a in other.args if isinstance(a, np.ndarray)]
-
-
-MATRICES = """\
-.visible .entry k(.param .u64 out) {
-.reg .b32 %r<8>; .reg .b64 %d<2>; .shared .align 16 .b8 s[512];
-ld.param.u64 %d0, [out]; mov.u32 %r0, %laneid; mad.lo.u32 %r1, %r0, 77777, 5;
-mov.u32 %r2, s; mad.lo.u32 %r2, %r0, 16, %r2;
-st.shared.v4.b32 [%r2], {%r1, %r0, %r2, %r1}; bar.arrive 1, 64; bar.sync 0;
-ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r3, %r4}, [%r2];
-movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r1;
-mul.wide.u32 %d1, %r0, 16; add.u64 %d1, %d1, %d0;
-st.global.v4.b32 [%d1], {%r3, %r4, %r5, %r1}; ret; }
-"""
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
-
-
-def test_matrices_by_both_emitters() -> None:
-    kernel = Kernel.from_ptx(HEADER + MATRICES)
-    out = np.zeros(128, np.uint32)
-    (found,) = scalar_machine.run(kernel, 1, 32, [out])
-    simulator.launch(kernel, 1, 32, [out])
-    assert found == out.tobytes()
-    assert len(set(out.tolist())) > 64
-
-
 BODY = """\
 .visible .entry k(.param .u64 out) {
 .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d<3>; .reg .f32 %f<2>;
@@ -141,6 +88,7 @@ def test_steps_of_the_library(name: str) -> None:
     assert len(places) > len(known) / 2
 
 
+@pytest.mark.slow
 def test_tracebacks_show_generated_code(small: Path) -> None:
     """Which ``linecache`` knows: each step's statement says where it stands."""
     program = Compiler(parse(small.read_text()), "k").program()

@@ -42,6 +42,7 @@ def test_launch_shapes_can_be_launched(
     assert math.prod(block) <= threads
 
 
+@pytest.mark.slow_but("31")
 @pytest.mark.parametrize("threads", [31, 32, 33, 64, 256])
 def test_launch_shapes_around_a_warp_come_up(threads: int) -> None:
     assert comes_up(launch_shapes(), lambda shape: math.prod(shape[1]) == threads)
@@ -69,6 +70,7 @@ def test_float_arrays_have_their_shape_and_type(data: st.DataObject, dtype: Any)
     assert (np.abs(plain) >= np.finfo(dtype).smallest_normal).all()
 
 
+@pytest.mark.slow_but("float64")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_special_values_come_up(dtype: Any) -> None:
     tiny = np.finfo(dtype).smallest_normal

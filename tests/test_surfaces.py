@@ -187,9 +187,11 @@ def test_objects_stand_in_structures(tmp_path: Path) -> None:
     """A structure by value takes them as its fields."""
     path = tmp_path / "s.cu"
     path.write_text(
-        "struct P { int n; cudaTextureObject_t t; cudaSurfaceObject_t s; };\n"
-        'extern "C" __global__ void k(P p) { int i = threadIdx.x; if (i < p.n)\n'
-        "  surf1Dwrite(tex1Dfetch<int>(p.t, i) * 2, p.s, i * 4); }\n"
+        """\
+struct P { int n; cudaTextureObject_t t; cudaSurfaceObject_t s; };
+extern "C" __global__ void k(P p) { int i = threadIdx.x; if (i < p.n)
+  surf1Dwrite(tex1Dfetch<int>(p.t, i) * 2, p.s, i * 4); }
+"""
     )
     line, out = np.arange(8, dtype=np.int32), np.zeros(8, np.int32)
     given = {"n": 5, "t": Texture(line, linear=True), "s": Surface(out)}

@@ -111,6 +111,7 @@ class _Ends(Cell):
         os._exit(3)
 
 
+@pytest.mark.slow
 def test_processes_of_this_machine() -> None:
     """One that dies does not take the others' rows with it."""
     rows = sweep([Cell("spmv_warp", size="32"), _Ends("spmv_warp"), Cell("transpose_tiled")])
@@ -178,7 +179,7 @@ def test_refusals() -> None:
     assert "no_gpu" in error_of("sweep", "matmul_tiled", "--gpu", "no_gpu")
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_dask() -> None:
     """On a cluster of one worker."""
     distributed = pytest.importorskip("distributed")
@@ -190,7 +191,7 @@ def test_dask() -> None:
     assert [row["status"] for row in rows] == ["ok", "failed"]
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a cluster of one core, by the executor of ``docs/sweep.md``."""
@@ -212,6 +213,7 @@ def test_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["status"] for row in rows] == ["ok", "failed"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are not listed there")
 def test_who_interrupts_reads_one_line(tmp_path: Path) -> None:
     """At whatever moment, the processes' beginning included; none of them is left."""

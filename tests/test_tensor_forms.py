@@ -281,6 +281,7 @@ def test_images(shape: tuple[int, ...], dtype: type, options: dict[str, Any]) ->
             np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.slow_cases(".add.noftz-bf16")
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 @pytest.mark.parametrize("how", [".add.noftz", ".min", ".max"])
 def test_halves_are_reduced_in_bulk(how: str, kind: str) -> None:

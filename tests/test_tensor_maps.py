@@ -146,6 +146,7 @@ STARTS = ((0, 0), (1, 2), (-1, 1), (2, -1), (99, 99))
 """Coordinates, in units of 16 bytes."""
 
 
+@pytest.mark.slow_but("start1")
 @pytest.mark.parametrize("start", [(1, 0), (0, 1), (-3, 4), (2, 2)])
 def test_a_box_begins_at_a_multiple_of_16_bytes(start: tuple[int, int]) -> None:
     """An H200 stops at an illegal instruction otherwise."""
@@ -293,6 +294,7 @@ ROW, PLANE, SOLID = (TensorMap(np.zeros(shape, np.float32), box) for shape, box 
 PIXELS = TensorMap(np.zeros((2, 8, 16), np.float32), (4, 16), corners=((0,), (0,)))
 
 
+@pytest.mark.slow_but("2-source3-target3...")
 @pytest.mark.parametrize(
     ("rank", "source", "target", "verb", "said"),
     [

@@ -38,6 +38,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "interrupted" in result.stderr
 
 
+@pytest.mark.slow
 def test_module_in_a_process_of_its_own() -> None:
     command = [sys.executable, "-m", "tilescope", "run", "matmul_tiled", "--size", "5x3x7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -45,6 +46,7 @@ def test_module_in_a_process_of_its_own() -> None:
     assert "5x3x7" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error() -> None:
     command = [sys.executable, "-m", "tilescope", "run", "matmul_tiled", "--by-line"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -56,9 +58,10 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert (child.wait(), said) == (141, b"")
 
 
+@pytest.mark.slow_but("2>&-")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
-    "words", ["list", pytest.param("run matmul_tiled --size 5x3x7", marks=pytest.mark.second)]
+    "words", ["list", pytest.param("run matmul_tiled --size 5x3x7", marks=pytest.mark.slow)]
 )
 def test_closed_streams_are_no_error(words: str, closed: str) -> None:
     """What a shell closed is not there for Python either: ``sys.stdout`` is ``None``."""

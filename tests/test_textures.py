@@ -21,6 +21,7 @@ def launch(kernel: Kernel, **options: Any) -> simulator.Run:
     return simulator.launch(kernel, checks="none", **options)
 
 
+@pytest.mark.slow_but("a1d")
 @pytest.mark.parametrize("geometry", programs.SHAPES)
 def test_fetches_are_as_on_an_h200(geometry: str) -> None:
     """Where they are said to be (``docs/textures.md``); the GPU's tests look at the others."""
@@ -155,6 +156,7 @@ extern "C" __global__ void keep(cudaSurfaceObject_t s, cudaSurfaceObject_t sheet
 """
 
 
+@pytest.mark.slow_cases("source")
 @pytest.mark.parametrize("build", ["device", "source"])
 def test_cuda(build: str, tmp_path: Path) -> None:
     """What CUDA C++ calls them."""

@@ -140,6 +140,11 @@ RUNS += [(case, (3, 40), "lockstep") for case in CASES]
 RUNS += [(case, (90 if case in DEAR else 700, 64), "lockstep") for case in CASES]
 
 
+@pytest.mark.slow_cases(
+    "...90, 64)-lockstep", "ever fewer lanes...", "ever fewer-(1, 64)-1",
+    "ever fewer-(1, 64)-lockstep", "ever fewer-(1, 64)-reverse", "ever fewer-(1, 64)-warps",
+    "ever fewer-(3, 40)-lockstep", "ever fewer-(700, 64)-lockstep",
+)  # fmt: skip
 @pytest.mark.parametrize(("case", "shape", "schedule"), RUNS, ids=str)
 def test_the_same_as_one_by_one(
     case: str, shape: tuple[int, int], schedule: str | int, one_by_one: Callable[[], None]

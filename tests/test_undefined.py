@@ -118,7 +118,7 @@ BODIES = {
         out[t] = s[t];  //!""", ""),
 }  # fmt: skip
 MACROS = "#define {}(...) __VA_ARGS__\n#define {}(...)\n"
-BUILDS = ("device", pytest.param("source", marks=pytest.mark.second))
+BUILDS = ("device", pytest.param("source", marks=pytest.mark.slow))
 
 
 def launch(name: str, right: bool, build: str, schedule: str | int) -> list[simulator.Hazard]:
@@ -129,6 +129,10 @@ def launch(name: str, right: bool, build: str, schedule: str | int) -> list[simu
     return simulator.launch(kernel, 1, 32, args, schedule=schedule).hazards
 
 
+@pytest.mark.slow_cases(
+    "a buffer in part", "a comparison", "a text", "an address", "bits", "padding in an array",
+    "padding in shared memory", "pairs that are reduced", "three of four",
+)  # fmt: skip
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", BODIES)
 def test_right_and_wrong(name: str, build: str) -> None:
@@ -239,6 +243,7 @@ def test_which_of_many_reads(used: set[int]) -> None:
     assert {h.involved[0].ptx_line - 5 for h in run.hazards} == used
 
 
+@pytest.mark.slow_but("popc.b32")
 @pytest.mark.parametrize("operation", ["popc.b32", "clz.b32", "bfind.u32", "bfind.shiftamt.s32"])
 @settings(max_examples=40, deadline=None)
 @given(value=st.integers(0, 2**32 - 1), places=st.sets(st.integers(0, 31), min_size=1, max_size=6))

@@ -155,6 +155,7 @@ ld.shared.LOAD; st.global.u16 [%a0], %h1; ret; }
 """
 
 
+@pytest.mark.slow_but("inc.u32")
 @pytest.mark.parametrize("operation", ["add.u32", "min.s32", "max.u32", "inc.u32", "or.b32"])
 def test_what_an_atomic_makes_of_words_that_are_set_in_part(operation: str) -> None:
     """Sums carry, and the lesser of two is one of them: as the scalar interpreter has it."""

@@ -32,6 +32,7 @@ extern "C" __global__ void slow_sine(const int* a, float* o) {
 """
 
 
+@pytest.mark.slow_cases("add-uint32")
 @pytest.mark.parametrize(("what", "dtype"), [("read", np.float32), ("add", np.uint32)])
 def test_a_variable_is_as_an_argument(what: str, dtype: type) -> None:
     inputs = np.arange(64 * 256, dtype=np.int32) * 7

@@ -105,6 +105,7 @@ def work(entry: str, racing: bool, grid: int, block: int) -> tuple[simulator.Run
     return run, calls, lanes
 
 
+@pytest.mark.slow_but("spinners-1-1024-False")
 @pytest.mark.parametrize("racing", [False, True])
 @pytest.mark.parametrize(
     ("entry", "grid", "block"),
@@ -116,6 +117,7 @@ def test_each_access_costs_a_few_calls(entry: str, racing: bool, grid: int, bloc
     assert calls < CALLS * lanes
 
 
+@pytest.mark.slow_cases("lock", "ticket")
 @pytest.mark.parametrize("racing", [False, True])
 @pytest.mark.parametrize("entry", RIGHT)
 def test_one_is_asked_for_all_that_are_alike(

@@ -78,6 +78,7 @@ __global__ void divide(const long long *high, const long long *low, const long l
 """
 
 
+@pytest.mark.slow_cases("source")
 @BUILDS
 def test_division_of_128_bits(build: str, tmp_path: Path) -> None:
     """NVRTC divides by chains of ``subc`` whose last carry an ``addc`` reads."""

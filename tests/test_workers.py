@@ -51,12 +51,17 @@ def launched(name: str) -> tuple[Run, Run]:
     return both(entry.kernel(), *shape, args=launch.args, shared_bytes=launch.shared_bytes)
 
 
-@pytest.mark.second  # as test_merge has it, in one process
+@pytest.mark.slow  # as test_merge has it, in one process
 @pytest.mark.parametrize("name", FAULTY)
 def test_faulty(name: str, single: None) -> None:
     launched(name)
 
 
+@pytest.mark.slow_cases(
+    "attention", "histogram_cluster", "matmul_missing_first_barrier",
+    "matmul_missing_second_barrier", "matmul_register_tiled", "matmul_tensor", "matmul_warp_tiled",
+    "matmul_wgmma", "transpose_padded",
+)  # fmt: skip
 @pytest.mark.parametrize("name", [n for n in library.names() if not n.startswith("faulty")])
 def test_library(name: str) -> None:
     """Their batches are cut, and all of them but those in ``ALONE`` are shared."""
@@ -236,6 +241,7 @@ def gone(names: list[str]) -> bool:
     return bool(names)
 
 
+@pytest.mark.slow
 def test_death(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that die with their share leave nothing, and their work is done again."""
     out, make = np.zeros(128, np.int32), Common.make
@@ -252,6 +258,7 @@ def test_death(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert gone(names)
 
 
+@pytest.mark.slow_cases("KeyboardInterrupt")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 def test_interruption(error: type[BaseException], names: list[str]) -> None:
     out = np.zeros(128, np.int32)
@@ -267,17 +274,20 @@ def test_interruption(error: type[BaseException], names: list[str]) -> None:
     assert simulator.launch(kernel("out[i] = i;"), 4, 32, [out], workers=2).workers == 2
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Nor is it run again by the processes that it starts."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import numpy as np, simulator\n"
-        "from kernels import library\n"
-        "print('once')\n"
-        "entry = library.get('matmul_tiled')\n"
-        "launch = entry.launch((33, 33, 33))\n"
-        "shape = launch.grid, launch.block, launch.args\n"
-        "print(simulator.launch(entry.kernel(), *shape, workers=2).workers)\n"
+        """\
+import numpy as np, simulator
+from kernels import library
+print('once')
+entry = library.get('matmul_tiled')
+launch = entry.launch((33, 33, 33))
+shape = launch.grid, launch.block, launch.args
+print(simulator.launch(entry.kernel(), *shape, workers=2).workers)
+"""
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("once\n2\n", "")

@@ -56,16 +56,16 @@ class Program:
             body = f"        {take}\n        __threadfence();\n        ++*(volatile int*)count;\n"
             body += f"        __threadfence();\n        {free}\n"
         else:
-            body = (
-                "        for (bool done = false; !done;)\n"
-                "            if (atomicCAS(room, 0, 1) == 0) {\n"
-                "                __threadfence();\n"
-                "                ++*(volatile int*)count;\n"
-                "                __threadfence();\n"
-                f"                {free}\n"
-                "                done = true;\n"
-                "            }\n"
-            )
+            body = f"""\
+        for (bool done = false; !done;)
+            if (atomicCAS(room, 0, 1) == 0) {{
+                __threadfence();
+                ++*(volatile int*)count;
+                __threadfence();
+                {free}
+                done = true;
+            }}
+"""
         after = self.random.choice(["", "    __syncwarp();\n", "    __syncthreads();\n"])
         return f"    if (t % {every} == 0) {{\n{body}    }}\n{after}"
 
@@ -121,14 +121,14 @@ class Program:
         """All blocks wait for all, several times."""
         self.expected = 3 * self.blocks
         wait = self.pick(WAIT, "(room + r)", self.blocks)
-        return (
-            "    for (int r = 0; r < 3; ++r) {\n"
-            "        if (t == 0) {\n"
-            "            atomicAdd(count, 1);\n"
-            "            __threadfence();\n"
-            "            atomicAdd(room + r, 1);\n"
-            f"            {wait}\n"
-            "        }\n"
-            "        __syncthreads();\n"
-            "    }\n"
-        )
+        return f"""\
+    for (int r = 0; r < 3; ++r) {{
+        if (t == 0) {{
+            atomicAdd(count, 1);
+            __threadfence();
+            atomicAdd(room + r, 1);
+            {wait}
+        }}
+        __syncthreads();
+    }}
+"""

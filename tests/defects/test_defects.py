@@ -25,7 +25,7 @@ def named(hazard: dict) -> set[str]:
     return {f"{hazard['kind']} {hazard['severity']} {line}" for line in lines}
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: f"{d.file}-{d.entry}")
 def test_the_verdict_is_the_same_under_every_schedule(defect: Defect) -> None:
     for schedule in defect.schedules[: 1 if defect.refused else None]:

@@ -231,9 +231,12 @@ class Together(Memory):
         if self.threads % w:
             inside = []
         return Statement(
-            f"and.b32 %t9, %t0, {w}; setp.ne.u32 %q2, %t9, 0;\n@%q2 bra L{{id}};\n"
-            f"and.b32 %t21, %t0, {31 & ~(2 * w - 1)}; bmsk.clamp.b32 %t21, %t21, {w};\n"
-            "{0}\nL{id}:", [inside + self.inner(1)],
+            f"""\
+and.b32 %t9, %t0, {w}; setp.ne.u32 %q2, %t9, 0;
+@%q2 bra L{{id}};
+and.b32 %t21, %t0, {31 & ~(2 * w - 1)}; bmsk.clamp.b32 %t21, %t21, {w};
+{{0}}
+L{{id}}:""", [inside + self.inner(1)],
         )  # fmt: skip
 
     def copies(self) -> Statement:

@@ -232,11 +232,11 @@ class Writer:
         """A neighbour's bytes."""
         size = self.rng.choice([32, 64])
         at = self.rng.randrange(0, OWN, size // 8)
-        return (
-            f"bar.sync 0; xor.b32 %t4, %t0, 1; min.u32 %t4, %t4, {self.threads - 1};\n"
-            f"mov.u64 %a5, s; mad.wide.u32 %a5, %t4, 32, %a5;\n"
-            f"ld.shared.b{size} {self.reg(WORDS[size])}, [%a5+{at}];\nbar.sync 0;"
-        )
+        return f"""\
+bar.sync 0; xor.b32 %t4, %t0, 1; min.u32 %t4, %t4, {self.threads - 1};
+mov.u64 %a5, s; mad.wide.u32 %a5, %t4, 32, %a5;
+ld.shared.b{size} {self.reg(WORDS[size])}, [%a5+{at}];
+bar.sync 0;"""
 
     def shuffle(self) -> str:
         ways = ["idx.b32 D, S, 0, 31", "up.b32 D, S, 1, 0"]

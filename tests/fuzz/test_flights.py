@@ -176,6 +176,11 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases(
+    "...and both read", "...one who has", "...one's wait", "...or behind that", "...with a fence",
+    "a lane that stores...", "a wait for...", "a word that...", "a write on...", "an arrival of...",
+    "lanes that arrive...", "lanes that read...",
+)  # fmt: skip
 @pytest.mark.parametrize("name", FLIGHTS)
 def test_asynchronous_copies_judged_by_hand(name: str) -> None:
     steps, expected = FLIGHTS[name]

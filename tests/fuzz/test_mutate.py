@@ -18,6 +18,7 @@ from .samples import SAMPLES
 pytestmark = pytest.mark.usefixtures("checked_writes")
 
 
+@pytest.mark.slow
 def test_some() -> None:
     # Not those that NVRTC compiles for a second, with <cooperative_groups.h>.
     dear = re.compile("cuda|library:.*cluster")

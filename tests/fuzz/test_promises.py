@@ -48,7 +48,7 @@ def test_random_promises(seed: int) -> None:
     assert not promises.wrong(promises.draw(seed), promises.SCHEDULES[seed])
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_all_of_it_is_reached() -> None:
     report = promises.run(float("inf"), 100, 40)
     assert report.programs == 40

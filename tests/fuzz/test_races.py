@@ -216,7 +216,7 @@ def test_programs_judged_by_hand(name: str) -> None:
         assert races.difference(program, verdict, schedule) == ""
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_the_verdict_is_the_slow_detectors() -> None:
     report = races.run(float("inf"), 1, 200)
     assert report.programs == 200
@@ -224,6 +224,7 @@ def test_the_verdict_is_the_slow_detectors() -> None:
     assert not any(map(report.never, ("features", "hazards", "flights")))
 
 
+@pytest.mark.slow_cases("...its own copy", "a phase that...", "a write with...")
 @pytest.mark.parametrize(
     "seed",
     [

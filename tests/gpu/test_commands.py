@@ -121,6 +121,7 @@ def test_a_file_without_a_reference(stand_in: list[Any], tmp_path: Path) -> None
     assert found["device"] == "Stand-in"
 
 
+@pytest.mark.slow_cases("8.0")
 @pytest.mark.parametrize("chip", ["8.0", "9.0"])
 def test_approximations_are_told(
     stand_in: list[Any], monkeypatch: pytest.MonkeyPatch, chip: str

@@ -30,6 +30,7 @@ def content(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_module_holds_its_programs(folder: Path) -> None:
     module = content(folder)
     assert len(module["programs"]) == 5
@@ -49,6 +50,7 @@ def test_a_module_holds_its_programs(folder: Path) -> None:
         assert gpu.digest(arrays) == program["hash"]
 
 
+@pytest.mark.slow
 def test_a_gpu_that_does_nothing_differs(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,6 +63,7 @@ def test_a_gpu_that_does_nothing_differs(
     assert "10 launches" in said
 
 
+@pytest.mark.slow
 def test_a_gpu_that_agrees(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = content(folder)["programs"]
     monkeypatch.setattr(gpu, "launched", lambda *_: [(p, [p["hash"].encode()]) for p in programs])
@@ -69,6 +72,7 @@ def test_a_gpu_that_agrees(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert gpu.main(["run", str(folder)]) == 0
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_the_only_one_lost(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,6 +141,7 @@ def wrapped(values: list[int]) -> list[int]:
     return [(value + WORD // 2) % WORD - WORD // 2 for value in values]
 
 
+@pytest.mark.slow_cases("simulator")
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("launch", LAUNCHERS)
 @pytest.mark.parametrize("name", MODELS)
@@ -155,6 +156,7 @@ def test_each_thread(name: str, launch: Callable[..., Any], build: str, words: l
         assert found.hazards == []
 
 
+@pytest.mark.slow_but("device")
 @pytest.mark.parametrize("launch", LAUNCHERS)
 @settings(max_examples=3, deadline=None)
 @given(WORDS, st.lists(st.integers(-9, 9), min_size=8, max_size=8))
@@ -248,7 +250,7 @@ def left(n: int, up: int) -> int:
     return left(n - 1, own[n % 4]) + own[n * n % 4] if n else up
 
 
-@pytest.mark.second
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["simulator", pytest.param("device", marks=pytest.mark.gpu)])
 def test_limits_and_an_assertion(machine: str) -> None:
     """In a process of its own: a heap's size is chosen once, and an assertion spoils the GPU."""

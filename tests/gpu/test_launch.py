@@ -26,11 +26,13 @@ on_each_machine = pytest.mark.parametrize("launch", MACHINES)
 @on_each_machine
 def test_a_struct_by_value(launch: Launcher) -> None:
     kernel = Kernel.from_cuda(
-        "struct Line { double slope; int n; float from; };\n"
-        "__global__ void draw(float* y, Line line) {\n"
-        "    int i = threadIdx.x;\n"
-        "    if (i < line.n) y[i] = line.from + (float)(line.slope * i);\n"
-        "}\n",
+        """\
+struct Line { double slope; int n; float from; };
+__global__ void draw(float* y, Line line) {
+    int i = threadIdx.x;
+    if (i < line.n) y[i] = line.from + (float)(line.slope * i);
+}
+""",
         "draw",
     )
     layout = np.dtype([("slope", "f8"), ("n", "i4"), ("from", "f4")], align=True)
@@ -43,12 +45,14 @@ def test_a_struct_by_value(launch: Launcher) -> None:
 @on_each_machine
 def test_dynamic_shared_memory_beyond_48_kib(launch: Launcher) -> None:
     kernel = Kernel.from_cuda(
-        "__global__ void turn(int* x, int n) {\n"
-        "    extern __shared__ int held[];\n"
-        "    for (int i = threadIdx.x; i < n; i += blockDim.x) held[i] = x[i];\n"
-        "    __syncthreads();\n"
-        "    for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = held[n - 1 - i];\n"
-        "}\n",
+        """\
+__global__ void turn(int* x, int n) {
+    extern __shared__ int held[];
+    for (int i = threadIdx.x; i < n; i += blockDim.x) held[i] = x[i];
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = held[n - 1 - i];
+}
+""",
         "turn",
     )
     n = 25_000
@@ -60,10 +64,12 @@ def test_dynamic_shared_memory_beyond_48_kib(launch: Launcher) -> None:
 @on_each_machine
 def test_every_kind_of_scalar(launch: Launcher) -> None:
     kernel = Kernel.from_cuda(
-        "__global__ void take(double* out, signed char a, unsigned short b, int c,\n"
-        "                    unsigned long long d, float e, double f, bool g) {\n"
-        "    out[0] = a; out[1] = b; out[2] = c; out[3] = d; out[4] = e; out[5] = f; out[6] = g;\n"
-        "}\n",
+        """\
+__global__ void take(double* out, signed char a, unsigned short b, int c,
+                    unsigned long long d, float e, double f, bool g) {
+    out[0] = a; out[1] = b; out[2] = c; out[3] = d; out[4] = e; out[5] = f; out[6] = g;
+}
+""",
         "take",
     )
     out = np.zeros(7)
@@ -75,10 +81,12 @@ def test_every_kind_of_scalar(launch: Launcher) -> None:
 def test_arrays_as_numpy_has_them(launch: Launcher) -> None:
     """Strided, empty, read-only, given twice, and no array at all."""
     kernel = Kernel.from_cuda(
-        "__global__ void add(const int* a, const int* b, int* out, int* none, int n) {\n"
-        "    int i = threadIdx.x;\n"
-        "    if (i < n) out[i] = a[i] + b[i] + (none != nullptr);\n"
-        "}\n",
+        """\
+__global__ void add(const int* a, const int* b, int* out, int* none, int n) {
+    int i = threadIdx.x;
+    if (i < n) out[i] = a[i] + b[i] + (none != nullptr);
+}
+""",
         "add",
     )
     given = np.arange(20, dtype=np.int32)[::2]
@@ -93,11 +101,13 @@ def test_arrays_as_numpy_has_them(launch: Launcher) -> None:
 @on_each_machine
 def test_three_dimensions(launch: Launcher) -> None:
     kernel = Kernel.from_cuda(
-        "__global__ void where(int* out) {\n"
-        "    int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);\n"
-        "    int lane = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);\n"
-        "    out[block * blockDim.x * blockDim.y * blockDim.z + lane] = block * 1000 + lane;\n"
-        "}\n",
+        """\
+__global__ void where(int* out) {
+    int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    int lane = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    out[block * blockDim.x * blockDim.y * blockDim.z + lane] = block * 1000 + lane;
+}
+""",
         "where",
     )
     out = np.zeros(2 * 3 * 2 * 4 * 5 * 3, np.int32)

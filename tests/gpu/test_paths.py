@@ -91,7 +91,7 @@ PATHS = [
 
 def _row(name: str, place: int, path: Any) -> Any:
     later = path.id == "simulator" and place % 4 > 0
-    marks = [*path.marks, pytest.mark.second] if later else path.marks
+    marks = [*path.marks, pytest.mark.slow] if later else path.marks
     return pytest.param(name, *path.values, id=f"{name}-{path.id}", marks=marks)
 
 
@@ -140,6 +140,12 @@ def fill(data: st.DataObject, launch: Launch, content: str) -> None:
             array[chosen] = rng.choice(np.array(values, array.dtype), np.count_nonzero(chosen))
 
 
+@pytest.mark.slow_cases(
+    "attention-simulator", "faulty_missing_cluster_barrier_fixed-simulator",
+    "histogram_cluster-simulator", "matmul_naive_strided-simulator", "matmul_padded-simulator",
+    "matmul_warp_tiled-simulator", "reduction_shared-simulator", "scan_blelloch-simulator",
+    "spmv_thread-simulator",
+)  # fmt: skip
 @pytest.mark.parametrize(("name", "path"), ROWS)
 def test_numpy_simulator_device(
     name: str, path: Path, score: Counter[str], request: pytest.FixtureRequest

@@ -19,13 +19,13 @@ from tilescope.request import Request
 from tilescope.text.hardware import explanations, hardware
 
 ROWS = ("smsp__inst_executed_op_shared_ld.sum", "launch__registers_per_thread")
-CSV = (
-    "==PROF== Connected to process 17 (/usr/bin/python3)\n"
-    "==PROF== Disconnected from process 17\n"
-    f'"ID","Process ID","Kernel Name","{ROWS[0]}","{ROWS[1]}","smsp__other.sum"\n'
-    '"","","","inst","register/thread","inst"\n'
-    '"0","17","tiled(float const*, float*)","16,384","34","n/a"\n'
-)
+CSV = f"""\
+==PROF== Connected to process 17 (/usr/bin/python3)
+==PROF== Disconnected from process 17
+"ID","Process ID","Kernel Name","{ROWS[0]}","{ROWS[1]}","smsp__other.sum"
+"","","","inst","register/thread","inst"
+"0","17","tiled(float const*, float*)","16,384","34","n/a"
+"""
 
 
 def test_csv_is_read_with_separators_and_gaps() -> None:
@@ -218,6 +218,7 @@ def test_verdicts_are_read(
     assert sanitizer.read(tool, output, code) == sanitizer.Result(found, text)
 
 
+@pytest.mark.slow
 def test_every_faulty_kernel_is_judged_and_found_without_a_gpu() -> None:
     names = sanitizer.faulty()
     assert len(names) == sum(bool(library.get(name).twin) for name in library.names())

@@ -18,6 +18,7 @@ SHOWN = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_but("ex2.approx.ftz.bf16", "tanh.approx.bf16")
 @pytest.mark.parametrize("form", every_other([*MEASURED]))
 def test_approximate(form: str) -> None:
     numbers = range(RANGES) if form.endswith("f16") else [SHOWN[form]]

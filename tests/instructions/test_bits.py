@@ -242,6 +242,10 @@ def wide() -> list[Case]:
 CASES = logic() + shifts() + fields() + permutes() + wide()
 
 
+@pytest.mark.slow_cases(
+    "lop3.b32, 0-to-lop3.b32, 63", "lop3.b32, 128-to-lop3.b32, 191",
+    "lop3.b32, 192-to-lop3.b32, 255", "lop3.b32, 64-to-lop3.b32, 127",
+)  # fmt: skip
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_bits(batch: Batch) -> None:
     check(batch)

@@ -91,6 +91,7 @@ def routes() -> Iterator[Case]:
             yield routed(case, known[turn // _TURNS % len(known)])
 
 
+@pytest.mark.slow_cases("cvt.rzi.s8.f16-to-cvt.f64.f16", "set.eq.and.u32.s32-to-setp.ge.and.s32")
 @pytest.mark.parametrize("batch", batches(routes(), 32), ids=str)
 def test_ways(batch: Batch) -> None:
     Runner(batch).check()

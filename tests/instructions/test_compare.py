@@ -149,6 +149,13 @@ def guarded() -> list[Case]:
 CASES = predicates() + selections() + vectors() + constants() + guarded()
 
 
+@pytest.mark.slow_cases(
+    "setp.eq.and.f32-to-setp.nan.ftz.and.f32", "setp.eq.and.f64-to-setp.nan.and.f64",
+    "setp.eq.and.u32-to-setp.hs.and.u32", "setp.eq.b32-to-set.ne.f32.b32",
+    "setp.eq.f32-to-mov.b64 of f32", "setp.eq.f32-to-set.ne.ftz.f32.f32",
+    "setp.eq.f64-to-set.nan.f32.f64", "setp.eq.u64-to-set.hs.f32.u64",
+    "setp.lt.ftz.f32-to-set.nan.ftz.f32.f32",
+)  # fmt: skip
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_compare(batch: Batch) -> None:
     check(batch)

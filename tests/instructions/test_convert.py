@@ -204,6 +204,11 @@ def packs() -> list[Case]:
 CASES = integers() + to_integers() + from_integers() + floats() + packs()
 
 
+@pytest.mark.slow_cases(
+    "cvt.rn.f32.f64-to-cvt.sat.f64.f64", "cvt.rni.f16.f16-to-cvt.sat.f64.f16",
+    "cvt.rni.s8.f16-to-cvt.rpi.sat.u64.f16", "cvt.rni.s8.f32-to-cvt.rpi.sat.u64.f32",
+    "cvt.rni.s8.f64-to-cvt.rpi.sat.u64.f64", "cvt.rpi.ftz.s32.f32-to-cvt.ftz.sat.f32.f32",
+)  # fmt: skip
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_convert(batch: Batch) -> None:
     check(batch)

@@ -17,6 +17,7 @@ SHAPES = [
 Way = Callable[[Lanes, Lanes, Lanes], Lanes]
 
 
+@pytest.mark.slow_cases("float64-uint64-fma_f64-_fma_f64")
 @pytest.mark.parametrize(("dtype", "word", "used", "in_steps"), WAYS)
 def test_both_ways_equal(dtype: type, word: type, used: Way, in_steps: Way) -> None:
     rng = np.random.default_rng(5)

@@ -246,6 +246,13 @@ CASES = [c for t in HALVES for c in arithmetic(t) + comparisons(t)]
 CASES += conversions() + approximations()
 
 
+@pytest.mark.slow_cases(
+    "add.rn.bf16-to-set.nan.bf16.bf16", "add.rn.bf16x2-to-set.nan.u32.bf16x2",
+    "add.rn.f16-to-setp.lt.ftz.f16", "add.rn.f16x2-to-set.nan.u32.f16x2",
+    "cvt.rn.f16x2.f32-to-cvt.rz.relu.bf16x2.f32", "fma.rn.f16x2-to-fma.rn.relu.f16x2",
+    "set.eq.xor.s32.bf16x2-to-set.nan.xor.bf16x2.bf16x2",
+    "set.eq.xor.s32.f16x2-to-setp.lt.and.ftz.f16x2",
+)  # fmt: skip
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_half(batch: Batch) -> None:
     check(batch)

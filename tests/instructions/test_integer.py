@@ -243,6 +243,7 @@ def dots() -> list[Case]:
 CASES = basic() + packed() + products24() + extended() + dots()
 
 
+@pytest.mark.slow_cases("add.cc.u32 chain-to...", "add.cc.u64 chain-to...")
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_integer(batch: Batch) -> None:
     check(batch)

@@ -59,6 +59,7 @@ def results(op: Any, operands: list[Any]) -> list[Any]:
     return [bits(x) for x in (found if len(op.outputs) > 1 else (found,))]
 
 
+@pytest.mark.slow_cases("cvt", "set", "setp")
 @pytest.mark.parametrize("opcode", sorted(forms()))
 def test_lengths(opcode: str) -> None:
     for form in forms()[opcode]:

@@ -56,6 +56,7 @@ def mixed() -> list[Case]:
 ARITHMETIC = pairs() + mixed()
 
 
+@pytest.mark.slow_but("fma.rn.f32.f16-to-fma.rp.sat.f32.f16")
 @pytest.mark.parametrize("batch", batches(ARITHMETIC), ids=str)
 def test_arithmetic(batch: Batch) -> None:
     check(batch)

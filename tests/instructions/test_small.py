@@ -162,6 +162,11 @@ def powers() -> list[Case]:
 CASES = [case for t, small in SMALL.items() for case in conversions(t, small)] + powers()
 
 
+@pytest.mark.slow_but(
+    "cvt.rn.f16x2.e2m3x2-to-cvt.rn.bf16x2.ue8m0x2",
+    "cvt.rn.f16x2.e4m3x2-to-cvt.rn.relu.f16x2.e5m2x2",
+    "cvt.rz.ue8m0x2.bf16x2-to-cvt.rp.satfinite.ue8m0x2.bf16x2",
+)
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_small(batch: Batch) -> None:
     check(batch)

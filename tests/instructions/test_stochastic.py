@@ -86,6 +86,7 @@ def cases() -> list[Case]:
 CASES = cases()
 
 
+@pytest.mark.slow_cases("cvt.rs e4m3-to...")
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_stochastic_rounding(batch: Batch) -> None:
     check(batch)

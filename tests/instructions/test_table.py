@@ -51,6 +51,7 @@ PLACES = (
 """Modules whose opcodes have tests of their own."""
 
 
+@pytest.mark.slow_cases("sub0", "sub1", "sub2", "sub3")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.opcode)
 def test_row_has_a_test(row: InstructionSpec) -> None:
     if any(row.opcode in module.OPCODES for module in PLACES):

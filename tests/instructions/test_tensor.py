@@ -29,6 +29,11 @@ def variants() -> Iterator[str]:
 CASES = tuple(Case(name) for name in variants())
 
 
+@pytest.mark.slow_cases(
+    "mma.sync.aligned.m16n8k16.rm.row.col.f64.f64.f64.f64",
+    "mma.sync.aligned.m16n8k8.rp.row.col.f64.f64.f64.f64",
+    "mma.sync.aligned.m16n8k8.rz.row.col.f64.f64.f64.f64",
+)
 @pytest.mark.parametrize("case", every_other(CASES), ids=lambda case: case.name)
 def test_equals_the_model(case: Case) -> None:
     operands = Operands(case)
@@ -38,6 +43,7 @@ def test_equals_the_model(case: Case) -> None:
         assert not wrong(found, wanted)[:5], machine.__name__
 
 
+@pytest.mark.slow_cases("-Case(name='mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32')")
 @pytest.mark.parametrize("case", [case for case in CASES[::9] if ".f64" not in case.name], ids=str)
 @pytest.mark.parametrize("scalar", ["", "a", "b", "c", "bc"])
 def test_registers_of_any_shape(case: Case, scalar: str) -> None:

@@ -195,6 +195,7 @@ def products() -> list[Case]:
 CASES = scalars() + several() + products()
 
 
+@pytest.mark.slow_but("vmax.u32.u32.u32 ('', 'b3'...")
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_video(batch: Batch) -> None:
     check(batch)

@@ -253,6 +253,7 @@ APART = tuple(CASES)
 TOGETHER = APART[1:]  # where groups meet, activemask may name lanes of several
 
 
+@pytest.mark.slow_but("drawn 0-7")
 @pytest.mark.parametrize(
     ("groups", "block"),
     [(g, b) for g in GROUPS for b in (7, 45, 96) + (1, 32, 64) * (g in ("all", "drawn 0"))],
@@ -262,6 +263,7 @@ def test_groups(groups: str, block: int) -> None:
     check(APART if groups in ("all", "some", "one") else TOGETHER, form, groups, block)
 
 
+@pytest.mark.slow_but("one")
 @pytest.mark.parametrize("groups", GROUPS)
 def test_groups_apart(groups: str) -> None:
     check(APART, "apart", groups, 70)

@@ -12,6 +12,7 @@ from .harness import MACHINES
 from .wgmma_cases import CASES, KINDS, ROOM, ROWS, WAIT, Case, Operands, program
 
 
+@pytest.mark.slow_but("m64n8k16.f32.f16.f16")
 @pytest.mark.parametrize("case", every_other(CASES), ids=lambda case: case.name)
 def test_equals_the_model(case: Case) -> None:
     """On each machine; of large results, some elements."""
@@ -45,6 +46,7 @@ def test_shared_memory_is_checked() -> None:
     assert {hazard.kind for hazard in run.hazards} == {"out-of-bounds"}
 
 
+@pytest.mark.slow
 def test_what_is_still_read_is_not_written() -> None:
     """A wgmma reads its tiles until it has been waited for: who writes there before, races."""
     case, write = CASES[1], "mov.u32 %y, tile; shl.b32 %x, %t, 2; add.u32 %y, %y, %x; st.shared.b32"

@@ -202,6 +202,7 @@ def test_fewer_steps_where_one_block_is_too_much():
     assert 0 < batch["count"] < batch["recorded"]
 
 
+@pytest.mark.slow
 def test_blocks_of_hazards_are_among_those_kept():
     entry = library.get("matmul_missing_first_barrier")
     launch = entry.launch((64, 64, 64))
@@ -247,6 +248,7 @@ def test_the_command_keeps_a_schedule_and_compares(tmp_path):
     assert {run["schedule"] for run in runs} == {"lockstep"}
 
 
+@pytest.mark.slow
 def test_the_command_proves_cures(tmp_path):
     file = tmp_path / "out.html"
     done = invoke("matmul_missing_first_barrier", "--size", "32", "-q", "-o", str(file))
@@ -266,6 +268,7 @@ def test_the_command_takes_a_file_of_ones_own(tmp_path):
     assert [array["name"] for array in run["arrays"]] == ["a"]
 
 
+@pytest.mark.slow_cases("words0")
 @pytest.mark.parametrize("words", [("matmul_tiled", "-o", "/nowhere/at/all.html"), ("no_such",)])
 def test_the_command_fails_in_one_line(words):
     done = invoke("--size", "16", *words)
@@ -283,7 +286,7 @@ def test_open_shows_the_file(tmp_path, monkeypatch):
     assert shown == [file.as_uri()]
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_the_command_records_the_blocks_that_are_named(tmp_path):
     file = tmp_path / "out.html"
     words = ["matmul_tiled", "--size", "128", "--block-at", "3,7", "--block-at", "5"]

@@ -189,7 +189,7 @@ STEPS = """async () => {
 }"""
 
 
-@pytest.mark.second
+@pytest.mark.slow
 def test_larger_launches_are_sampled_and_the_page_says_so(open_page):
     story = of_library("matmul_tiled", "128")
     assert len(html(story).encode()) < 2_000_000

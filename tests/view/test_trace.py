@@ -76,6 +76,7 @@ def test_counts_of_elements_are_of_all_blocks(schedule):
     assert [batch.blocks for batch in run.trace.batches] == [[0, 8]]
 
 
+@pytest.mark.slow_cases("softmax_rows")
 @pytest.mark.parametrize("name", ["histogram_shared", "reduction_shuffle", "softmax_rows"])
 def test_counts_agree_with_the_counters(name):
     entry = library.get(name)
@@ -166,11 +167,11 @@ def test_a_guard_says_who_leaves_and_who_waits(kind, ins):
 
 def test_passing_a_struct_is_no_step():
     """Its bytes lie in the threads' own memory for a moment, which no source line asked for."""
-    add = (
-        ".func (.param .b32 sum) add(.param .align 4 .b8 pair[8]) { .reg .b32 %a<3>;\n"
-        "ld.param.b32 %a0, [pair]; ld.param.b32 %a1, [pair+4]; add.u32 %a2, %a0, %a1;\n"
-        "st.param.b32 [sum], %a2; ret; }\n.visible"
-    )
+    add = """\
+.func (.param .b32 sum) add(.param .align 4 .b8 pair[8]) { .reg .b32 %a<3>;
+ld.param.b32 %a0, [pair]; ld.param.b32 %a1, [pair+4]; add.u32 %a2, %a0, %a1;
+st.param.b32 [sum], %a2; ret; }
+.visible"""
     body = (
         ".reg .b32 %s; { .param .align 4 .b8 s[8]; .param .b32 r; st.param.b32 [s], %r0;\n"
         "st.param.b32 [s+4], 7; call (r), add, (s); ld.param.b32 %s, [r]; }\n"
@@ -184,6 +185,7 @@ def test_passing_a_struct_is_no_step():
     assert accesses == ["st.global.u32"]
 
 
+@pytest.mark.slow_cases("...f32 f32-16")
 @pytest.mark.parametrize(
     ("row", "words", "depth"),
     [

@@ -9,7 +9,7 @@ from tilescope.view import NoTrace, Story, page, show
 
 from .conftest import html, matmul, of_library
 
-THEMES = ["light", pytest.param("dark", marks=pytest.mark.second)]
+THEMES = ["light", pytest.param("dark", marks=pytest.mark.slow)]
 VIEWS = ("matrices", "steps", "barriers", "memory")
 
 
@@ -142,7 +142,7 @@ def test_two_arrays_of_one_name(open_page):
 
 @pytest.mark.parametrize(
     ("width", "theme"),
-    [(360, "light"), (1280, "dark"), pytest.param(3840, "light", marks=pytest.mark.second)],
+    [(360, "light"), (1280, "dark"), pytest.param(3840, "light", marks=pytest.mark.slow)],
 )
 def test_widths_and_themes(open_page, width, theme):
     shown = open_page(of_library("matmul_missing_first_barrier", "32"), width=width, theme=theme)
@@ -217,10 +217,13 @@ HOSTILE = '</script><img src=x onerror="window.pwned=1"><!--'
 def test_hostile_names_and_comments_are_text(open_page, tmp_path):
     file = tmp_path / "<img src=x onerror=window.pwned=2>.cu"
     file.write_text(
-        f"// {HOSTILE}\n"
-        "// <!--<script>window.pwned=3</script>\n"
-        'extern "C" __global__ void twice(float* a) {  // </style><b>\n'
-        "    a[threadIdx.x] *= 2;\n}\n"
+        f"""\
+// {HOSTILE}
+// <!--<script>window.pwned=3</script>
+extern "C" __global__ void twice(float* a) {{  // </style><b>
+    a[threadIdx.x] *= 2;
+}}
+"""
     )
     run = simulator.launch(
         Kernel.from_cuda(file, "twice"), 1, 32, [np.arange(32, dtype=np.float32)], trace=True

@@ -1,6 +1,8 @@
 """``python -m tests.fuzz.bites``: put each old defect back into a copy, and see the net find it.
 
 Prints for each how many programs and seconds it took, and the seed. 1 if one is not found.
+``--draw simulator/races/history.py --tests tests/test_history.py`` takes random mutants of a file
+instead, and prints which of them the tests miss.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import time
 from pathlib import Path
 
 from .defects import BITES, Bite
+from .draw import drawn
 
 ROOT = Path(__file__).parents[3]
 COPIED = ("simulator", "kernels", "device", "tilescope", "tests", "pyproject.toml")
@@ -40,7 +43,16 @@ def patched(bite: Bite) -> dict[str, str]:
 
 def command(bite: Bite, seconds: int) -> list[str]:
     if bite.net.startswith("tests/"):
-        return [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", bite.net]
+        return [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            *bite.net.split(),
+        ]
     words = [str(seconds), str(bite.seed), "--net", bite.net, "--first"]
     return [sys.executable, "-m", "tests.fuzz", *words]
 
@@ -87,9 +99,18 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.bites", description=__doc__)
     parser.add_argument("--seconds", type=int, default=600, help="for each defect")
     parser.add_argument("--only", help="defects whose name or net has this in it")
+    parser.add_argument("--draw", metavar="FILE", help="random mutants of a file of the simulator")
+    parser.add_argument("--tests", help="the tests that should find them")
+    parser.add_argument("--count", type=int, default=20, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1, help="which mutants")
     options = parser.parse_args(words)
+    if bool(options.draw) != bool(options.tests):
+        parser.error("--draw and --tests go together")
+    some = BITES
+    if options.draw:
+        some = tuple(drawn(options.draw, options.count, options.seed, options.tests))
     missed = 0
-    for bite in BITES:
+    for bite in some:
         if options.only and options.only not in bite.name and options.only != bite.net:
             continue
         try:

@@ -1,7 +1,10 @@
-"""Every barrier of every library kernel, and of ``barrier_shapes/``, deleted: is it given back?
+"""Study: delete each barrier of the library and of ``barrier_shapes/``, and judge what follows.
 
-``python -m tests.lost_barriers`` prints the table; words after it choose kernels by a part of
-their name. ``tests/test_cures.py`` runs some of it.
+Judge ``noticed`` deletes a barrier from the PTX of a kernel: either a check reports something, or
+the outputs are the same bits under eight random schedules. Judge ``given_back`` deletes
+``__syncthreads()`` from the source: the fix that ``check`` finds has to restore it. ``python -m
+tests.barrier_deletion`` prints the table of the second; words after it choose kernels by a part of
+their name. ``test_barrier_deletion.py`` runs the first, and some of the second.
 """
 
 import dataclasses
@@ -14,11 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernels import library
+import simulator
+from kernels import Kernel, library
+from kernels.library import LibraryKernel
+from kernels.ptx.module import Instruction
 from kernels.source_edit import applied, line_of
 from kernels.syntax import parse
 from simulator import Hazard
+from simulator.compile.blocks import reachable
 from simulator.cures.proofs import nothing_new
+from simulator.cures.ptx_edit import without_barriers
+from simulator.isa import parse as parse_ptx
 from tilescope.checker import Checker
 from tilescope.fix import edits
 from tilescope.launcher import Launcher
@@ -34,7 +43,48 @@ SIZES = {"matmul_naive_square": (40,) * 3, "matmul_tiled_exact": (32,) * 3,
          "faulty_missing_last_cluster_barrier": (4,),
          "faulty_missing_last_cluster_barrier_fixed": (4,)}  # fmt: skip
 """Where the usual ones do not suit; more than a tile each way, and some of the last one."""
-_USUAL = {1: (300,), 2: (37, 40), 3: (20, 36, 40)}
+SMALL = SIZES | {"matmul_tensor": (8, 16, 40), "matmul_wgmma": (8, 16, 200),
+                 "matmul_async_copy": (17, 9, 33)}  # fmt: skip
+"""Sizes of kernels that run under nine schedules for each barrier."""
+_USUAL = {1: (600,), 2: (40, 70), 3: (40, 33, 50)}
+SCHEDULES = range(8)
+
+
+def in_ptx(kernel: Kernel) -> list[Instruction]:
+    """Return the barriers that a kernel can reach, of the block or of the warp, once each.
+
+    A function that is called from several places has a copy for each in ``reachable``.
+    """
+    found = {
+        ins.line: ins
+        for function in reachable(parse_ptx(kernel.ptx), kernel.entry)
+        for ins in function.body
+        if ins.opcode in ("bar", "barrier")
+    }
+    return list(found.values())
+
+
+def outputs(
+    entry: LibraryKernel, kernel: Kernel, schedule: str | int, checks: str
+) -> tuple[simulator.Run, list[bytes]]:
+    """Run a kernel of the library, and return the bits of its outputs too."""
+    launch = entry.launch(SMALL.get(entry.name, _usual(entry)))
+    run = simulator.launch(
+        kernel, launch.grid, launch.block, launch.args, launch.shared_bytes, schedule, checks
+    )
+    return run, [launch.args[place].tobytes() for place in launch.outputs.values()]
+
+
+def noticed(entry: LibraryKernel, kernel: Kernel, line: int, wanted: list[bytes]) -> str:
+    """Return the hazards without the barrier on a line of the PTX, ``harmless`` or ``MISSED``."""
+    mutant = without_barriers(kernel, [line])
+    run, _ = outputs(entry, mutant, "lockstep", "all")
+    if run.hazards:
+        return ", ".join(sorted({f"{h.kind} ({h.severity})" for h in run.hazards}))
+    for schedule in SCHEDULES:
+        if outputs(entry, mutant, schedule, "none")[1] != wanted:
+            return f"MISSED: wrong under schedule {schedule}"
+    return f"harmless: equal under {len(SCHEDULES)} schedules"
 
 
 @dataclass(frozen=True)
@@ -95,8 +145,8 @@ def names() -> list[str]:
     return [*library.names(), *(file.stem for file in sorted(SHAPES.glob("*.cu")))]
 
 
-def barriers(name: str) -> list[Lost]:
-    """The barriers of the kernel and of the functions it calls, file by file."""
+def in_source(name: str) -> list[Lost]:
+    """Return the barriers of the kernel and of the functions it calls, file by file."""
     found = []
     for file, wanted in _sources(name).items():
         content = file.read_bytes()
@@ -115,7 +165,7 @@ def barriers(name: str) -> list[Lost]:
     return sorted(set(found), key=lambda lost: (lost.file, lost.start))
 
 
-def without(lost: Lost) -> Verdict:
+def given_back(lost: Lost) -> Verdict:
     """Delete the barrier in a copy, check, and look at the cures."""
     content = lost.file.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
@@ -142,8 +192,8 @@ def every(words: list[str]) -> Iterator[Verdict]:
     """All barriers of the kernels whose names have one of the words in them."""
     for name in names():
         if not words or any(word in name for word in words):
-            for lost in barriers(name):
-                yield without(lost)
+            for lost in in_source(name):
+                yield given_back(lost)
 
 
 def _sources(name: str) -> dict[Path, list[str]]:
@@ -169,13 +219,16 @@ def _target(name: str, main: Path, folder: Path) -> Target:
         words = (entry, *said[4].split())
         return resolve(Request(str(folder / main.name), words, grid=said[2], block=said[3]))
     entry = dataclasses.replace(library.get(name), source=str(folder / main.name))
-    faulty = name.startswith("faulty_")
-    size = SIZES.get(name, (3,) if faulty else _USUAL[len(entry.axes)])
+    size = SIZES.get(name, _usual(entry))
     launch = entry.launch(size)
     return Target(
         name, entry.kernel(), launch.grid, launch.block, launch.args, launch.shared_bytes,
         entry, size, entry.default_tile, launch, launch.expected(),
     )  # fmt: skip
+
+
+def _usual(entry: LibraryKernel) -> tuple[int, ...]:
+    return (3,) if entry.name.startswith("faulty_") else _USUAL[len(entry.axes)]
 
 
 def _bare(text: bytes) -> bytes:

@@ -1,1 +1,0 @@
-"""Mutations of the simulator itself: is there a test for every line that matters?"""
