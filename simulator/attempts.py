@@ -15,11 +15,12 @@ import numpy as np
 
 from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
+from kernels.values import Value
 
 from .analysis.perturbation import used
 from .analysis.steering import Steering
 from .compile.compiler import compile_shadowed
-from .compile.program import CompiledBlock
+from .compile.program import CompiledBlock, Program
 from .consequences import look_for_causes
 from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batch_size, batches, run_batches
@@ -36,6 +37,7 @@ from .observe.trace import Trace
 from .observe.uses import UntypedArray, UseFinder
 from .other_orders import find_races_in_other_orders
 from .races.accesses import SHARED, Closer, LookCloser
+from .races.in_place import in_place
 from .workers.crew import WAITS, Crew, why_alone
 from .workers.overlap import Again, Alone
 from .workers.pool import cores
@@ -74,7 +76,7 @@ def run_until_seen(
     saw is merged; ``workers``: processes that do, ``all``: as many as there are cores, if it is
     worth that.
     """
-    closer = _with_mbarriers(launch) if "races" in checks else {}
+    closer = _read_and_written(launch) if "races" in checks else {}
     together = launch.cooperative
     count = cores() if workers == "all" else int(workers)
     alone = why_alone(launch, bool(trace)) if count > 1 else ""
@@ -108,10 +110,21 @@ def run_until_seen(
             return Seen(first, allocations, crew.shared, said or crew.alone)
 
 
-def _with_mbarriers(launch: Prepared) -> Closer:
-    """Return the exact table of shared memory for the first run, if mbarriers order accesses."""
+def _read_and_written(launch: Prepared) -> Closer:
+    """What the quickest look would soon say of that all begins again.
+
+    Arrays that are read and written; and shared memory, if mbarriers put accesses in order.
+    """
     phases = any(site.operation == PHASE for site in launch.program.sites)
-    return {SHARED: False} if phases else {}
+    values = launch.arguments.values
+    given = [values[number] for number in launch.program.fact(_in_place)]
+    arrays = [v.addresses[0].array for v in given if isinstance(v, Value) if len(v.addresses) == 1]
+    return dict.fromkeys([*arrays, *[SHARED] * phases], False)
+
+
+def _in_place(program: Program) -> list[int]:
+    functions = {b.block.function.name: b.block.function for b in program.blocks}
+    return in_place(functions, program.sites)
 
 
 def suspicious(launch: Prepared, checks: Collection[str], blocks: Sequence[int]) -> bool:

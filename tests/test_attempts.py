@@ -10,20 +10,23 @@ from simulator import attempts
 from simulator.observe.observers import Observers
 
 BOTH = (
-    'extern "C" __global__ void k(int* d, int* e) { int i = blockIdx.x * blockDim.x + threadIdx.x; '
+    "__device__ __noinline__ void put(int* to, int i) { to[i] = 1; }\n"
+    'extern "C" __global__ void k(int* d, int* e) {'
+    " int i = blockIdx.x * blockDim.x + threadIdx.x; "
 )
 
 
 @pytest.mark.parametrize(
     ("body", "times"),
     [
-        ("d[i] = e[i];", 1),
+        ("d[i] = d[i] + 1;", 1),
+        ("int old = d[i]; int* at = i % 2 ? d + i : d; at[i % 2 ? 0 : i] = old;", 1),
+        ("int old = d[i]; put(d + old, i);", 1),
         ("atomicAdd(d + i, e[i]);", 1),
-        ("d[i] = d[i] + 1;", 2),  # read and written: a table of owners
-        ("d[0] = d[i] + 1;", 3),  # races: the exact table
+        ("e[d[i]] = 1; d[i] = e[i];", 2),  # races, and is looked at closely
     ],
 )
-def test_a_launch_runs_again_where_the_first_checks_do_not_suffice(
+def test_what_a_pointer_reads_and_writes_is_known_beforehand(
     body: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = list[attempts.Observers]()
