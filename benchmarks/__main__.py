@@ -11,16 +11,15 @@ import fnmatch
 import json
 import platform
 
-from .measure import WAYS, Figures, figures, one_core, peak_bytes
+from benchmarks.measure import WAYS, Figures, figures, one_core, peak_bytes
 
 one_core()
 
 import numpy as np  # noqa: E402 - one core is chosen before NumPy starts threads
 
 from benchmarks import floor, peers  # noqa: E402
-from kernels.nvrtc import nvrtc_version  # noqa: E402
-
-from .cases import CASES, SIZES, Case  # noqa: E402
+from benchmarks.cases import CASES, SIZES, Case  # noqa: E402
+from kernels.compiler.nvrtc import nvrtc_version  # noqa: E402
 
 _MATMUL = "matmul_tiled "
 _HEAD = (

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from simulator.gpus.table import find
-from simulator.prediction.case import Case
-from simulator.prediction.chain import Chain, chain
+from simulator.prediction.critical_path import Chain, chain
+from simulator.prediction.estimated_sass import Piece
 from simulator.prediction.model import Shape, times
-from simulator.prediction.plain import Piece
+from simulator.prediction.model_input import Case
 from simulator.prediction.rates import ADJUSTED, Rates, rates
 from simulator.prediction.work import Work
 

@@ -14,12 +14,12 @@ import device
 from benchmarks.machine import command_line, provenance, table
 from kernels import library
 from simulator import SimulatorError
+from tilescope.check.outcome import execute
+from tilescope.cli.errors import UserError
+from tilescope.cli.request import Request
+from tilescope.cli.target import resolve
 from tilescope.commands.counters import command_words
-from tilescope.failure import UserError
-from tilescope.ncu import Figure, figures, find_ncu, measure
-from tilescope.outcome import execute
-from tilescope.request import Request
-from tilescope.target import resolve
+from tilescope.gpu.ncu import Figure, figures, find_ncu, measure
 from tilescope.text.hardware import explanations
 
 _SIZES = {1: "4096", 2: "256x192", 3: "70x52x92"}

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from simulator.execute.batches import LANES
-from simulator.isa.arithmetic import fma_f32
+from simulator.isa.numerics.arithmetic import fma_f32
 
 
 def steps_per_second(size: int, tile: int = 16) -> float:

@@ -14,8 +14,8 @@ import device
 from benchmarks.machine import command_line, provenance, table
 from device.timing import LAUNCHES
 from kernels import library
-from tilescope.target import Target
-from tilescope.timing import Row, vendor_row, work
+from tilescope.cli.target import Target
+from tilescope.gpu.timing import Row, vendor_row, work
 
 KERNELS = (
     "matmul_naive", "matmul_tiled", "matmul_double_buffered", "matmul_vectorised",

@@ -10,7 +10,7 @@ from importlib import metadata
 import numpy as np
 
 import device
-from kernels.nvrtc import nvrtc_version
+from kernels.compiler.nvrtc import nvrtc_version
 
 
 def provenance(index: int = 0) -> list[str]:

@@ -75,8 +75,7 @@ def main() -> None:
     import numpy as np
 
     import simulator
-
-    from .cases import CASES
+    from benchmarks.cases import CASES
 
     name, build, way, repeat = sys.argv[1:]
     case = next(case for case in CASES if case.name == name)

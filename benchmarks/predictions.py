@@ -75,7 +75,7 @@ def page(found: Sequence[Held]) -> list[str]:
         "and kernels unlike the library's (`benchmarks/others.py`).", "",
         *table(_HEAD, _further(more)), "",
         "The ranges that a prediction shows, by how far off nine in ten are at most"
-        " (`simulator/prediction/bands.py`):", "",
+        " (`simulator/prediction/error_bounds.py`):", "",
         *table(["", "off by"], [[name, f"{100 * value:.0f} %"]
                                 for name, value in measured_errors(found).items()]), "",
         "## The launches that constants were adjusted on, and their other half", "",

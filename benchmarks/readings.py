@@ -24,7 +24,7 @@ from simulator import Prediction
 from simulator.caches.traffic import follow, observe
 from simulator.execute.prepare import Prepared, prepare
 from simulator.gpus.table import find
-from simulator.prediction.case import case as case_of
+from simulator.prediction.model_input import case as case_of
 from simulator.prediction.predict import told
 from simulator.prediction.rates import rates
 

@@ -23,10 +23,10 @@ import device
 from benchmarks.machine import command_line, provenance, table
 from device.driver import STICKY
 from kernels import library
-from tilescope.checker import Checker
-from tilescope.launcher import Launcher
-from tilescope.request import Request
-from tilescope.target import resolve
+from tilescope.check.checker import Checker
+from tilescope.check.launcher import Launcher
+from tilescope.cli.request import Request
+from tilescope.cli.target import resolve
 from tilescope.text.findings import count
 
 TOOLS = ("racecheck", "memcheck", "synccheck")

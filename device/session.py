@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels import Kernel
-from kernels.arguments import (
+from kernels.arguments.cluster_shape import check_cluster
+from kernels.arguments.convert import (
     Arguments,
     Dim3,
     Object,
@@ -18,10 +19,9 @@ from kernels.arguments import (
     dim3,
     write_back,
 )
-from kernels.clusters import check_cluster
+from kernels.arguments.symbols import convert_all
+from kernels.arguments.tensor_map import TensorMap
 from kernels.ptx.parser import parse
-from kernels.symbols import convert_all
-from kernels.tensor_map import TensorMap
 
 from . import tensor_maps
 from .driver import DeviceError, bindings, call

@@ -1,6 +1,6 @@
 """Tensor maps as the driver encodes them."""
 
-from kernels.tensor_map import TensorMap
+from kernels.arguments.tensor_map import TensorMap
 
 from .driver import bindings, call
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kernels.texture import Surface, Texture
+from kernels.arguments.texture import Surface, Texture
 
 from .driver import bindings, call
 

@@ -8,13 +8,13 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-from kernels.architecture import KNOWN
-from kernels.copies import arrays_of, copies
+from kernels.arguments.argument_copies import arrays_of, copies
 from kernels.library import Agreement, Expected, Launch
-from kernels.signatures import parameter_label
+from kernels.machine_code.architecture import KNOWN
+from kernels.source.signatures import parameter_label
 from simulator.isa.architectures import MEASURED
-from simulator.isa.stack import STACK_BYTES
-from simulator.memory.heap import HEAP_BYTES
+from simulator.isa.memory.stack import STACK_BYTES
+from simulator.memory.storage.heap import HEAP_BYTES
 
 from .launch import Output, available, capability, launch
 from .promises import unpromised

@@ -54,7 +54,7 @@ def home() -> str:
 
 def commands() -> str:
     """What ``--help`` says of each command."""
-    from tilescope.cli import main as program
+    from tilescope.cli.main import main as program
 
     context = click.Context(program, info_name="tilescope", terminal_width=96, max_content_width=96)
     parts = ["# Commands", fenced(program.get_help(context))]

@@ -9,7 +9,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel, library
-from simulator.cures import find_cures
+from simulator.fixes import find_cures
 
 entry = library.get("matmul_missing_first_barrier")
 kernel = entry.kernel(tile=16)

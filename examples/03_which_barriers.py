@@ -8,7 +8,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel, library
-from simulator.cures import judge_barriers
+from simulator.fixes import judge_barriers
 
 entry = library.get("matmul_tiled")
 kernel = entry.kernel(tile=16)

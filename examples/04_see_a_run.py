@@ -14,7 +14,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel, library
-from simulator.cures import find_cures
+from simulator.fixes import find_cures
 from tilescope.view import show
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="tilescope-"))

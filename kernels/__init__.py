@@ -1,12 +1,12 @@
 """CUDA kernels: sources, NumPy references, launch shapes, and the NVRTC call."""
 
+from .arguments.pointers import Pointer
+from .arguments.tensor_map import TensorMap
+from .arguments.texture import Surface, Texture
+from .arguments.uninitialised import unset
 from .errors import CompileError, KernelError
 from .kernel import Kernel
-from .pointers import Pointer
 from .ptx.header import Entry, Param
-from .tensor_map import TensorMap
-from .texture import Surface, Texture
-from .unset import unset
 
 __all__ = [
     "CompileError",

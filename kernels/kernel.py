@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .adapter import Adapter, Made
-from .architecture import virtual
-from .element_types import declared_types, pointed_to
+from .arguments.adapter import Adapter, Made
+from .compiler.headers import follow, no_folders
+from .compiler.nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
 from .errors import KernelError
-from .headers import follow, no_folders
-from .mangling import demangle
-from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
+from .machine_code.architecture import virtual
 from .ptx import header as ptx_header
-from .reading import read_below, source_text
-from .signatures import parameter_names
+from .source.element_types import declared_types, pointed_to
+from .source.mangling import demangle
+from .source.signatures import parameter_names
+from .source_access import read_below, source_text
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from kernels.errors import ArgumentWarning, LaunchError, PtxError, SimulatorErro
 from .hazards.hazard import Cure, Hazard, Involved, Source
 from .hazards.kinds import CHECKS
 from .launch import launch
-from .observe.totals import Counters, Line
-from .observe.traffic import Traffic
+from .observe.counters.totals import Counters, Line
+from .observe.counters.traffic import Traffic
 from .prediction.predict import Prediction, predict
 from .run import Run
 

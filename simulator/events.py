@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Self
 from kernels.ptx.module import Instruction
 
 from .compile.program import CompiledBlock
-from .geometry import AbsentRead, Addresses, Geometry, Lanes, Mask
-from .memory.bulk import Moved
+from .core.geometry import AbsentRead, Addresses, Geometry, Lanes, Mask
+from .memory.bulk.bulk_copy import Moved
 from .memory.event import BadAccess, Event, PickedEvent
 from .memory.site import Site
-from .memory.spaces import Allocation
+from .memory.storage.spaces import Allocation
 
 
 @dataclass

@@ -12,23 +12,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernels import Kernel
-from kernels.copies import copies
+from kernels.arguments.argument_copies import copies
 from kernels.errors import LaunchError
 
-from .attempts import run_until_seen
 from .caches.traffic import count, observe
 from .execute.batches import Progress
 from .execute.prepare import prepare
 from .gpus.table import Gpu, find
 from .hazards.resources import may_lack, too_many
-from .isa.stack import STACK_BYTES
-from .memory.allocate import give_back, left
-from .memory.heap import HEAP_BYTES
-from .memory.held import kept
-from .memory.pages import keep_pages
+from .isa.memory.stack import STACK_BYTES
+from .memory.storage.allocate import give_back, left
+from .memory.storage.heap import HEAP_BYTES
+from .memory.storage.module_state import kept
+from .memory.storage.page_cache import keep_pages
+from .observe.checks.array_footprint import Touched
 from .observe.observers import chosen
-from .observe.touched import Touched
-from .observe.trace import Trace
+from .observe.trace.trace import Trace
+from .rerun.driver import run_until_seen
 from .run import Run, report
 
 LIMITS = "h200"

@@ -16,11 +16,11 @@ from .hazards.hazard import Hazard, Source
 from .hazards.kinds import CHECKS, EQUAL
 from .isa.architectures import MEASURED
 from .memory.site import Site
-from .observe.collect import Places, collect
-from .observe.counters import COUNTED_SPACES
+from .observe.counters.aggregate import Places, collect
+from .observe.counters.totals import Counters, Line
+from .observe.counters.traffic_counter import COUNTED_SPACES
 from .observe.observers import Observers
-from .observe.totals import Counters, Line
-from .observe.trace import Trace
+from .observe.trace.trace import Trace
 
 SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""

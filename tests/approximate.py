@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.ptx.module import Instruction
-from simulator.isa.special import approximate
+from simulator.isa.scalar.special import approximate
 from tests.instructions.cases import right
 
 RANGES = 256

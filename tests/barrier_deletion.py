@@ -21,18 +21,18 @@ import simulator
 from kernels import Kernel, library
 from kernels.library import LibraryKernel
 from kernels.ptx.module import Instruction
-from kernels.source_edit import applied, line_of
-from kernels.syntax import parse
+from kernels.source.source_edit import applied, line_of
+from kernels.source.syntax import parse
 from simulator import Hazard
-from simulator.compile.blocks import reachable
-from simulator.cures.proofs import nothing_new
-from simulator.cures.ptx_edit import without_barriers
+from simulator.compile.cfg.basic_blocks import reachable
+from simulator.fixes.edits.ptx_edit import without_barriers
+from simulator.fixes.verification import nothing_new
 from simulator.isa import parse as parse_ptx
-from tilescope.checker import Checker
-from tilescope.fix import edits
-from tilescope.launcher import Launcher
-from tilescope.request import Request
-from tilescope.target import Target, resolve
+from tilescope.check.checker import Checker
+from tilescope.check.fix import edits
+from tilescope.check.launcher import Launcher
+from tilescope.cli.request import Request
+from tilescope.cli.target import Target, resolve
 
 SHAPES = Path(__file__).parent / "barrier_shapes"
 SIZES = {"matmul_naive_square": (40,) * 3, "matmul_tiled_exact": (32,) * 3,

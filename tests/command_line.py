@@ -4,7 +4,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 SCALE = """\
 template <typename T>

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command_line import KERNELS
 
-from kernels import precompiled
+from kernels.compiler import precompiled
 from simulator.compile.compiler import CHECKED
 
 WAYS = ("build", "schedule", "made_by")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 HERE = Path(__file__).parent
 DEFECTS = HERE / "defects" / "check"

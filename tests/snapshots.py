@@ -18,7 +18,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from kernels import library
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 DIGESTS = Path(__file__).parent / "golden" / "digests.json"
 PARTS = ("check", "run", "predict", "view")

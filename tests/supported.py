@@ -5,7 +5,7 @@ from pathlib import Path
 
 from simulator.isa import TABLE, InstructionSpec
 from simulator.isa.grammar import form
-from simulator.isa.stack import STACK_BYTES
+from simulator.isa.memory.stack import STACK_BYTES
 
 PAGE = Path(__file__).parent.parent / "docs" / "instructions.md"
 _LONG = 160

@@ -8,8 +8,8 @@ from benchmarks import adjusted
 from kernels import library
 from simulator.caches.traffic import observe
 from simulator.execute.prepare import prepare
-from simulator.prediction.bands import errors
-from simulator.prediction.case import case
+from simulator.prediction.error_bounds import errors
+from simulator.prediction.model_input import case
 from simulator.prediction.rates import rates
 
 

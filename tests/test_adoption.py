@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from command_line import tilescope
 
-from tilescope.project import touches
+from tilescope.cli.project import touches
 
 SOURCE = """__global__ void k(const float *a, float *o) {
     __shared__ float s[64];

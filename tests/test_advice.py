@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from simulator import Prediction
-from simulator.prediction.advice import MOST, RULES
+from simulator.prediction.advice.advice import MOST, RULES
 
 SOURCE = Path(__file__).with_name("advised.cu")
 MANY = 1 << 20

@@ -11,7 +11,7 @@ from kernels import Kernel, library
 from simulator import Prediction
 from simulator.gpus.occupancy import most_shared, occupancy
 from simulator.gpus.table import ARCHITECTURES
-from simulator.prediction.advice import Advice
+from simulator.prediction.advice.advice import Advice
 
 SOURCE = """
 #define I (blockIdx.x * blockDim.x + threadIdx.x)

@@ -12,7 +12,7 @@ import simulator
 from kernels import Kernel
 from simulator import Hazard
 from simulator.hazards.kinds import BARRIER_DIVERGENCE, DEADLOCK, KINDS
-from simulator.hazards.race_cases import ANY_RACE
+from simulator.hazards.races.race_cases import ANY_RACE
 
 HEAD = "__global__ void k(int* a, int* b, int n) {\n"
 HEAD += "    __shared__ int s[128];\n    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;\n"

@@ -10,8 +10,8 @@ import pytest
 
 import simulator
 from kernels import Kernel, Pointer, library
-from kernels.copies import arrays_of, copies
-from kernels.structures import TypeLayout, layout_of
+from kernels.arguments.argument_copies import arrays_of, copies
+from kernels.source.structures import TypeLayout, layout_of
 
 SOURCE = """
 #include <cuda_fp8.h>  // and cuda_bf16.h, cuda_fp16.h

@@ -7,7 +7,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from kernels.array_shapes import declared
+from kernels.source.array_shapes import declared
 from simulator import Hazard
 
 BUILDS = ("device", "source")

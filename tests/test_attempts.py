@@ -6,8 +6,8 @@ import pytest
 from launches import compiled, ints
 
 import simulator
-from simulator import attempts
 from simulator.observe.observers import Observers
+from simulator.rerun import driver
 
 BOTH = (
     "__device__ __noinline__ void put(int* to, int i) { to[i] = 1; }\n"
@@ -29,12 +29,12 @@ BOTH = (
 def test_what_a_pointer_reads_and_writes_is_known_beforehand(
     body: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = list[attempts.Observers]()
+    made = list[driver.Observers]()
 
-    def noted(*given: Any) -> attempts.Observers:
+    def noted(*given: Any) -> driver.Observers:
         made.append(Observers(*given))
         return made[-1]
 
-    monkeypatch.setattr(attempts, "Observers", noted)
+    monkeypatch.setattr(driver, "Observers", noted)
     simulator.launch(compiled(BOTH + body + " }"), 2, 32, ints(64, 64))
     assert len(made) == times

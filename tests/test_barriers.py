@@ -10,7 +10,7 @@ from launches import BUILDS, DEFECTS, SCHEDULES, compiled, drawn_later
 
 import simulator
 from kernels import Kernel
-from simulator.execute.paths import Paths
+from simulator.execute.sync.branch_history import Paths
 
 
 def control(run: simulator.Run) -> list[simulator.Hazard]:

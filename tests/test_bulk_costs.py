@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from simulator.memory.event import Spread
-from simulator.observe.banks import SECTOR
-from simulator.observe.costs import bulk_cost
+from simulator.observe.counters.banks import SECTOR
+from simulator.observe.counters.costs import bulk_cost
 
 
 def event(where: Spread, space: str, size: int, offset: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from command_line import check, flat, launch, tilescope
 
-from tilescope.builds import SOURCE_ONLY
+from tilescope.check.builds import SOURCE_ONLY
 
 # -- the verdict ------------------------------------------------------------------------
 
@@ -19,9 +19,9 @@ def test_a_race_with_its_lines_and_cure() -> None:
     assert said.startswith(
         "1 error, 1 warning in matmul_missing_first_barrier, grid 4x4, block 16x16 "
         "(all checks ran) error: Missing barrier: shared `Bs` is read (line 27) before other "
-        "warps have written it (line 25) write kernels/matmul/faulty.cu:25"
+        "warps have written it (line 25) write kernels/library/matmul/faulty.cu:25"
     )
-    assert "read kernels/matmul/faulty.cu:27" in said
+    assert "read kernels/library/matmul/faulty.cu:27" in said
     assert "cure __syncthreads() after line 25: verified, 0 errors left" in said
     assert "on: device and source builds; schedule lockstep" in said
     assert "only in the" not in said

@@ -11,8 +11,8 @@ from command_line import check, launch
 
 import tilescope
 from simulator.hazards.hazard import SEVERITIES
-from tilescope import sarif
-from tilescope.cli import main
+from tilescope.cli.main import main
+from tilescope.formats import sarif
 
 
 def test_max_limits_what_is_printed_alone(file: str, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_json() -> None:
     assert first["kind"] == "raw-race"
     cure = first["cure"]
     assert {key: cure[key] for key in ("file", "after_line", "left", "left_with_other_cures")} == {
-        "file": "kernels/matmul/faulty.cu", "after_line": 25, "left": 0,
+        "file": "kernels/library/matmul/faulty.cu", "after_line": 25, "left": 0,
         "left_with_other_cures": None,
     }  # fmt: skip
     assert (cure["line"], cure["where"], cure["text"]) == (25, "after", "__syncthreads();")

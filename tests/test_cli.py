@@ -12,7 +12,7 @@ from command_line import SCALE, SCALE_ARGS, error_of, flat, tilescope
 
 import simulator
 from kernels import library
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_report_of_a_library_kernel() -> None:
         "shared load            1,048,576            1.00               0",
         "FLOPs                 33,554,432  an fma is two",
         "3.88  FLOP per global byte asked for",
-        "busiest lines by cost, kernels/matmul/tiled.cu",
+        "busiest lines by cost, kernels/library/matmul/tiled.cu",
         "sum += As[y][k] * Bs[k][x];",
         "result: C is within its error bound",
         "hazards: none found (checked: ",

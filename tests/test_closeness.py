@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import tilescope
 
-from tilescope.closeness import rounding, smallest
+from tilescope.check.tolerance import rounding, smallest
 
 KERNELS = """
 #include <cuda_fp16.h>

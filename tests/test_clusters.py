@@ -14,7 +14,7 @@ from instructions.harness import MACHINES
 import simulator
 from kernels import Kernel
 from kernels.errors import LaunchError, PtxError
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 pytestmark = pytest.mark.slow
 

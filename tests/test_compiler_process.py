@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from kernels import CompileError, Kernel, compiler_process, nvrtc
-from kernels.nvrtc import nvrtc_version
+from kernels import CompileError, Kernel
+from kernels.compiler import nvrtc
+from kernels.compiler import process as compiler_process
+from kernels.compiler.nvrtc import nvrtc_version
 from tests.command_line import error_of, tilescope
 
 GOOD = "__global__ void k(int* a) { a[threadIdx.x] = 7; }\n"

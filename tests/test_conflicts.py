@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from simulator.memory.site import FREES, Site
-from simulator.races.conflicts import WRITTEN, clash, use
+from simulator.races.shadow.conflicts import WRITTEN, clash, use
 
 SITES = [
     cast(

@@ -5,7 +5,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.compile.convergence import Graph, points
+from simulator.compile.cfg.convergence import Graph, points
 from tests.fuzz import convergence, ptxas
 
 HEAD = """\

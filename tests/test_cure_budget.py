@@ -9,8 +9,8 @@ from cure_check import check, hazards, launch
 
 import simulator
 from kernels import Kernel, KernelError
-from kernels.copies import copies
-from simulator.cures import budget, proofs, search
+from kernels.arguments.argument_copies import copies
+from simulator.fixes import budget, search, verification
 
 ENDLESS = """\
 __global__ void k(const int* a, int* o) {
@@ -167,7 +167,7 @@ def test_what_is_compiled_is_paid_for(tmp_path: Path, monkeypatch: pytest.Monkey
             self.left = 8 * (150 + text // 20)
 
     monkeypatch.setattr(search, "Budget", Small)
-    monkeypatch.setattr(proofs, "recompiled", refused)
+    monkeypatch.setattr(verification, "recompiled", refused)
     said = " ".join(check(*launch(file, *WORDS)).stdout.split())
     assert "no cure found within the search's budget" in said
     assert 3 <= len(made) <= 9

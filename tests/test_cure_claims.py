@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from cure_check import check, hazards, launch
 
-from simulator.cures.claims import claim_edits
-from simulator.cures.statements import Point, Syntax
+from simulator.fixes.edits.claims import claim_edits
+from simulator.fixes.edits.statements import Point, Syntax
 
 HEAD = "__global__ void k(int* a, const int* v, int* out, int* count) {\n"
 HEAD += "    int i = blockIdx.x * blockDim.x + threadIdx.x, key = v[i] & 7;\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from cure_check import check, launch
 
-from simulator.cures.counts import count_edits
-from simulator.cures.statements import Point, Syntax
+from simulator.fixes.edits.statements import Point, Syntax
+from simulator.fixes.edits.wait_counts import count_edits
 
 RING = """\
 #include <cuda_pipeline.h>

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from cure_check import cases, cured, fixed, hazards, launch, sections
 
-from simulator.cures.places import inserted
-from simulator.cures.statements import Point, Syntax
-from simulator.cures.uniform import may_part
+from simulator.fixes.edits.divergence import may_part
+from simulator.fixes.edits.insertion_points import inserted
+from simulator.fixes.edits.statements import Point, Syntax
 
 EDITS = sections("cure_edits.diff")
 

@@ -14,9 +14,9 @@ from cure_check import Section, check, sections
 
 import simulator
 from kernels import Kernel
-from simulator.cures import find_cures
-from simulator.cures.remedies import named_barriers, remedies
-from simulator.cures.statements import Syntax
+from simulator.fixes import find_cures
+from simulator.fixes.edits.statements import Syntax
+from simulator.fixes.edits.sync_statements import named_barriers, remedies
 
 PROGRAMS = sections("cure_losses.txt")
 

@@ -14,7 +14,7 @@ from cure_check import DEFECTS, check, hazards, launch
 
 import simulator
 from kernels import Kernel
-from simulator.cures import find_cures
+from simulator.fixes import find_cures
 from tests.launches import every_other
 
 PROGRAMS = {
@@ -80,7 +80,7 @@ def test_lines_that_end_with_cr_alone_are_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilescope import checker
+    from tilescope.check import checker
 
     file = tmp_path / "my.cu"
     file.write_bytes((DEFECTS / "multiline.cu").read_bytes())

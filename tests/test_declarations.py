@@ -9,7 +9,7 @@ from test_refused import LINE, launch
 import simulator
 from kernels import Kernel, KernelError
 from kernels.errors import PtxError, SimulatorError
-from simulator.isa.control import SIGNATURES
+from simulator.isa.control.control_flow import SIGNATURES
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from click.testing import Result
 from command_line import check, flat
 
 from kernels import Kernel, unset
-from simulator.results import Apart, Left, builds_differ, perturbed, unequal
-from tilescope.builds import SOURCE_ONLY
-from tilescope.checker import Checker, Verdict
-from tilescope.differing import CLOCKS
-from tilescope.launcher import Launcher
-from tilescope.target import Target
+from simulator.build_results import Apart, Left, builds_differ, perturbed, unequal
+from tilescope.check.build_comparison import CLOCKS
+from tilescope.check.builds import SOURCE_ONLY
+from tilescope.check.checker import Checker, Verdict
+from tilescope.check.launcher import Launcher
+from tilescope.cli.target import Target
 
 KIND = "builds-differ"
 BUILDS = ("device", "source")

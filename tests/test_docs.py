@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from simulator.hazards.kinds import KINDS
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)

@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 
 import simulator
 from kernels import Kernel
-from kernels.element_types import misfit
-from kernels.mangling import demangle
+from kernels.source.element_types import misfit
+from kernels.source.mangling import demangle
 from simulator import ArgumentWarning
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 SOURCE = """
 #include <cuda_fp16.h>

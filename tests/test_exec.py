@@ -15,9 +15,9 @@ from host_scripts import HOST_READS, NUMBA_NAMES
 import simulator
 import tilescope
 from kernels import Kernel, Pointer
-from tilescope.scripts.machine import VirtualDevice
 from tilescope.scripts.memory import Memory
 from tilescope.scripts.run import intercepted, run_script
+from tilescope.scripts.virtual_device import VirtualDevice
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "examples" / "gpu_scripts"

@@ -11,8 +11,8 @@ import pytest
 from command_line import KERNELS, flat, tilescope
 from test_pipeline import ARRAYS, LAUNCH, run
 
-from simulator.cures import Watch, proofs, source_cures
-from tilescope import checker, launcher
+from simulator.fixes import Watch, source_search, verification
+from tilescope.check import checker, launcher
 from tilescope.commands import check as command
 
 WORDS = ("check", "my.cu", "two_steps", "--grid", 1, "--block", 64, "f32[64]=arange")
@@ -49,7 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def compiling(monkeypatch: pytest.MonkeyPatch, at: int = 1) -> list[str]:
     """What was told by the time of an edit's compilation, which Ctrl-C ends."""
-    there, told = proofs.recompiled, list[str]()
+    there, told = verification.recompiled, list[str]()
 
     def interrupted(*words: Any) -> Any:
         buffer: Any = getattr(sys.stdout, "buffer", None)
@@ -58,7 +58,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch, at: int = 1) -> list[str]:
             raise KeyboardInterrupt
         return there(*words)
 
-    monkeypatch.setattr(proofs, "recompiled", interrupted)
+    monkeypatch.setattr(verification, "recompiled", interrupted)
     return told
 
 
@@ -105,8 +105,8 @@ def test_cures_that_were_found_by_then_stay(here: Path, monkeypatch: pytest.Monk
 
 
 def _target() -> Any:
-    from tilescope.request import Request
-    from tilescope.target import resolve
+    from tilescope.cli.request import Request
+    from tilescope.cli.target import resolve
 
     return resolve(Request("my.cu", ("two_steps", "f32[64]=arange"), grid="1", block="64"))
 
@@ -195,7 +195,8 @@ def test_diff_says_that_there_is_none(here: Path) -> None:
 
 
 def test_the_fix_that_is_tried_is_shown(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilescope import progress, searching
+    from tilescope.check import fix_search
+    from tilescope.cli import progress
 
     shown: list[str] = []
 
@@ -203,7 +204,7 @@ def test_the_fix_that_is_tried_is_shown(here: Path, monkeypatch: pytest.MonkeyPa
         def _update(self, **what: Any) -> None:
             shown.append(what["description"])
 
-    monkeypatch.setattr(searching, "SearchBar", Bar)
+    monkeypatch.setattr(fix_search, "SearchBar", Bar)
     (here / "no.cu").write_text(NO_CURE)
     done = flat(tilescope("check", "no.cu", "k", "--grid", 1, "--block", 64, "i32[64]"))
     assert shown[0].startswith("trying fix 1 of ")
@@ -219,11 +220,11 @@ def test_lanes_that_take_turns_in_a_tree(here: Path, monkeypatch: pytest.MonkeyP
     (here / "tree.cu").write_text(TREE)
     tried: list[int] = []
 
-    class Counting(source_cures.Watch):
+    class Counting(source_search.Watch):
         def trying(self, number: int, planned: int, hazard: Any) -> None:
             tried.append(number)
 
-    monkeypatch.setattr(source_cures, "Watch", Counting)
+    monkeypatch.setattr(source_search, "Watch", Counting)
     words = ("tree.cu", "tree", "--grid", 2, "--block", 96, "i32[192]=arange", "i32[6]")
     assert tilescope("check", *words, "--fix").exit_code == 0
     steps = TREE.splitlines()

@@ -8,8 +8,8 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.geometry import Geometry
-from simulator.races.first_touches import FirstTouches
+from simulator.core.geometry import Geometry
+from simulator.races.shadow.write_once import FirstTouches
 
 SOURCE = """
 template <class T>

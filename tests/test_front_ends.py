@@ -17,7 +17,7 @@ import pytest
 
 import simulator
 from kernels import Kernel, TensorMap
-from kernels.adapter import Adapter
+from kernels.arguments.adapter import Adapter
 
 FOLDER = Path(__file__).parent / "front_ends"
 EPS16 = 2.0**-11

@@ -10,9 +10,9 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.observe.banks import bank_passes, off, requests
-from simulator.observe.costs import Requests, Words, request_cost
-from simulator.observe.put_by import PutBy, Some
+from simulator.observe.counters.banks import bank_passes, off, requests
+from simulator.observe.counters.costs import Requests, Words, request_cost
+from simulator.observe.counters.deferred_requests import PutBy, Some
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())

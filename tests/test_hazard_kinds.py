@@ -11,7 +11,7 @@ import pytest
 
 from simulator.hazards import kinds
 from simulator.hazards.kinds import CHECKS, KINDS, HazardKind
-from tilescope.policy import Policy
+from tilescope.check.policy import Policy
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = Path(kinds.__file__)

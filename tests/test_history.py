@@ -11,8 +11,8 @@ from launches import compiled
 import simulator
 from simulator.compile.compiler import compile_ptx
 from simulator.memory.site import Site, granules
-from simulator.races import history
-from simulator.races.history import History
+from simulator.races.shadow import access_history
+from simulator.races.shadow.access_history import History
 
 ACCESSES = st.dictionaries(
     st.integers(0, 12), st.tuples(st.integers(0, 2), st.booleans()), min_size=0, max_size=8
@@ -21,14 +21,14 @@ ACCESSES = st.dictionaries(
 
 @pytest.mark.slow_cases("0")
 @given(steps=st.lists(st.tuples(ACCESSES, st.booleans()), max_size=12), load=st.booleans())
-@pytest.mark.parametrize("few", [history._FEW, 0])
+@pytest.mark.parametrize("few", [access_history._FEW, 0])
 def test_a_history_is_what_came_last(few: int, steps: list[Any], load: bool) -> None:
     """Whoever asks, whenever: each location's and thread's latest, and whether values changed.
 
     And whether only what is touched is looked at, or all.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "_FEW", few)
+        patch.setattr(access_history, "_FEW", few)
         check(steps, load)
 
 
@@ -65,7 +65,7 @@ def check(steps: list[Any], load: bool) -> None:
 
 
 def test_what_waits_to_be_put_in_order_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_WAITING", 100)
+    monkeypatch.setattr(access_history, "_WAITING", 100)
     found = History(cast(Site, type("S", (), {"access": "load"})))
     for now in range(1, 50):
         found.add(np.arange(40) + now % 5 * 40, now, None, np.zeros(40, np.int64))

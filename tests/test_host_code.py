@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import simulator
-from kernels import Kernel, host_code
+from kernels import Kernel
+from kernels.compiler.toolkit import toolkit_folders
 from kernels.errors import CompileError
-from kernels.preprocessor import Macros
-from kernels.toolkit import toolkit_folders
+from kernels.host import host_code
+from kernels.source.preprocessor import Macros
 
 PROGRAM = r"""
 #include <thrust/host_vector.h>

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import tilescope
 
-from kernels.host_launches import host_launches
+from kernels.host.host_launches import host_launches
 
 KERNELS = """
 template <class T, int W> __global__ void k(const T *a, T s) {}

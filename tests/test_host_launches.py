@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import tilescope
 
-from kernels.host_launches import host_launches
+from kernels.host.host_launches import host_launches
 
 SOURCE = """#include <cstdio>
 #define TPB (32 * 8)

@@ -3,8 +3,8 @@
 import pytest
 
 from kernels import CompileError, Kernel
-from kernels.instantiations import Instantiations
-from kernels.preprocessor import Macros
+from kernels.source.instantiations import Instantiations
+from kernels.source.preprocessor import Macros
 
 OLD = "template <typename T> __global__ void old(T *a) { *a = missing(*a); }\n"
 FINE = "template <typename T> __global__ void fine(T *a) { a[threadIdx.x] *= 2; }\n"

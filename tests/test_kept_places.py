@@ -7,7 +7,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.analysis.steering import Steering
+from simulator.analysis.influence import Steering
 from simulator.compile.compiler import compile_ptx
 
 BUILDS = ("device", "source")

@@ -8,7 +8,7 @@ from command_line import error_of, tilescope
 
 import simulator
 from kernels import CompileError, Kernel
-from kernels.signatures import kernel_names, qualified
+from kernels.source.signatures import kernel_names, qualified
 
 SOURCE = """
 #define KERNEL(name, type) \\

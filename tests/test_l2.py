@@ -6,9 +6,9 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator import Prediction
+from simulator.caches.block_timeline import ALONE, turns
 from simulator.caches.footprint import Footprint, Trail
 from simulator.caches.shared_level import DeviceMemory, device_memory
-from simulator.caches.turns import ALONE, turns
 
 
 def _sweep(kibibytes: int, partitions: int, shared: bool) -> DeviceMemory:

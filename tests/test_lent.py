@@ -8,7 +8,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.execute.prepare import prepare
-from simulator.memory.spaces import Allocation
+from simulator.memory.storage.spaces import Allocation
 
 SOURCE = r"""
 extern "C" __global__ void again(int* a, const int* one, int n) {

@@ -10,7 +10,7 @@ import kernels
 import simulator
 from kernels import KernelError, library
 from kernels.library import Expected, Launch
-from kernels.matmul import product
+from kernels.library.matmul import product
 from tests.launches import run_library as run
 
 SIZES = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import tilescope
 
-from simulator.hazards.text import shortened, wrap
+from simulator.hazards.wording.text import shortened, wrap
 
 FILE = "a_folder_with_a_long_name/of_some-project/src/kernels/called_from_here.cu"
 SOURCE = """\

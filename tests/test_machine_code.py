@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernels import Kernel, KernelError, library
-from kernels.machine_code import MachineCode, machine_code
-from simulator.prediction.flow import flows
+from kernels.machine_code.cubin import MachineCode, machine_code
+from simulator.prediction.flow_counts import flows
 
 ROOT = Path(__file__).parent
 READINGS = json.loads((ROOT / "ground_truth" / "time_h200.json").read_text())

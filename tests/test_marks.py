@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simulator.workers.marks import Marks
+from simulator.workers.access_bitmap import Marks
 
 
 def test_marks_that_meet() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import simulator
 from kernels import Kernel
-from simulator.isa import mbarrier
+from simulator.isa.memory import mbarrier
 from tests.launches import ONE_FIRST, SCHEDULES
 
 OPCODES = {"mbarrier"}

@@ -5,7 +5,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from tilescope.builds import merge
+from tilescope.check.builds import merge
 
 LIBRARY = """
 #include <cuda/barrier>

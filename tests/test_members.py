@@ -8,7 +8,7 @@ import pytest
 
 import simulator
 from kernels import Kernel, Pointer
-from kernels.debug_info import DebugInfo
+from kernels.debug.types import DebugInfo
 
 TYPES = {
     # The kernel's pointer, a type, and its members: hex digits of the bits of each byte.

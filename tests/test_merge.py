@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from kernels import Kernel, library
-from simulator.attempts import run_until_seen
 from simulator.execute import batches
 from simulator.execute.prepare import prepare
 from simulator.observe.observers import chosen
-from simulator.observe.trace import Trace
+from simulator.observe.trace.trace import Trace
+from simulator.rerun.driver import run_until_seen
 from simulator.run import Run, report
 
 HAND_ON = ("faulty_last_block", "faulty_last_block_fixed", "scan_look_back")

@@ -151,9 +151,9 @@ def test_the_net_bites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _clear() -> None:
-    from simulator.isa import roles
+    from simulator.isa import decoded
 
-    roles.forms.cache_clear()
+    decoded.forms.cache_clear()
 
 
 def test_forms_read_as_written() -> None:

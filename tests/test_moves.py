@@ -9,10 +9,10 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.memory.extents import extent, moved
-from simulator.memory.recent import Recent
-from simulator.moves import Moves
-from simulator.observe import patterns
+from simulator.core.address_deltas import Moves
+from simulator.memory.addressing.address_range import extent, moved
+from simulator.memory.addressing.identity_memo import Recent
+from simulator.observe.counters import patterns
 
 LOOPS = {
     "columns": "const float *p = a + c; for (int i = 0; i < r; ++i, p += n) s += *p;",
@@ -106,7 +106,7 @@ def test_loops_are_seen_as_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else none of this is tried."""
     made: list[Any] = []
     monkeypatch.setattr(
-        "simulator.observe.counters.pattern_of",
+        "simulator.observe.counters.traffic_counter.pattern_of",
         lambda address: made.append(address) or patterns.pattern_of(address),
     )
     args = [np.ones(128 * 128, np.float32), np.zeros(13 * 96, np.float32), 128, 2000]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from launches import BUILDS, SCHEDULES, compiled, entry
 
 import simulator
+from simulator.compile.codegen.liveness import ALL
 from simulator.compile.compiler import compile_ptx
-from simulator.compile.needed import ALL
 
 LOOP = """(float *out, const float *in, int w, int h, int n) {
   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;

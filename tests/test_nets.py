@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kernels.ptx.module import Instruction
-from simulator.execute import picking
+from simulator.execute.progress import lane_compaction
 from simulator.isa import TABLE, Op
 from tests import interpreter
 from tests.fuzz import claims, compare, cuda, ptx, unset
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("checked_writes", "picked_out")
 def picked_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lanes of small batches, too, are picked out, as in ``python -m tests.fuzz``."""
     for limit, value in (("LEAST", 0), ("SHORT", 0), ("SHARE", 1)):
-        monkeypatch.setattr(picking, limit, value)
+        monkeypatch.setattr(lane_compaction, limit, value)
 
 
 @pytest.mark.slow_but("[45]")

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from kernels import CompileError, Kernel
-from kernels.old_names import hints
+from kernels.source.deprecated_names import hints
 from simulator import PtxError
 from simulator.compile.compiler import compile_ptx
-from simulator.isa.stack import STACK_BYTES
+from simulator.isa.memory.stack import STACK_BYTES
 
 
 def said(source: str) -> str:

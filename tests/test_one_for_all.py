@@ -10,14 +10,14 @@ import pytest
 
 import simulator
 from kernels import Kernel, library
-from simulator.geometry import Geometry
+from simulator.core.geometry import Geometry
 from simulator.memory.event import Event, Spread
 from simulator.memory.site import Site
 from simulator.observe import observers
-from simulator.races import one_for_all, one_of_them
-from simulator.races.astray import Astray
-from simulator.races.first_block import Apart, FirstBlock, cut
-from simulator.races.shared_memory import SharedMemory
+from simulator.races.check.shared_memory import SharedMemory
+from simulator.races.in_flight.late_waits import Astray
+from simulator.races.representative import representative_check, selection
+from simulator.races.representative.block_projection import Apart, FirstBlock, cut
 from tests.launches import SCHEDULES, drawn_later
 from tests.test_product_pipelines import PIPELINE, PIPELINES
 
@@ -95,12 +95,12 @@ def test_the_same_is_told(name: str, schedule: str | int, apart: Any) -> None:
 @pytest.mark.parametrize("name", ["right", "all too early", "one of them too early"])
 @pytest.mark.parametrize("after", range(0, 60, 9))
 def test_whenever_they_come_apart(name: str, after: int, apart: Any, monkeypatch: Any) -> None:
-    count, tell = itertools.count(), one_of_them.OneOfThem.tell
+    count, tell = itertools.count(), selection.OneOfThem.tell
 
     def suspects(self: Any, *what: Any) -> bool:
         return tell(self, *what) or next(count) == after
 
-    monkeypatch.setattr(one_of_them.OneOfThem, "tell", suspects)
+    monkeypatch.setattr(selection.OneOfThem, "tell", suspects)
     found = run(CASES[name])
     assert next(count) > after or found["hazards"]
     apart()
@@ -109,9 +109,9 @@ def test_whenever_they_come_apart(name: str, after: int, apart: Any, monkeypatch
 
 @pytest.mark.slow
 def test_no_more_is_kept_than_there_is_room(monkeypatch: pytest.MonkeyPatch, apart: Any) -> None:
-    monkeypatch.setattr(one_of_them, "_MOST", 100_000)
+    monkeypatch.setattr(selection, "_MOST", 100_000)
     told: list[str] = []
-    room, all_of_them = one_for_all.OneForAll, one_for_all.OneForAll._tell_all
+    room, all_of_them = representative_check.OneForAll, representative_check.OneForAll._tell_all
     monkeypatch.setattr(room, "_tell_all", lambda s: (told.append(""), all_of_them(s))[1])
     found = run(CASES["right"], rounds=40)
     assert told

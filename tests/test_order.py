@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import simulator
 import tilescope
 from kernels import Kernel, Pointer
-from simulator.observe.touched import Touched
-from simulator.order import Order, Source
-from tilescope.recording import Session
+from simulator.host_order import Order, Source
+from simulator.observe.checks.array_footprint import Touched
+from tilescope.session.recording import Session
 
 SOURCE = """
 extern "C" __global__ void twice(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }

@@ -8,7 +8,7 @@ import pytest
 from launches import ONE_FIRST, compiled
 
 import simulator
-from simulator.execute import picking
+from simulator.execute.progress import lane_compaction
 
 SOURCE = Path(__file__).parent / "picked.cu"
 SIZE = 300
@@ -33,15 +33,17 @@ def test_picked_out_or_not(
 ) -> None:  # fmt: skip
     rounds = (12 * np.random.default_rng(0).random(SIZE) ** 2).astype(np.int32)
     ran: list[int] = []
-    run = picking.Picking.run
+    run = lane_compaction.Picking.run
     monkeypatch.setattr(
-        picking.Picking, "run", lambda self, *lanes: ran.append(lanes[0]) or run(self, *lanes)
-    )
+        lane_compaction.Picking,
+        "run",
+        lambda self, *lanes: ran.append(lanes[0]) or run(self, *lanes),
+    )  # fmt: skip
     seen = []
     for least in (1 << 30, 0):
-        monkeypatch.setattr(picking, "LEAST", least)
+        monkeypatch.setattr(lane_compaction, "LEAST", least)
         for limit, value in (("SHARE", 1), ("SHORT", 0)):
-            monkeypatch.setattr(picking, limit, value)
+            monkeypatch.setattr(lane_compaction, limit, value)
         args: list[Any] = [np.arange(2 * SIZE, dtype=np.int32), rounds]
         args += [array.copy() for array in OTHERS[name]] + [SIZE]
         assert not ran

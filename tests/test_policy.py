@@ -7,8 +7,8 @@ import pytest
 from command_line import check, launch
 
 from simulator import Hazard, Involved, Source
-from tilescope.builds import merge
-from tilescope.policy import CHOICES, Policy, apply, ignored
+from tilescope.check.builds import merge
+from tilescope.check.policy import CHOICES, Policy, apply, ignored
 
 
 @dataclasses.dataclass

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kernels import nvrtc, precompiled
-from kernels.precompiled import precompiling
+from kernels.compiler import nvrtc, precompiled
+from kernels.compiler.precompiled import precompiling
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel
-from simulator.observe import output
-from tilescope.cli import main
+from simulator.observe.checks import printed_output
+from tilescope.cli.main import main
 
 DEFECTS = Path(__file__).parent / "defects"
 BUILDS = ("device", "source")
@@ -105,7 +105,7 @@ def test_widths_strings_and_null() -> None:
 
 
 def test_what_is_beyond_the_buffer_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "MOST", 10)
+    monkeypatch.setattr(printed_output, "MOST", 10)
     text = 'extern "C" __global__ void k() { printf("%d\\n", threadIdx.x); }'
     run = simulator.launch(Kernel.from_cuda(text, "k"), 1, 64, [])
     assert run.output == "0\n1\n2\n3\n4\n"

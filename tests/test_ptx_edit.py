@@ -3,7 +3,7 @@
 import pytest
 
 from kernels import Kernel
-from simulator.cures.ptx_edit import with_barriers, without_barriers
+from simulator.fixes.edits.ptx_edit import with_barriers, without_barriers
 from simulator.isa import parse
 
 TEXT = """.version 8.0

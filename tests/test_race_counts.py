@@ -5,7 +5,7 @@ import pytest
 from launches import compiled, entry, ints
 
 import simulator
-from simulator.races.pairs import MOST, Pairs
+from simulator.races.report.pairs import MOST, Pairs
 
 # -- pairs that are more than can be listed ---------------------------------------------------
 

@@ -18,9 +18,9 @@ from kernels import Kernel
 from simulator import Hazard
 from simulator.compile import compiler
 from simulator.compile.program import Program
-from simulator.races import intervals
-from simulator.races.pairs import MOST
-from simulator.races.program_order import ProgramOrder
+from simulator.races.check import barrier_intervals
+from simulator.races.report.pairs import MOST
+from simulator.races.report.program_order import ProgramOrder
 
 
 def races(source: str, grid: int, block: int, *sizes: int, schedule: Any) -> list[Hazard]:
@@ -263,7 +263,7 @@ def test_tiles_are_judged_once_not_in_every_round() -> None:
 def test_an_interval_too_long_to_keep_is_looked_at_closely(
     gap: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intervals, "_LONG", 1)
+    monkeypatch.setattr(barrier_intervals, "_LONG", 1)
     source = "(int* o) { __shared__ int s[96]; int t = threadIdx.x; s[t] = t; s[t + GAP] += t; }"
     found = races(source.replace("GAP", str(gap)), 1, 64, 1, schedule="lockstep")
     assert bool(found) == bool(gap)

@@ -15,7 +15,7 @@ from race_programs import CASES
 
 import simulator
 from simulator import Hazard
-from simulator.races.pairs import MOST
+from simulator.races.report.pairs import MOST
 
 
 def races(

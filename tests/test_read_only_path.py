@@ -14,7 +14,7 @@ from test_merge import run as in_parts
 
 import simulator
 from kernels import Kernel, Pointer, Texture
-from kernels.restricted import restricted
+from kernels.source.restrict_pointers import restricted
 from simulator import Hazard
 
 KIND = "read-only-path"
@@ -371,7 +371,7 @@ def test_how_far_a_verdict_reaches() -> None:
 
 
 def test_a_comment_leaves_it_out(tmp_path: Path) -> None:
-    from tilescope.policy import ignored
+    from tilescope.check.policy import ignored
 
     source = """__global__ void k(int* x, int* o) {
         x[threadIdx.x] = 1;

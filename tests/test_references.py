@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from command_line import error_of, tilescope
 
-from tilescope.failure import UserError
-from tilescope.words import parse_arguments
+from tilescope.cli.argument_spec import parse_arguments
+from tilescope.cli.errors import UserError
 
 SOURCE = """
 struct Filter { const float *x; float *y; int n; };

@@ -11,12 +11,12 @@ from command_line import tilescope
 
 import simulator
 from kernels import Kernel, library
-from kernels import machine_code as made
+from kernels.machine_code import cubin as made
 from simulator.compile.compiler import compile_ptx
 from simulator.gpus.table import find
 from simulator.hazards import resources
-from simulator.isa.stack import STACK_BYTES
-from tilescope.cli import main
+from simulator.isa.memory.stack import STACK_BYTES
+from tilescope.cli.main import main
 
 WIDE = """
 __global__ void BOUNDS wide(const float* in, float* out, int n) {

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import simulator
 from kernels import Kernel, KernelError
 from simulator import SimulatorError
-from tilescope.cli import main
+from tilescope.cli.main import main
 from tilescope.view import show
 
 PROGRAMS = Path(__file__).parent / "defects" / "random"

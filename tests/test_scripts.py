@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tilescope
-from tilescope.scripts.machine import VirtualDevice
 from tilescope.scripts.run import run_script
+from tilescope.scripts.virtual_device import VirtualDevice
 
 FOLDER = Path(__file__).parent / "front_ends" / "scripts"
 NEEDS = {"numba": "numba_cuda", "triton": "triton", "cuda": "cuda.core"}

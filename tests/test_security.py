@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import simulator
-from kernels import Kernel, KernelError, library, reading
+from kernels import Kernel, KernelError, library, source_access
 from simulator import SimulatorError
 from simulator.compile.program import Program
 from simulator.isa import TABLE
-from tilescope.cli import main
+from tilescope.cli.main import main
 from tilescope.view import show
 from tilescope.view.describe import shown_path
 
@@ -197,18 +197,18 @@ def test_programs_that_name_system_files(program: str) -> None:
 def test_pipes_devices_and_long_files_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
-    (tmp_path / "long").write_bytes(b"x" * (reading.LIMIT + 1))
-    (tmp_path / "whole").write_bytes(b"x" * reading.LIMIT)
+    (tmp_path / "long").write_bytes(b"x" * (source_access.LIMIT + 1))
+    (tmp_path / "whole").write_bytes(b"x" * source_access.LIMIT)
     texts: list[str | None] = []
 
     def read() -> None:
         for name in ("pipe", "zero", "long", "whole"):
-            texts.append(reading.read_below(name, [tmp_path]))
+            texts.append(source_access.read_below(name, [tmp_path]))
 
     reader = threading.Thread(target=read, daemon=True)  # a pipe without a writer holds a reader
     reader.start()
     reader.join(30)
-    assert [len(text or "") for text in texts] == [0, 0, 0, reading.LIMIT]
+    assert [len(text or "") for text in texts] == [0, 0, 0, source_access.LIMIT]
 
 
 def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,13 +266,13 @@ def test_names_of_files_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         for name in ("is_relative_to", "relative_to"):
             patch.setattr(Path, name, asked)
-        assert reading.display_path(deep) == "*/" * 5000 + "k.cu"
+        assert source_access.display_path(deep) == "*/" * 5000 + "k.cu"
         assert shown_path(deep) == "*/" * 5000 + "k.cu"
     matmul = str(library.get("matmul_tiled").path)
-    for shown in (reading.display_path, shown_path):
+    for shown in (source_access.display_path, shown_path):
         assert shown(matmul).replace("\\", "/") == "kernels/" + library.get("matmul_tiled").source
     beside = f"{tmp_path}beside/k.cu"
-    assert reading.display_path(beside) == beside
+    assert source_access.display_path(beside) == beside
     assert shown_path(beside) == "k.cu"
-    assert reading.display_path(str(tmp_path / "k.cu")) == "k.cu"
-    assert reading.display_path("") == ""
+    assert source_access.display_path(str(tmp_path / "k.cu")) == "k.cu"
+    assert source_access.display_path("") == ""

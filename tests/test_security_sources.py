@@ -15,10 +15,11 @@ import pytest
 from test_security import EVIL, PROGRAMS, check_file, command, ptx
 
 import simulator
-from kernels import CompileError, Kernel, nvrtc
+from kernels import CompileError, Kernel
+from kernels.compiler import nvrtc
 from simulator import SimulatorError
-from tilescope import ncu
-from tilescope.failure import UserError
+from tilescope.cli.errors import UserError
+from tilescope.gpu import ncu
 from tilescope.view import show
 
 # -- CUDA sources ---------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernels.host_launches import host_launches
-from kernels.structures import layout_of
+from kernels.host.host_launches import host_launches
+from kernels.source.structures import layout_of
 
 DEEP = 5_000
 KERNEL = "__global__ void k(float* a) {}\n"

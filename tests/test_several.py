@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from launches import entry
 
 from simulator.compile.compiler import compile_ptx
-from simulator.geometry import Geometry
+from simulator.core.geometry import Geometry
 from simulator.memory.event import Event
-from simulator.observe.counters import TrafficCounter
+from simulator.observe.counters.traffic_counter import TrafficCounter
 
 KERNEL = entry(
     "ld.shared.u32 %r1, [%r0]; ld.shared.u32 %r2, [%r0+4]; ld.shared.u32 %r3, [%r0+256];"

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from kernels import library
+from simulator.compile.codegen.dump_ir import listing
 from simulator.compile.compiler import Compiler, compile_ptx
-from simulator.compile.listing import listing
 from simulator.isa import parse
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 BODY = """\

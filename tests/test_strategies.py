@@ -10,7 +10,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from kernels.arguments import check_shape, dim3
+from kernels.arguments.convert import check_shape, dim3
 from simulator.execute import schedule
 from tilescope.strategies import (
     float_arrays,

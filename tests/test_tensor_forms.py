@@ -13,7 +13,7 @@ import pytest
 
 import simulator
 from kernels import Kernel, TensorMap
-from kernels.tensor_map import TYPES
+from kernels.arguments.tensor_map import TYPES
 from tests.instructions.harness import MACHINES
 from tests.test_tensor_maps import swizzled
 

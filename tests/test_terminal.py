@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from command_line import tilescope
 
 import simulator
-from tilescope import progress
-from tilescope.cli import main
-from tilescope.failure import UserError
+from tilescope.cli import progress
+from tilescope.cli.argument_spec import parse_arguments
+from tilescope.cli.errors import UserError
+from tilescope.cli.main import main
 from tilescope.text import layout
-from tilescope.words import parse_arguments
 
 
 @pytest.mark.parametrize("command", ["", *(c for c in main.commands if c != "_launch")])

@@ -7,7 +7,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-from tilescope.builds import merge
+from tilescope.check.builds import merge
 
 BUILDS = ("device", "source")
 

@@ -12,8 +12,8 @@ import pytest
 from torch_scripts import CORE, FAILS, TABLES, UNSET, WORKS
 
 import tilescope
-from tilescope.scripts.machine import RefusedError, VirtualDevice
 from tilescope.scripts.run import intercepted, run_script
+from tilescope.scripts.virtual_device import RefusedError, VirtualDevice
 
 torch = pytest.importorskip("torch", reason="PyTorch brings 3 GB of CUDA: not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -11,7 +11,7 @@ from command_line import tilescope
 import simulator
 from kernels import Kernel
 from tilescope import plugin
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 triton = pytest.importorskip("triton", reason="the extra triton")
 tl = pytest.importorskip("triton.language")

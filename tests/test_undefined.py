@@ -10,8 +10,8 @@ from kernels import Kernel, unset
 from kernels.ptx.module import Instruction
 from simulator.execute import batches
 from simulator.isa import DTYPES
-from simulator.isa.bits import find_bit, leading_zeros, population_count
-from simulator.isa.undefined import spread
+from simulator.isa.definedness import spread
+from simulator.isa.scalar.bits import find_bit, leading_zeros, population_count
 
 SOURCE = """\
 struct Pair { int first, second; };

@@ -10,10 +10,10 @@ from launches import BUILDS, SCHEDULES, compiled, ints
 
 import simulator
 from kernels import unset
-from kernels.copies import copies
+from kernels.arguments.argument_copies import copies
 from tests.fuzz import unset as unset_net
 from tests.fuzz.compare import Launch
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 WARP = 'asm volatile("bar.sync 1, 32;" ::: "memory");'
 KERNELS = {

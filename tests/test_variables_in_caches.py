@@ -6,7 +6,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.caches.keys import packed, unpacked
-from simulator.memory.layout import MODULE_VARIABLES, array_address
+from simulator.memory.storage.layout import MODULE_VARIABLES, array_address
 
 SOURCE = """
 __device__ float own_table[64] = {1, 2, 3};

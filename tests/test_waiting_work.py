@@ -13,10 +13,10 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator import attempts
-from simulator.races import shadow
-from simulator.races.exact import ExactLook
-from simulator.races.releases import Releases
+from simulator.races.check.shadow_check import ExactLook
+from simulator.races.order.release_acquire import Releases
+from simulator.races.shadow import shadow_memory
+from simulator.rerun import driver
 
 CALLS = 40
 """Calls in ``races`` for each lane of a strong access or of an access that is looked up."""
@@ -96,7 +96,7 @@ def work(entry: str, racing: bool, grid: int, block: int) -> tuple[simulator.Run
     args = [np.zeros(2, np.int32), np.zeros(grid * block + 8, np.int32)]
     with pytest.MonkeyPatch.context() as patch:
         # Runs in other orders take one warp at a time: their cost has a bound of its own.
-        patch.setattr(attempts, "find_races_in_other_orders", lambda *_: None)
+        patch.setattr(driver, "find_races_in_other_orders", lambda *_: None)
         sys.setprofile(count)
         try:
             run = simulator.launch(kernel, grid, block, args)
@@ -125,6 +125,6 @@ def test_one_is_asked_for_all_that_are_alike(
 ) -> None:
     told = []
     for many in (0, 1 << 60):
-        monkeypatch.setattr(shadow, "_MANY", many)
+        monkeypatch.setattr(shadow_memory, "_MANY", many)
         told.append([str(hazard) for hazard in work(entry, racing, 4, 6)[0].hazards])
     assert told[0] == told[1]

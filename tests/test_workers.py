@@ -16,9 +16,10 @@ from test_merge import SIZES
 import simulator
 from kernels import Kernel, library, unset
 from kernels.errors import LaunchError
-from simulator import Run, attempts
+from simulator import Run
 from simulator.execute import batches
-from simulator.workers import crew
+from simulator.rerun import driver
+from simulator.workers import parallel_launch
 from simulator.workers.pool import Common
 
 
@@ -160,11 +161,11 @@ def test_reasons(body: str, how: dict[str, Any], why: str) -> None:
 
 def test_all_cores_where_it_is_worth_it(monkeypatch: pytest.MonkeyPatch, single: None) -> None:
     """Batches are as those of one process: the report of a race is, too."""
-    monkeypatch.setattr(attempts, "cores", lambda: 2)
+    monkeypatch.setattr(driver, "cores", lambda: 2)
     racing = kernel("out[threadIdx.x] = i; out[64 + i] = i;")
     one, little = both(racing, 8, 32, args=[np.zeros(400, np.int32)], two="all")
     assert (little.workers, little.notes, len(one.hazards)) == (1, (), 1)
-    monkeypatch.setattr(crew, "WORTH", 0)
+    monkeypatch.setattr(parallel_launch, "WORTH", 0)
     own = kernel("out[i] = out[i] + atomicAdd(out + 300 + blockIdx.x, 1);")
     _, much = both(own, 8, 32, args=[np.zeros(400, np.int32)], two="all")
     assert (much.workers, much.notes) == (2, ())
@@ -175,16 +176,16 @@ def test_who_is_done_early_gets_more(
     body: str, monkeypatch: pytest.MonkeyPatch, single: None
 ) -> None:
     """The first blocks cost most: the other process is done with its share when they are not."""
-    shares, submit = [], crew.Crew._submit
+    shares, submit = [], parallel_launch.Crew._submit
 
-    def noted(self: crew.Crew, first: int, last: int) -> "Future[bytes]":
+    def noted(self: parallel_launch.Crew, first: int, last: int) -> "Future[bytes]":
         shares.append((first, last))
         future = submit(self, first, last)
         future.result()  # whoever gets a share is done at once
         return future
 
-    monkeypatch.setattr(crew.Crew, "_submit", noted)
-    monkeypatch.setattr(crew, "_AGAIN", 0)
+    monkeypatch.setattr(parallel_launch.Crew, "_submit", noted)
+    monkeypatch.setattr(parallel_launch, "_AGAIN", 0)
     loops = f"int n = 0; for (int k = blockIdx.x; k < 24; ++k) n += k * i; {body}"
     _, two = both(kernel(loops), 20, 32, args=[np.zeros(640, np.int32)])
     assert two.workers == 2

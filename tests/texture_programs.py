@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Surface, Texture
-from kernels.texture import ADDRESSES, FILTERS, READS
+from kernels.arguments.texture import ADDRESSES, FILTERS, READS
 
 LANES = 256
 SHAPES = {"1d": (13,), "2d": (7, 13), "3d": (5, 7, 13), "a1d": (3, 13), "a2d": (3, 7, 13)}

@@ -37,7 +37,7 @@ def assert_clean(run: Run, allow_warnings: bool = False) -> None:
         run: What ``simulator.launch`` or the fixture ``simulate`` returned.
         allow_warnings: Whether only errors count.
     """
-    from .policy import ignored  # here, for the time that importing the simulator takes
+    from .check.policy import ignored  # here, for the time that importing the simulator takes
 
     __tracebackhide__ = True
     if not run.checked:
@@ -137,7 +137,7 @@ def _kernel(
 ) -> Kernel:
     from kernels import Kernel
 
-    from .entries import only_kernel
+    from .cli.kernel_names import only_kernel
 
     __tracebackhide__ = True
     if isinstance(kernel, Kernel):

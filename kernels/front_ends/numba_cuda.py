@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..adapter import Adapter, Made, as_array, in_memory, python_file
-from ..architecture import architecture
-from ..array_shapes import shared_in_python
+from ..arguments.adapter import Adapter, Made, as_array, in_memory, python_file
 from ..errors import KernelError
+from ..machine_code.architecture import architecture
 from ..ptx.names import NUMBA_SHARED
+from ..source.array_shapes import shared_in_python
 from .numba_links import linked
 from .versions import warn_of
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..adapter import Adapter, Made, as_array, in_memory, python_file
-from ..architecture import architecture
+from ..arguments.adapter import Adapter, Made, as_array, in_memory, python_file
+from ..arguments.pointers import Pointer
 from ..errors import KernelError
-from ..pointers import Pointer
+from ..machine_code.architecture import architecture
 from .versions import warn_of
 
 _ALIGNED = 16

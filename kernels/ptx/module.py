@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kernels.toolkit import is_toolkit
+from kernels.compiler.toolkit import is_toolkit
 
 from .header import Param
 from .types import TYPE_SIZES

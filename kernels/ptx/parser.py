@@ -7,11 +7,11 @@ import functools
 import hashlib
 from collections.abc import Collection
 
-from kernels.reading import plain_name
-from kernels.toolkit import short_path
+from kernels.compiler.toolkit import short_path
+from kernels.source_access import plain_name
 
 from ..errors import PtxError
-from .debug_info import InlinedCall, inlined_calls, place_inlined
+from .debug_sections import InlinedCall, inlined_calls, place_inlined
 from .declarations import CALLED, ENTRY, DeclarationParser
 from .lexer import Cursor, unquoted
 from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from kernels.ptx.module import Imm, Instruction
 
-from ..compile.blocks import Block
+from ..compile.cfg.basic_blocks import Block
 from ..isa import Flow
-from ..isa.roles import roles
+from ..isa.decoded import roles
 
 _MBARRIER, _CLUSTER, _ANY = -1, -2, -3
 """All ``mbarrier``s, which addresses name; that of a cluster; of a block one that a register names.

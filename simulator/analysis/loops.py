@@ -4,9 +4,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..compile.blocks import Block, successors
-from ..compile.flow import Paths, loops_of, spins_of
-from ..isa.roles import callee
+from ..compile.cfg.basic_blocks import Block, successors
+from ..compile.cfg.cfg import Paths, loops_of, spins_of
+from ..isa.decoded import callee
 
 
 class Loop(NamedTuple):

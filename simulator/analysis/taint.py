@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from kernels.ptx.module import Function, Instruction, Line, Reg, Symbol
 
 from ..compile.program import Program
-from ..isa import Flow, texture
-from ..isa.roles import callee, roles
-from ..isa.undefined import hides
+from ..isa import Flow
+from ..isa.decoded import callee, roles
+from ..isa.definedness import hides
+from ..isa.memory import images
 from ..memory.site import PHASE, Site
-from .kept_places import ANYWHERE, KeptPlaces, Key, left_at, may_find
+from .abstract_locations import ANYWHERE, KeptPlaces, Key, left_at, may_find
 
 Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
@@ -230,7 +231,7 @@ def _steering(ins: Instruction) -> Sequence[str]:
     pairs = zip(role.form.sources, given, strict=False)
     lanes = [o for n, (word, o) in enumerate(pairs) if word in _MEETS or (row.shuffles and n)]
     if row.picture and row.memory:
-        lanes += role.sources[: texture.shape(ins).values]
+        lanes += role.sources[: images.shape(ins).values]
     found += [operand.name for operand in lanes if isinstance(operand, Reg)]
     return [*found, *role.bases] if row.memory else found
 

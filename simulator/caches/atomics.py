@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
+from ..core.geometry import Flat, Geometry
 from ..events import Observer
-from ..geometry import Flat, Geometry
 from ..memory.event import Event, Spread
 from .keys import SECTOR_BITS, packed, unpacked
 

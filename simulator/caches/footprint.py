@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import clusters
-from ..geometry import Flat, Geometry, Mask
+from ..core import clusters
+from ..core.geometry import Flat, Geometry, Mask
 from ..memory.site import Site
-from ..memory.words import distinct
-from ..observe.banks import SECTOR
-from .watch import Touch, TouchWatch
+from ..memory.storage.word_ops import distinct
+from ..observe.counters.banks import SECTOR
+from .access_recorder import Touch, TouchWatch
 
 ARRAY = 35
 """Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""

@@ -7,9 +7,9 @@ number alone would leave no bits for the block. It is narrowed to arrays of 128 
 
 import numpy as np
 
-from ..geometry import Flat
-from ..isa.windows import ARRAY_BITS, MIDDLE
-from ..observe.banks import SECTOR
+from ..core.geometry import Flat
+from ..isa.memory.address_windows import ARRAY_BITS, MIDDLE
+from ..observe.counters.banks import SECTOR
 
 SECTOR_BITS = SECTOR.bit_length() - 1
 """Of an address, within its sector."""

@@ -12,12 +12,12 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import Flat
+from ..core.geometry import Flat
 from ..memory.site import Site
-from ..observe.banks import LINE, SECTOR
+from ..observe.counters.banks import LINE, SECTOR
+from .access_recorder import TouchWatch
 from .keys import packed
-from .reuse import ages, window
-from .watch import TouchWatch
+from .reuse_times import ages, window
 
 Vector = NDArray[np.float64]
 SPREAD = 0.1

@@ -14,13 +14,13 @@ import numpy as np
 
 from ..analysis.taint import depends_on_data
 from ..compile.program import Program
+from ..core.geometry import Flat, Geometry, Mask
 from ..events import Observer, Stall, Told
 from ..execute.batches import BlocksWait, batches, run_batches
 from ..execute.prepare import Prepared
-from ..geometry import Flat, Geometry, Mask
-from ..observe.totals import InstructionCounter
+from ..observe.counters.totals import InstructionCounter
+from .access_recorder import RequestCounter, TouchWatch
 from .atomics import AtomicWatch
-from .watch import RequestCounter, TouchWatch
 
 WORK = 1.5e8
 """Thread instructions that a sample may have, about: some seconds."""

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .block_timeline import Turns, turns
 from .footprint import ATOMIC, LOAD, STORE, UNIT, Footprint, Scatter, Trail
-from .touches import Touches, array_of, listed, mixed, pick, size
-from .turns import Turns, turns
+from .launch_footprint import Touches, array_of, listed, mixed, pick, size
 
 _TOUCHES = 700_000
 """Touches that are followed, of units picked at random if there are more."""

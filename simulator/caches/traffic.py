@@ -6,20 +6,20 @@ import math
 from dataclasses import dataclass, replace
 
 from kernels.errors import LaunchError
-from kernels.machine_code import MachineCode, machine_code
+from kernels.machine_code.cubin import MachineCode, machine_code
 
 from ..execute.prepare import Prepared
 from ..gpus.occupancy import Occupancy, occupancy
 from ..gpus.table import KIB, Gpu
 from ..hazards.resources import lacking
-from ..observe.banks import SECTOR
-from ..observe.totals import CacheTraffic, Counters, DramTraffic
+from ..observe.counters.banks import SECTOR
+from ..observe.counters.totals import CacheTraffic, Counters, DramTraffic
 from .footprint import footprint
+from .launch_footprint import of_all
 from .levels import l1_misses
-from .merged import widths
+from .merged_loads import widths
 from .sample import Sample, take
 from .shared_level import DeviceMemory, Moved, device_memory
-from .touches import of_all
 
 _L1_KIB = {
     "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,

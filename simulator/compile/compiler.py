@@ -19,20 +19,20 @@ from kernels.ptx.module import Module
 
 from ..isa import DTYPES, parse
 from ..isa.architectures import number
-from ..isa.stack import STACK_BYTES
-from ..memory.layout import lay_out
-from ..memory.origins import set_rooms
-from .blocks import Block, find_live, reachable, split
+from ..isa.memory.stack import STACK_BYTES
+from ..memory.addressing.provenance import set_rooms
+from ..memory.storage.layout import lay_out
+from .cfg.basic_blocks import Block, find_live, reachable, split
+from .cfg.cfg import in_run_order
+from .codegen.liveness import Needed
 from .context import CompileContext
-from .counting import counted
-from .flights import Flights
-from .flow import in_run_order
-from .lower import Lowering
-from .needed import Needed
+from .ir import Compute, Lowered, Step
+from .lower.lowering import Lowering
+from .passes.counting import counted
+from .passes.definedness import Shadowing
+from .passes.tracing import Tracing, loaded_data
+from .passes.wgmma_dataflow import Flights
 from .program import CompiledBlock, Program
-from .steps import Compute, Lowered, Step
-from .tracing import Tracing, loaded_data
-from .undefined import Shadowing
 
 CHECKED = "TILESCOPE_CHECK_WRITES"
 """Set in the environment to have generated code check the dtype of every register it writes."""

@@ -8,11 +8,11 @@ from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Symbol
 
 from ..isa import Flow
-from ..isa.roles import CARRY, HALVES, STACK_POINTER, roles
-from ..memory.layout import Layout
+from ..isa.decoded import CARRY, HALVES, STACK_POINTER, roles
 from ..memory.site import Site
+from ..memory.storage.layout import Layout
+from .cfg.call_graph import Recursion, check_groups, groups
 from .ir_values import Register, Source
-from .recursion import Recursion, check_groups, groups
 
 RETURN = "%return"
 """The register that holds the block a function returns to."""

@@ -15,18 +15,18 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from kernels.ptx.module import Function, Instruction, Module
 
-from ..geometry import Lanes
-from ..memory.layout import Layout
+from ..core.geometry import Lanes
 from ..memory.site import Site
-from .blocks import EXIT
-from .body import Body
-from .chains import chained
-from .emit import Emitter
-from .flights import Flight
-from .guards import predicated
-from .needed import Needed
-from .steps import Barrier, Compute, Lowered, Step, System
-from .together import together
+from ..memory.storage.layout import Layout
+from .cfg.basic_blocks import EXIT
+from .codegen.body import Body
+from .codegen.emit import Emitter
+from .codegen.liveness import Needed
+from .ir import Barrier, Compute, Lowered, Step, System
+from .passes.fuse_fma_chains import chained
+from .passes.group_loads import together
+from .passes.predication import predicated
+from .passes.wgmma_dataflow import Flight
 
 Fact = TypeVar("Fact")
 Code = Callable[..., Any]

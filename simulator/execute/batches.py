@@ -5,28 +5,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from kernels.arguments import MAX_RESIDENT, MAX_RESIDENT_BLOCKS, Dim3
+from kernels.arguments.convert import MAX_RESIDENT, MAX_RESIDENT_BLOCKS, Dim3
 
-from ..clusters import blocks_of
-from ..compile.emit import VOCABULARY
+from ..compile.codegen.emit import VOCABULARY
+from ..compile.lower.values import parameter_name
 from ..compile.program import Program
-from ..compile.values import parameter_name
+from ..core.clusters import blocks_of
+from ..core.geometry import AbsentRead, Flat, Geometry, Instead, Lanes, WarpView, as_mask
 from ..events import Awaited, Loop, Tell, Told, all_of
-from ..geometry import AbsentRead, Flat, Geometry, Instead, Lanes, WarpView, as_mask
 from ..isa import DTYPES
-from ..isa.mbarrier import to_come
-from ..isa.roles import roles
-from ..memory import tensors, textures
+from ..isa.decoded import roles
+from ..isa.memory.mbarrier import to_come
 from ..memory.access import Access
-from ..memory.layout import PARAMETERS, WORKSPACE, array_address
-from ..memory.loads import AllLoads
+from ..memory.addressing.grouped_loads import AllLoads
+from ..memory.bulk import tensor_copy
+from ..memory.definedness import UndefinedMemory
+from ..memory.images import textures
 from ..memory.memories import Memories
-from ..memory.spaces import Allocation
-from ..memory.undefined import UndefinedMemory
+from ..memory.storage.layout import PARAMETERS, WORKSPACE, array_address
+from ..memory.storage.spaces import Allocation
+from .calls.special_registers import SpecialRegisters
 from .machine import Machine
 from .prepare import Prepared
-from .specials import SpecialRegisters
-from .waiting import Stuck
+from .sync.blocked_lanes import Stuck
 
 LANES = 1 << 16
 _SHARED_BYTES = 64 << 20
@@ -125,7 +126,7 @@ def run_batches(
     names |= {"phase": all_of(told.phase), "proxy_fence": all_of(told.proxy_fence)}
     for site in program.sites:
         if site.bound:
-            bound = textures.bind if site.picture else tensors.bind
+            bound = textures.bind if site.picture else tensor_copy.bind
             names[f"bulk_{site.number}"] = bound(site, memories)
 
     def forget() -> None:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..compile.blocks import EXIT
-from ..geometry import Geometry, Lanes, Mask, as_mask
+from ..compile.cfg.basic_blocks import EXIT
+from ..core.geometry import Geometry, Lanes, Mask, as_mask
 from .schedule import Groups
 
 _MAX_COUNTS = 64

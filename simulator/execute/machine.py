@@ -11,31 +11,31 @@ import functools
 from collections.abc import Container, Iterable
 from typing import Any
 
-from ..compile.needed import ALL
+from ..compile.codegen.liveness import ALL
 from ..compile.program import Code, CompiledBlock, Form, Program
+from ..core.geometry import Geometry, Mask, as_mask
 from ..events import Loop, Stall, Told
-from ..geometry import Geometry, Mask, as_mask
 from ..isa.table import Results
 from ..memory.access import Access
 from ..memory.memories import Memories
-from .alike import Copies, Ordering
-from .barriers import Barriers
-from .clusters import ClusterBarriers
-from .ends import Ends
-from .frames import Frames
-from .gates import Gates
-from .kept import Kept
+from .calls.call_frames import Frames
+from .calls.special_registers import SpecialRegisters
+from .calls.syscalls import System
+from .calls.terminators import Ends
 from .lane_state import LaneState
-from .livelock import Idle, LivelockWatch
-from .loops import endless
-from .paths import Map, Paths
-from .picking import Picking
+from .progress.independent_loops import endless
+from .progress.lane_compaction import Picking
+from .progress.livelock import Idle, LivelockWatch
+from .progress.machine_snapshot import Kept
 from .schedule import FAIR, Groups, Pick, Schedule
-from .specials import SpecialRegisters
-from .splits import Splits
-from .sync_state import SyncState
-from .system import System
-from .waiting import Stuck
+from .sync.block_barriers import Barriers
+from .sync.blocked_lanes import Stuck
+from .sync.branch_history import Map, Paths
+from .sync.cluster_barriers import ClusterBarriers
+from .sync.lane_groups import Splits
+from .sync.sync_state import SyncState
+from .sync.warp_sync import Gates
+from .sync.warp_sync_sites import Copies, Ordering
 
 _OFTEN, _APART = 8, 2048
 """So often once they have been apart for so many steps."""

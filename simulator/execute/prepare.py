@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.architecture import architecture
-from kernels.arguments import (
+from kernels.arguments.cluster_shape import ONE, cluster_shape
+from kernels.arguments.convert import (
     Arguments,
     Dim3,
     check_memory,
@@ -17,20 +17,20 @@ from kernels.arguments import (
     check_threads,
     dim3,
 )
-from kernels.clusters import ONE, cluster_shape
+from kernels.arguments.symbols import convert_all
 from kernels.errors import LaunchError, PtxError
-from kernels.restricted import Pointers, pointers
-from kernels.symbols import convert_all
+from kernels.machine_code.architecture import architecture
+from kernels.source.restrict_pointers import Pointers, pointers
 
 from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
-from ..isa.stack import STACK_BYTES
-from ..memory.allocate import allocate
-from ..memory.heap import HEAP_BYTES, heap_array
-from ..memory.held import Held
-from ..memory.layout import HEAP, WORKSPACE
+from ..isa.memory.stack import STACK_BYTES
 from ..memory.site import Granules, granules
-from ..memory.spaces import Allocation
+from ..memory.storage.allocate import allocate
+from ..memory.storage.heap import HEAP_BYTES, heap_array
+from ..memory.storage.layout import HEAP, WORKSPACE
+from ..memory.storage.module_state import Held
+from ..memory.storage.spaces import Allocation
 from . import schedule as schedules
 from .schedule import Schedule
 
@@ -51,7 +51,7 @@ class Prepared:
         counted: Whether counters are kept; ``followed``: whether what it touches is noted.
         cluster: Blocks of a cluster; ``clustered``: whether anybody says so.
         heap_bytes: What ``malloc`` has to give.
-        pointers: See ``kernels.restricted.pointers``.
+        pointers: See ``kernels.source.restrict_pointers.pointers``.
     """
 
     kernel: Kernel

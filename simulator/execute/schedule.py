@@ -7,7 +7,7 @@ import numpy as np
 
 from kernels.errors import LaunchError
 
-from ..geometry import Flat, Geometry, Mask, as_mask
+from ..core.geometry import Flat, Geometry, Mask, as_mask
 
 PATIENCE = (16, 4096)
 """Basic blocks that one warp may run before another gets its turn: the fewer, the more

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kernels.ptx.module import Instruction
-from kernels.reading import plain_name
+from kernels.source_access import plain_name
 
 from ..compile.program import CompiledBlock
+from ..core.geometry import NO_LANE, Geometry, Mask
 from ..events import Apart, Awaited, Branch, Stall
-from ..geometry import NO_LANE, Geometry, Mask
 from .hazard import Hazard
 from .kinds import (
     ASSERT,

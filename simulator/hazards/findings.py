@@ -12,23 +12,23 @@ from kernels.ptx.module import Function, Instruction, Line
 from kernels.ptx.names import LOCAL_MEMORY
 
 from ..compile.program import CompiledBlock
+from ..core.geometry import WARP, Flat, Geometry, Mask
 from ..events import Observer, Stall
-from ..geometry import WARP, Flat, Geometry, Mask
-from ..isa.roles import calls
-from ..memory.layout import Layout
+from ..isa.decoded import calls
 from ..memory.site import Site
-from ..memory.spaces import Home
-from ..memory.words import distinct
+from ..memory.storage.layout import Layout
+from ..memory.storage.spaces import Home
+from ..memory.storage.word_ops import distinct
 from .control import Control
 from .folding import Shifts, counted, fold
 from .hazard import Hazard, Triple
 from .kinds import EXITED_BLOCK, KINDS, LEAVES, UNINITIALISED, UNSET_CONSTANT, HazardKind
-from .naming import place_at, spot
-from .parts import ROLES, VERBS
-from .races import RaceHazards
-from .shapes import Shapes
+from .participants import ROLES, VERBS
+from .races.races import RaceHazards
 from .sources import Sources, Who
 from .traps import reads_grid
+from .wording.array_shapes import Shapes
+from .wording.naming import place_at, spot
 
 _USERS = 3
 """Lines that use what nothing wrote, as many as are told."""

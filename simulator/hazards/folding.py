@@ -2,7 +2,7 @@
 
 A race of which one access is out of bounds of its own array follows from that access. So does
 what is gone once accesses at undefined addresses, and what undefined branches decide, are left
-out (``simulator/consequences.py``). A read of what nothing wrote follows from a write that
+out (``simulator/rerun/root_causes.py``). A read of what nothing wrote follows from a write that
 overruns the same array by as many bytes at its other end: shifted by them, it covers the array.
 """
 
@@ -15,11 +15,11 @@ from typing import NamedTuple, Protocol, TypeVar
 from kernels.ptx.module import Line
 from kernels.ptx.names import variable_name
 
-from ..memory.layout import Placed
 from ..memory.site import Site
+from ..memory.storage.layout import Placed
 from .hazard import Hazard
-from .naming import Spot
-from .race_cases import OVERRUN, REACHES, UPDATES
+from .races.race_cases import OVERRUN, REACHES, UPDATES
+from .wording.naming import Spot
 
 
 @dataclasses.dataclass

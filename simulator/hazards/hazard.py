@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .kinds import KINDS, UPDATES, HazardKind
-from .leads import with_cure
-from .parts import Cure, Involved, Source, Triple
-from .text import COLUMNS, in_short, report
+from .participants import Cure, Involved, Source, Triple
+from .wording.leads import with_cure
+from .wording.text import COLUMNS, in_short, report
 
 __all__ = ["SEVERITIES", "Cure", "Hazard", "Involved", "Source", "Triple"]
 

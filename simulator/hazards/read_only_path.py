@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..memory.site import Site
-from ..memory.spaces import Allocation
+from ..memory.storage.spaces import Allocation
 from .findings import Findings
 from .hazard import Hazard, Triple
 from .kinds import ALIASED, CACHE, PICTURE, READ_ONLY_PATH
-from .naming import spot
-from .parts import ROLES, Involved
-from .titles import lines_of
+from .participants import ROLES, Involved
+from .wording.naming import spot
+from .wording.titles import lines_of
 
 
 class Side(NamedTuple):

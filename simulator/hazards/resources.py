@@ -7,16 +7,16 @@ registers may not suffice: for 255 a thread, and for about twice as many as are 
 import math
 from dataclasses import replace
 
-from kernels.arguments import Dim3
+from kernels.arguments.convert import Dim3
 from kernels.errors import KernelError
-from kernels.machine_code import registers
+from kernels.machine_code.cubin import registers
 from kernels.ptx.module import Function
 
 from ..compile.program import Program
 from ..execute.prepare import Prepared
 from ..gpus.occupancy import WARP, occupancy
 from ..gpus.table import Gpu
-from ..isa.roles import calls, roles
+from ..isa.decoded import calls, roles
 from .hazard import Hazard
 from .kinds import TOO_MANY_RESOURCES, Case
 from .sources import Sources

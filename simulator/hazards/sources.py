@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from kernels.compiler.toolkit import short_path
 from kernels.ptx.module import Instruction, Location
-from kernels.reading import plain
-from kernels.toolkit import short_path
+from kernels.source_access import plain
 
-from ..geometry import EVERY_LANE, Flat, Geometry, Mask
-from .parts import Involved, Source, Triple
-from .text import triple
+from ..core.geometry import EVERY_LANE, Flat, Geometry, Mask
+from .participants import Involved, Source, Triple
+from .wording.text import triple
 
 _LONGEST = 1000
 """Characters of a line at most."""

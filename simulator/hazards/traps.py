@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 
 from kernels import Kernel
+from kernels.compiler.toolkit import short_path
 from kernels.ptx.module import Function, Instruction, Special
-from kernels.toolkit import short_path
 
 _BEGIN, _END = "// begin inline asm", "// end inline asm"
 

@@ -6,53 +6,24 @@ from kernels.ptx.types import DTYPES
 
 # isort: off
 # An opcode's forms are tried in this order; what is wrong is said of the first that comes nearest.
-from . import integer, products, carry, floating, half, special, asynchronous, bulk
-from . import bits, compare, control, convert, later, logic, matrix, mbarrier
-from . import movement, moves, small, stack, stochastic, tensor, texture, sparse, video, warp
-from . import wgmma, windows, wmma
+from .scalar import integer, multiply, carry, floating, half, special  # noqa: F401
+from .memory import cp_async, cp_async_bulk  # noqa: F401
+from .scalar import bits, compare, convert, logic  # noqa: F401
+from .control import control_flow  # noqa: F401
+from . import unsupported  # noqa: F401
+from .matrix import matrix  # noqa: F401
+from .memory import mbarrier  # noqa: F401
+from .memory import load_store, stack, images  # noqa: F401
+from .scalar import mov_prmt, fp8, stochastic, video  # noqa: F401
+from .matrix import mma, mma_sparse  # noqa: F401
+from .control import warp_sync  # noqa: F401
+from .matrix import wgmma, wmma  # noqa: F401
+from .memory import address_windows  # noqa: F401
 
 # isort: on
 from .table import TABLE, Flow, InstructionSpec, Op, Unsupported, same
 
-__all__ = [
-    "DTYPES",
-    "TABLE",
-    "Flow",
-    "InstructionSpec",
-    "Op",
-    "Unsupported",
-    "asynchronous",
-    "bits",
-    "bulk",
-    "carry",
-    "compare",
-    "control",
-    "convert",
-    "floating",
-    "half",
-    "integer",
-    "later",
-    "logic",
-    "matrix",
-    "mbarrier",
-    "movement",
-    "moves",
-    "parse",
-    "products",
-    "same",
-    "small",
-    "sparse",
-    "special",
-    "stack",
-    "stochastic",
-    "tensor",
-    "texture",
-    "video",
-    "warp",
-    "wgmma",
-    "windows",
-    "wmma",
-]  # fmt: skip
+__all__ = ["DTYPES", "TABLE", "Flow", "InstructionSpec", "Op", "Unsupported", "parse", "same"]
 
 _KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))
 

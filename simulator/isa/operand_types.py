@@ -35,8 +35,8 @@ from kernels.ptx.module import (
     Vector,
 )
 
-from .fragments import registers
 from .grammar import Match
+from .matrix.fragments import registers
 from .registers import bits, holds, shown
 
 Register = Callable[[str], str | None]

@@ -14,7 +14,7 @@ from typing import Literal, TypedDict, Unpack
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
-from ..geometry import Lanes
+from ..core.geometry import Lanes
 
 Function = Callable[..., Lanes]
 """Of registers' values."""

@@ -5,8 +5,8 @@ declarations. A message says one of two things: that the text is not PTX, or tha
 simulator does not execute it yet.
 """
 
+from kernels.compiler.toolkit import short_path
 from kernels.errors import PtxError
-from kernels.old_names import hint_of
 from kernels.ptx.header import Param
 from kernels.ptx.module import (
     Address,
@@ -21,14 +21,14 @@ from kernels.ptx.module import (
     Variable,
     Vector,
 )
-from kernels.toolkit import short_path
+from kernels.source.deprecated_names import hint_of
 
 from . import operand_types
-from .control import ASTRAY, SIGNATURES, SYSTEM
+from .control.control_flow import ASTRAY, SIGNATURES, SYSTEM
+from .decoded import Ways, decode, forms, suits
 from .grammar import Match, Misfit
 from .operand_types import NotYet, Wrong
 from .registers import bits
-from .roles import Ways, decode, forms, suits
 from .table import TABLE, Flow, named_space
 
 

@@ -4,14 +4,14 @@ import dataclasses
 
 import numpy as np
 
-from ..geometry import Addresses, Flat, Lanes, Mask, as_mask
+from ..core.geometry import Addresses, Flat, Lanes, Mask, as_mask
 from ..isa import DTYPES
 from . import atomics
+from .addressing.lane_index import Index, MixedIndex
 from .event import Event, Part
 from .memories import Memories
-from .places import Index, MixedIndex
 from .site import Site
-from .spaces import GlobalIndex
+from .storage.spaces import GlobalIndex
 
 _NOWHERE = MixedIndex([], "b32", 0)
 

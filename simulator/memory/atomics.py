@@ -11,9 +11,11 @@ import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ..geometry import Flat, Lanes
-from ..isa import DTYPES, half, mbarrier
-from ..isa import arithmetic as ieee
+from ..core.geometry import Flat, Lanes
+from ..isa import DTYPES
+from ..isa.memory import mbarrier
+from ..isa.numerics import arithmetic as ieee
+from ..isa.scalar import half
 from .site import PHASE, Site
 
 _FEW_ROUNDS = 64

@@ -4,10 +4,10 @@ import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..geometry import Addresses, Flat, Lanes, Mask
-from ..picked import Picked
+from ..core.compact_lanes import Picked
+from ..core.geometry import Addresses, Flat, Lanes, Mask
 from .site import Site
-from .spaces import Home
+from .storage.spaces import Home
 
 
 class Spread(NamedTuple):

@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
-from ..isa.windows import MIDDLE, RANK_BITS, WINDOWS
-from . import far
+from ..core.geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
+from ..isa.memory.address_windows import MIDDLE, RANK_BITS, WINDOWS
+from .addressing import distributed_shared
+from .addressing.address_range import extent, moved, valid
+from .addressing.identity_memo import Recent
+from .addressing.lane_index import Index, MixedIndex, place_index
 from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event, Part
-from .extents import extent, moved, valid
-from .heap import Heap
-from .layout import HEAP, Layout, array_number
-from .places import Index, MixedIndex, place_index
-from .recent import Recent
 from .site import Site
-from .spaces import Allocation, ColumnMemory, Home, PlaceIndex
-from .words import distinct
+from .storage.heap import Heap
+from .storage.layout import HEAP, Layout, array_number
+from .storage.spaces import Allocation, ColumnMemory, Home, PlaceIndex
+from .storage.word_ops import distinct
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
@@ -84,7 +84,7 @@ class Memories:
             column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
             at = address - window
             if memory is self.shared:
-                at, column = far.at(self.geometry, at, column)
+                at, column = distributed_shared.at(self.geometry, at, column)
             if 0 <= at < memory.nbytes:
                 words = memory.words[at // 4 : (at + most) // 4 + 1, column]
                 return words.tobytes()[at % 4 :][: min(most, memory.nbytes - at)]
@@ -113,7 +113,7 @@ class Memories:
         """The index of an access, and its events."""
         mask = self.narrowed(site, mask)
         if site.space == "generic":
-            base = far.plain(self.geometry, base)
+            base = distributed_shared.plain(self.geometry, base)
         found = self.whole(site, base, *self.extent(base), None)
         if found is None and mask is not None:
             low, high, bits = extent(base, mask)
@@ -176,7 +176,9 @@ class Memories:
         aligned = (address & np.int64(site.nbytes - 1)) == 0
         astray = np.zeros((), bool)
         if site.far and self.geometry.clusters.size > 1:
-            found = far.take(self.geometry, self.shared, site, address, left, aligned)
+            found = distributed_shared.take(
+                self.geometry, self.shared, site, address, left, aligned
+            )
             parts, events = found.parts, found.events
             for lanes, _ in parts if site.adds_bits else ():
                 self._report(ADDRESS_SPACE, site, found.inside, lanes, self.shared, _ADDS_BITS)

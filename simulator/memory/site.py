@@ -9,9 +9,10 @@ import numpy as np
 
 from kernels.ptx.module import Address, Function, Imm, Instruction
 
-from ..geometry import WARP, Addresses, Lanes
-from ..isa import DTYPES, Unsupported, matrix
-from ..isa.roles import roles
+from ..core.geometry import WARP, Addresses, Lanes
+from ..isa import DTYPES, Unsupported
+from ..isa.decoded import roles
+from ..isa.matrix import matrix
 from ..isa.table import CLUSTER, DEVICE, named_space, reach, reaches_far, scalar_type
 
 _STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})

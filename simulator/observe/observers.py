@@ -12,50 +12,45 @@ from typing import cast
 
 from kernels.errors import LaunchError
 
-from ..analysis.bases import Bases
-from ..analysis.steering import Steering
+from ..analysis.influence import Steering
+from ..analysis.pointer_bases import Bases
 from ..analysis.taint import Judged
+from ..core.geometry import WARP
 from ..events import Apart, Observer, Told
 from ..execute.batches import batch_size
 from ..execute.prepare import Prepared
-from ..geometry import WARP
 from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
-from ..hazards.naming import variable_at
-from ..hazards.races import RaceHazards
-from ..hazards.shapes import Shapes
+from ..hazards.races.races import RaceHazards
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
+from ..hazards.wording.array_shapes import Shapes
+from ..hazards.wording.naming import variable_at
 from ..memory.event import BadAccess
 from ..memory.site import Granules
-from ..memory.spaces import Allocation
-from ..races import exits
+from ..memory.storage.spaces import Allocation
 from ..races.accesses import Closer
-from ..races.book import RaceBook
-from ..races.called import CallCheck, called_sites
-from ..races.copies import CopyCheck
-from ..races.detector import RaceCheck
-from ..races.first_block import may_be_alike
-from ..races.intervals import Memo
-from ..races.one_for_all import OneForAll
-from ..races.pairs import MOST
-from ..races.program_order import ProgramOrder
-from ..races.proxies import ProxyCheck
-from ..races.sent import SentCheck, sends
-from ..races.unwritten import Report
-from .counters import TrafficCounter
-from .output import Output
-from .products import ProductCheck
-from .read_only_path import ReadOnlyPathCheck
-from .totals import InstructionCounter, RaceWorkCounter, WorkCounter
-from .touched import TouchRecorder
-from .trace import Trace
-from .uninitialised import (
-    ConstantCheck,
-    GlobalCheck,
-    LocalCheck,
-    ShuffleCheck,
-)
+from ..races.check import exited_blocks
+from ..races.check.barrier_intervals import Memo
+from ..races.check.detector import RaceCheck
+from ..races.check.syscall_accesses import CallCheck, called_sites
+from ..races.check.uninitialised_shared import Report
+from ..races.in_flight.async_copies import CopyCheck
+from ..races.in_flight.bulk_stores import SentCheck, sends
+from ..races.in_flight.proxy_fences import ProxyCheck
+from ..races.report.pairs import MOST
+from ..races.report.program_order import ProgramOrder
+from ..races.report.race_log import RaceBook
+from ..races.representative.block_projection import may_be_alike
+from ..races.representative.representative_check import OneForAll
+from .checks.array_footprint import TouchRecorder
+from .checks.printed_output import Output
+from .checks.read_only_path import ReadOnlyPathCheck
+from .checks.uninitialised import ConstantCheck, GlobalCheck, LocalCheck, ShuffleCheck
+from .checks.wgmma_registers import ProductCheck
+from .counters.totals import InstructionCounter, RaceWorkCounter, WorkCounter
+from .counters.traffic_counter import TrafficCounter
+from .trace.trace import Trace
 
 
 class MemoryCheck(Observer):
@@ -215,7 +210,7 @@ class Observers:
 
 def _race_checks(
     launch: Prepared, granules: Granules, steering: Steering, closer: Closer,
-    checks: Collection[str], memo: Memo, exited: exits.Report, book: RaceBook,
+    checks: Collection[str], memo: Memo, exited: exited_blocks.Report, book: RaceBook,
     uninitialised: Report,
 ) -> list[Observer]:  # fmt: skip
     """What looks for races, and reads of shared memory that nothing wrote; ``RaceCheck`` first."""

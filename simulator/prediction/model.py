@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..gpus.table import Gpu
-from .chain import Chain
+from .critical_path import Chain
 from .rates import Rates
 from .work import Work
 

@@ -13,14 +13,14 @@ from ..caches.traffic import Observed, observe
 from ..events import Stall
 from ..execute.prepare import prepare
 from ..gpus.table import Gpu, find
-from ..isa.stack import STACK_BYTES
+from ..isa.memory.stack import STACK_BYTES
 from ..isa.validity import place
-from ..memory.heap import HEAP_BYTES
-from ..observe.totals import DramTraffic
-from .advice import Advice, advise
-from .bands import Band, around, errors, rate_around
-from .case import Case, case
+from ..memory.storage.heap import HEAP_BYTES
+from ..observe.counters.totals import DramTraffic
+from .advice.advice import Advice, advise
+from .error_bounds import Band, around, errors, rate_around
 from .model import Times
+from .model_input import Case, case
 from .rates import Rates, rates
 
 CACHES = ("", "warm", "cold")

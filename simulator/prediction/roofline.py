@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.tensor_map import array_of
+from kernels.arguments.tensor_map import array_of
 
 from ..gpus.table import Gpu
-from ..observe.totals import Counters
+from ..observe.counters.totals import Counters
 
 
 @dataclass(frozen=True)

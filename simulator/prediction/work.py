@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from ..caches.traffic import Observed
 from ..compile.program import Program
 from ..memory.site import Site
-from .plain import Piece
+from .estimated_sass import Piece
 
 _AS_HALF = {
     "tensor_f64": 16.0, "tensor_tf32": 2.0, "tensor_bf16": 1.0, "tensor_f16": 1.0,

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
+from ..core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from ..memory.spaces import Allocation
-from .looks import Loaded
+from ..memory.storage.spaces import Allocation
+from .order.stale_reads import Loaded
 
 SHARED = -1
 """The number under which ``LookCloser`` names shared memory."""

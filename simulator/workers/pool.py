@@ -16,7 +16,7 @@ from multiprocessing.shared_memory import SharedMemory
 
 import numpy as np
 
-from ..geometry import Flat
+from ..core.geometry import Flat
 
 FILES = sys.platform == "linux"
 """Whether shared memory is a file, that can be written and be looked at in several ways."""

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tilescope.cli import main
-
-from .table import DEFECTS, Defect
+from tests.defects.table import DEFECTS, Defect
+from tilescope.cli.main import main
 
 HERE = Path(__file__).parent
 

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 import tilelang
 import tilelang.language as T
 
-from ..fuzz import ptxas
-from .text import short
+from tests.front_ends.text import short
+from tests.fuzz import ptxas
 
 M, N, K, BM, BN, BK = 128, 64, 160, 64, 64, 32
 

@@ -10,7 +10,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from .text import short
+from tests.front_ends.text import short
 
 
 @triton.jit

@@ -13,10 +13,9 @@ import time
 from typing import Any
 
 from simulator.compile.compiler import CHECKED
-from simulator.execute import picking
-
-from . import tree
-from .report import Report
+from simulator.execute.progress import lane_compaction
+from tests.fuzz import tree
+from tests.fuzz.report import Report
 
 NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races", "claims", "promises", "convergence")
 
@@ -70,8 +69,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("--first", action="store_true", help="stop at a difference, unshrunk")
     options = parser.parse_args(words)
     os.environ[CHECKED] = "1"
-    picking.LEAST = picking.SHORT = 0  # lanes of small batches, too, are picked out in lockstep
-    picking.SHARE = 1
+    lane_compaction.LEAST = lane_compaction.SHORT = (
+        0  # lanes of small batches, too, are picked out in lockstep
+    )
+    lane_compaction.SHARE = 1
     names = options.net or available()
     failed = False
     for name in names:

@@ -14,10 +14,9 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-
-from . import compare
-from .report import Report, seeds
-from .tree import Statement, render
+from tests.fuzz import compare
+from tests.fuzz.report import Report, seeds
+from tests.fuzz.tree import Statement, render
 
 BUILDS = ("device", "source")
 SIZE = 64

@@ -8,11 +8,10 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-from kernels.compiler_process import CompilerCrash
+from kernels.compiler.process import CompilerCrash
 from tests import interpreter
-
-from .report import Difference, Report
-from .tree import shrink
+from tests.fuzz.report import Difference, Report
+from tests.fuzz.tree import shrink
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 12345)
 

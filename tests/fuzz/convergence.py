@@ -15,13 +15,12 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-from kernels.elf import sections
+from kernels.machine_code.elf import sections
 from kernels.ptx.module import Imm
 from simulator.execute.machine import flow_map
 from simulator.execute.prepare import prepare
-
-from . import ptxas
-from .report import Difference, Report, seeds
+from tests.fuzz import ptxas
+from tests.fuzz.report import Difference, Report, seeds
 
 TOGETHER = 16
 """Programs of one text for ptxas."""

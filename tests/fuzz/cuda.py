@@ -9,14 +9,13 @@ import numpy as np
 
 from kernels import Kernel
 from simulator.isa import TABLE
-from tilescope.checker import Checker
-from tilescope.launcher import Launcher
-from tilescope.target import Target
-
-from . import compare
-from .compare import SCHEDULES, difference
-from .cuda_program import Program, draw
-from .report import Report, seeds
+from tests.fuzz import compare
+from tests.fuzz.compare import SCHEDULES, difference
+from tests.fuzz.cuda_program import Program, draw
+from tests.fuzz.report import Report, seeds
+from tilescope.check.checker import Checker
+from tilescope.check.launcher import Launcher
+from tilescope.cli.target import Target
 
 BUILDS = ("device", "source")
 

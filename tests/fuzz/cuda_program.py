@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernels import Kernel
-
-from .compare import Launch
-from .cuda_terms import COUNT, VARIABLES, Terms
-from .ptx_program import EDGES, INPUTS
-from .tree import Draw, Statement, render
+from tests.fuzz.compare import Launch
+from tests.fuzz.cuda_terms import COUNT, VARIABLES, Terms
+from tests.fuzz.ptx_program import EDGES, INPUTS
+from tests.fuzz.tree import Draw, Statement, render
 
 BLOCKS = ((32,), (32,), (64,), (96,), (40,), (16, 4), (8, 4, 2), (24, 3), (7,))
 SLOTS = 2 + COUNT * len(VARIABLES)
@@ -161,7 +160,7 @@ class Program:
 
 def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     """The program of a seed; a small one has few threads and statements."""
-    from .cuda_statements import Writer
+    from tests.fuzz.cuda_statements import Writer
 
     rng = Draw(seed)
     edges = [bits for values in EDGES.values() for bits in values]

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from .cuda_program import ALIKE, start
-from .cuda_terms import Terms
-from .tree import Draw, Statement
+from tests.fuzz.cuda_program import ALIKE, start
+from tests.fuzz.cuda_terms import Terms
+from tests.fuzz.tree import Draw, Statement
 
 
 class Writer:

@@ -1,6 +1,6 @@
 """Random expressions of CUDA C++, by type."""
 
-from .tree import Draw
+from tests.fuzz.tree import Draw
 
 UNSIGNED = {
     "signed char": "unsigned", "unsigned char": "unsigned", "short": "unsigned",

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernels import Kernel, unset
-
-from .compare import Launch
-from .tree import Draw, Statement, render
+from tests.fuzz.compare import Launch
+from tests.fuzz.tree import Draw, Statement, render
 
 FIELDS = {
     "char": "i1", "unsigned char": "u1", "short": "i2", "int": "i4", "long long": "i8",

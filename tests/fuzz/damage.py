@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable
 
-from .samples import DIRECTIVES, NUMBERS, SAMPLES
+from tests.fuzz.samples import DIRECTIVES, NUMBERS, SAMPLES
 
 TOKEN = re.compile(r'"[^"\n]*"|\.?[\w$%@]+|\s+|.', re.S)
 _NUMBER = re.compile(r"\b(?:0[xX][0-9a-fA-F]+|0[fFdD][0-9a-fA-F]+|\d+)\b")

@@ -9,9 +9,9 @@ who knows the write executes it, and the issuing thread knows that.
 
 from dataclasses import dataclass, field
 
-from .flight_program import Arrive, Await, Bulk, Copy, Program, ProxyFence, Queue
-from .race_clocks import meetings
-from .race_program import AREA, WARP, Access, Fence
+from tests.fuzz.flight_program import Arrive, Await, Bulk, Copy, Program, ProxyFence, Queue
+from tests.fuzz.race_clocks import meetings
+from tests.fuzz.race_program import AREA, WARP, Access, Fence
 
 Key = tuple[str, str, str]
 """Space, ``raw``/``war``/``waw``, ``warning``/``error``."""

@@ -9,7 +9,7 @@ Longer: the ways to draw a program stand side by side.
 import dataclasses
 import random
 
-from .flight_program import (
+from tests.fuzz.flight_program import (
     AREA,
     BARRIERS,
     Arrive,
@@ -21,7 +21,15 @@ from .flight_program import (
     Queue,
     Step,
 )
-from .race_program import WARP, Access, BlockBarrier, Fence, Guard, NamedBarrier, WarpBarrier
+from tests.fuzz.race_program import (
+    WARP,
+    Access,
+    BlockBarrier,
+    Fence,
+    Guard,
+    NamedBarrier,
+    WarpBarrier,
+)
 
 THREADS = (32, 33, 64, 70, 96)
 ALL = Guard()

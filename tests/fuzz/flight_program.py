@@ -7,7 +7,15 @@ is written to the global one there may be several blocks, which differ in some a
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .race_program import AREA, Access, BlockBarrier, Fence, Guard, NamedBarrier, WarpBarrier
+from tests.fuzz.race_program import (
+    AREA,
+    Access,
+    BlockBarrier,
+    Fence,
+    Guard,
+    NamedBarrier,
+    WarpBarrier,
+)
 
 BARRIERS = 4
 SOURCE = 1 << 14

@@ -6,12 +6,11 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-
-from .flight_clocks import Verdict, detect
-from .flight_draw import draw
-from .flight_program import AREA, SOURCE, Arrive, Await, Bulk, Program, Queue
-from .race_program import NamedBarrier
-from .report import Difference, Report
+from tests.fuzz.flight_clocks import Verdict, detect
+from tests.fuzz.flight_draw import draw
+from tests.fuzz.flight_program import AREA, SOURCE, Arrive, Await, Bulk, Program, Queue
+from tests.fuzz.race_program import NamedBarrier
+from tests.fuzz.report import Difference, Report
 
 FEATURES = {
     "Access", "Arrive", "Arrive copies", "Arrive relaxed", "Await", "Await relaxed",

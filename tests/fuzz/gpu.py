@@ -30,10 +30,9 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-
-from . import compare
-from .compare import Launch
-from .gpu_programs import HEADER, kernel_of, piece
+from tests.fuzz import compare
+from tests.fuzz.compare import Launch
+from tests.fuzz.gpu_programs import HEADER, kernel_of, piece
 
 PIECE = 50
 """Kernels of a module."""

@@ -2,8 +2,8 @@
 
 import re
 
-from . import cuda_program, ptx_statements
-from .compare import Launch
+from tests.fuzz import cuda_program, ptx_statements
+from tests.fuzz.compare import Launch
 
 HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
 VARIABLE = re.compile(

@@ -16,11 +16,10 @@ from collections.abc import Iterator, Sequence
 from kernels.errors import PtxError
 from simulator.compile.compiler import Compiler
 from simulator.isa import TABLE, Flow, parse
-from simulator.isa.fragments import registers
 from simulator.isa.grammar import InstructionForm, form
-
-from . import ptxas
-from .report import Difference, Report, seeds
+from simulator.isa.matrix.fragments import registers
+from tests.fuzz import ptxas
+from tests.fuzz.report import Difference, Report, seeds
 
 TYPES = (
     "pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "f16x2",

@@ -30,15 +30,14 @@ from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, KernelError, library
-from kernels.signatures import kernel_names
+from kernels.source.signatures import kernel_names
 from simulator import ArgumentWarning, SimulatorError
-from tilescope.cli import main
+from tests.fuzz.damage import CHANGES, TOKEN
+from tests.fuzz.report import Difference, Report
+from tests.fuzz.report import seeds as seeds_of
+from tests.fuzz.samples import SAMPLES
+from tilescope.cli.main import main
 from tilescope.view import show
-
-from .damage import CHANGES, TOKEN
-from .report import Difference, Report
-from .report import seeds as seeds_of
-from .samples import SAMPLES
 
 MEMORY = 2 << 30
 """Bytes by which one text may make the process grow."""

@@ -17,8 +17,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel, Pointer
-
-from .report import Difference, Report, seeds
+from tests.fuzz.report import Difference, Report, seeds
 
 THREADS = (32, 40, 64)
 SIZE = 256

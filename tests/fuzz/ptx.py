@@ -1,13 +1,12 @@
 """Random PTX, held against the scalar interpreter under all schedules."""
 
 from simulator.isa import TABLE
-
-from . import compare
-from .compare import SCHEDULES, difference
-from .ptx_program import Program
-from .ptx_statements import draw
-from .report import Report, seeds
-from .rows import forms
+from tests.fuzz import compare
+from tests.fuzz.compare import SCHEDULES, difference
+from tests.fuzz.ptx_program import Program
+from tests.fuzz.ptx_statements import draw
+from tests.fuzz.report import Report, seeds
+from tests.fuzz.rows import forms
 
 
 def wrong(program: Program, report: Report | None = None) -> str | None:

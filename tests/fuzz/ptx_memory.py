@@ -2,9 +2,9 @@
 
 import math
 
-from .ptx_program import INPUTS, KINDS, Program
-from .rows import spellings
-from .tree import Draw, Statement
+from tests.fuzz.ptx_program import INPUTS, KINDS, Program
+from tests.fuzz.rows import spellings
+from tests.fuzz.tree import Draw, Statement
 
 LOADS = {
     "h": ["b16", "u16", "s16", "u8", "s8"], "r": ["b32", "u32", "s32", "u16", "s16", "u8", "s8"],

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .compare import Launch
-from .rows import Form, forms
-from .tree import Draw, Statement, render
+from tests.fuzz.compare import Launch
+from tests.fuzz.rows import Form, forms
+from tests.fuzz.tree import Draw, Statement, render
 
 KINDS = {"h": ("b16", 5), "r": ("b32", 8), "l": ("b64", 6), "f": ("f32", 5), "d": ("f64", 4),
          "p": ("pred", 5)}  # fmt: skip

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .ptx_program import ALIKE, BLOCKS, EDGES, INPUTS, KINDS, Program, filled, value
-from .ptx_together import Together
-from .tree import Draw, Statement
+from tests.fuzz.ptx_program import ALIKE, BLOCKS, EDGES, INPUTS, KINDS, Program, filled, value
+from tests.fuzz.ptx_together import Together
+from tests.fuzz.tree import Draw, Statement
 
 
 class Writer(Together):

@@ -2,8 +2,8 @@
 
 import re
 
-from .ptx_memory import Memory
-from .tree import Statement
+from tests.fuzz.ptx_memory import Memory
+from tests.fuzz.tree import Statement
 
 
 class Together(Memory):

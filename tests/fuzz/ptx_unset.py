@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .ptx_program import INPUTS
-from .ptx_unset_program import BITS, KINDS, OWN, SPACES, WORDS, Program
-from .tree import Draw, Statement
+from tests.fuzz.ptx_program import INPUTS
+from tests.fuzz.ptx_unset_program import BITS, KINDS, OWN, SPACES, WORDS, Program
+from tests.fuzz.tree import Draw, Statement
 
 
 class Writer:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from kernels import unset
-
-from .compare import Launch
-from .ptx_program import INPUTS
-from .tree import Statement
+from tests.fuzz.compare import Launch
+from tests.fuzz.ptx_program import INPUTS
+from tests.fuzz.tree import Statement
 
 OWN = 32
 """Bytes that a thread has in each space; results: 4 words of 64 bits."""

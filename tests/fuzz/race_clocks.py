@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from .race_program import (
+from tests.fuzz.race_program import (
     WARP,
     Access,
     BlockBarrier,

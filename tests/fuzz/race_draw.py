@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, replace
 
-from .race_program import (
+from tests.fuzz.race_program import (
     WARP,
     Access,
     BlockBarrier,

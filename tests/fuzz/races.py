@@ -12,12 +12,11 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-from simulator.races.pairs import MOST
-
-from . import flights
-from .race_clocks import Verdict, detect, reach_of
-from .race_draw import draw, stores_bytes
-from .race_program import (
+from simulator.races.report.pairs import MOST
+from tests.fuzz import flights
+from tests.fuzz.race_clocks import Verdict, detect, reach_of
+from tests.fuzz.race_draw import draw, stores_bytes
+from tests.fuzz.race_program import (
     AREA,
     LOCKS,
     Access,
@@ -31,7 +30,7 @@ from .race_program import (
     Program,
     WarpBarrier,
 )
-from .report import Difference, Report, seeds
+from tests.fuzz.report import Difference, Report, seeds
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1, 2)
 FLIGHTS = 3

@@ -2,10 +2,10 @@
 
 import pytest
 
-from . import flights, races
-from .flight_program import Arrive, Await, Bulk, Copy, ProxyFence, Queue, Step
-from .race_program import Access, BlockBarrier, Guard, NamedBarrier
-from .test_races import ALL, only, word
+from tests.fuzz import flights, races
+from tests.fuzz.flight_program import Arrive, Await, Bulk, Copy, ProxyFence, Queue, Step
+from tests.fuzz.race_program import Access, BlockBarrier, Guard, NamedBarrier
+from tests.fuzz.test_races import ALL, only, word
 
 ONE = only(0)
 FIRST_WARP = Guard(0, 32)

@@ -10,10 +10,9 @@ import simulator
 from kernels.ptx.lexer import Cursor
 from simulator import SimulatorError
 from simulator.compile.program import CompiledBlock
-
-from . import damage, mutate
-from .report import Report
-from .samples import SAMPLES
+from tests.fuzz import damage, mutate
+from tests.fuzz.report import Report
+from tests.fuzz.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("checked_writes")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from . import promises
-from .promises import Found, Param, Program, Step
+from tests.fuzz import promises
+from tests.fuzz.promises import Found, Param, Program, Step
 
 A = Param("a", 0, 0, "__restrict__", False)
 B = Param("b", 0, 0, "__restrict__", False)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from . import races
-from .race_clocks import detect
-from .race_program import (
+from tests.fuzz import races
+from tests.fuzz.race_clocks import detect
+from tests.fuzz.race_program import (
     Access,
     BlockBarrier,
     Flag,

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from tests import interpreter
+from tests.fuzz import compare, cuda_unset, ptx_unset, ptx_unset_program
+from tests.fuzz.compare import SCHEDULES, Launch
+from tests.fuzz.cuda import BUILDS
+from tests.fuzz.report import Report, seeds
 from tests.interpreter import Follow
-
-from . import compare, cuda_unset, ptx_unset, ptx_unset_program
-from .compare import SCHEDULES, Launch
-from .cuda import BUILDS
-from .report import Report, seeds
 
 Program = ptx_unset_program.Program | cuda_unset.Program
 CUDA = 6

@@ -14,8 +14,8 @@ import pytest
 import device
 from benchmarks import counters, gflops, gpu, sanitizer
 from simulator.gpus.table import find
-from tilescope.ncu import METRICS
-from tilescope.timing import Row
+from tilescope.gpu.ncu import METRICS
+from tilescope.gpu.timing import Row
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import device
 import simulator
-from tilescope.cli import main
+from tilescope.cli.main import main
 
 FOUND, WHY = device.available()
 VALIDATE = importlib.import_module("device.validate")

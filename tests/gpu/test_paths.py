@@ -20,9 +20,9 @@ import device
 import simulator
 from device.promises import ATOMICS, unpromised
 from kernels import Kernel, library
-from kernels.copies import copies
+from kernels.arguments.argument_copies import copies
+from kernels.arguments.tensor_map import array_of
 from kernels.library import Launch, LibraryKernel
-from kernels.tensor_map import array_of
 from tilescope.strategies import ragged_sizes, schedules, special_values
 
 EXAMPLES = int(os.environ.get("TILESCOPE_EXAMPLES", "0"))

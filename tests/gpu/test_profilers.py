@@ -11,11 +11,11 @@ import simulator
 from benchmarks import counters as counters_table
 from benchmarks import sanitizer
 from kernels import library
-from tilescope.cli import main
+from tilescope.cli.errors import UserError
+from tilescope.cli.main import main
+from tilescope.cli.request import Request
 from tilescope.commands.counters import command_words
-from tilescope.failure import UserError
-from tilescope.ncu import LAUNCH, METRICS, Figure, figures, measure, most, parse
-from tilescope.request import Request
+from tilescope.gpu.ncu import LAUNCH, METRICS, Figure, figures, measure, most, parse
 from tilescope.text.hardware import explanations, hardware
 
 ROWS = ("smsp__inst_executed_op_shared_ld.sum", "launch__registers_per_thread")

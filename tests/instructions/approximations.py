@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from tests.approximate import within
-
-from .cases import Case
-from .floats import FORMATS, Near
+from tests.instructions.cases import Case
+from tests.instructions.floats import FORMATS, Near
 
 F32, F64 = FORMATS["f32"], FORMATS["f64"]
 QUIET = 1 << 51

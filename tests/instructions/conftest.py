@@ -20,7 +20,7 @@ def every_write_is_checked(checked_writes: None) -> None:
 def undefined_reads_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of lanes that take no part; whether they matter is not tried out."""
     every = lambda program, reads, outcome: {line: min(r) for line, r in reads.items()}  # noqa: E731
-    monkeypatch.setattr("simulator.attempts.used", every)
+    monkeypatch.setattr("simulator.rerun.driver.used", every)
 
 
 @pytest.fixture(scope="session", autouse=True)

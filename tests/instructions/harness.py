@@ -16,8 +16,7 @@ import numpy as np
 import device
 import simulator
 from kernels import Kernel
-
-from .cases import (
+from tests.instructions.cases import (
     SCRATCH,
     WIDTH,
     Batch,

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-
-from . import tensor_model as model
-from .floats import FORMATS
-from .harness import kernel
+from tests.instructions import tensor_model as model
+from tests.instructions.floats import FORMATS
+from tests.instructions.harness import kernel
 
 BITS = {
     "f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8,

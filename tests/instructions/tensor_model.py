@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Sequence
 
-from .floats import FORMATS, Format
+from tests.instructions.floats import FORMATS, Format
 
 F8 = {"e4m3": Format(8, 4, 0x7F), "e5m2": Format(8, 3, 0x7F)}
 LEAST = {"e4m3": -6, "e5m2": -14}

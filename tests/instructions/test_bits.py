@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from .cases import EDGES, WIDTH, Batch, Case, batches
-from .harness import check
+from tests.instructions.cases import EDGES, WIDTH, Batch, Case, batches
+from tests.instructions.harness import check
 
 AMOUNTS = (*range(68), 127, 128, 255, 256, 257, 287, 288, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 FEW = (0, 1, 2, 7, 8, 15, 16, 17, 30, 31, 32, 33, 62, 63, 64, 65, 255, 256, 257, 264, 0x80000000,

@@ -12,12 +12,18 @@ import numpy as np
 import pytest
 
 from simulator import launch
-from simulator.compile.values import expect
+from simulator.compile.lower.values import expect
 from simulator.isa import TABLE, Op
-
-from . import test_bits, test_compare, test_convert, test_floating, test_half, test_integer
-from .cases import WIDTH, Batch, Case, batches, register
-from .harness import Runner, kernel
+from tests.instructions import (
+    test_bits,
+    test_compare,
+    test_convert,
+    test_floating,
+    test_half,
+    test_integer,
+)
+from tests.instructions.cases import WIDTH, Batch, Case, batches, register
+from tests.instructions.harness import Runner, kernel
 
 MODULES = (test_integer, test_bits, test_compare, test_convert, test_half, test_floating)
 CASES = [c for m in MODULES for c in m.CASES if not c.code and not c.name.startswith("mov")]

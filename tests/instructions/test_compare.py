@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from .cases import Batch, Case, batches
-from .floats import FORMATS, ORDERED
-from .harness import check
+from tests.instructions.cases import Batch, Case, batches
+from tests.instructions.floats import FORMATS, ORDERED
+from tests.instructions.harness import check
 
 INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
 UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from .cases import EDGES, WIDTH, Batch, Case, batches
-from .floats import FORMATS, Format
-from .harness import check
+from tests.instructions.cases import EDGES, WIDTH, Batch, Case, batches
+from tests.instructions.floats import FORMATS, Format
+from tests.instructions.harness import check
 
 INTEGERS = [f"{sign}{bits}" for bits in (8, 16, 32, 64) for sign in "su"]
 FLOATS = ("f16", "f32", "f64")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from .approximations import F32, F64, MINUS, QUIET, Operation, approximations
-from .cases import Batch, Case, batches
-from .floats import FORMATS, Format
-from .harness import check
+from tests.instructions.approximations import F32, F64, MINUS, QUIET, Operation, approximations
+from tests.instructions.cases import Batch, Case, batches
+from tests.instructions.floats import FORMATS, Format
+from tests.instructions.harness import check
 
 MODES = ("rn", "rz", "rm", "rp")
 NAN_ORDER = {1: (0,), 2: (1, 0), 3: (1, 2, 0)}

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from simulator.geometry import Lanes
-from simulator.isa import arithmetic, chain, fused
+from simulator.core.geometry import Lanes
+from simulator.isa.numerics import arithmetic, fused_multiply_add
+from simulator.isa.scalar import fma_chain
 
 WAYS = [(np.float32, np.uint32, arithmetic.fma_f32, arithmetic._fma_f32),
         (np.float64, np.uint64, arithmetic.fma_f64, arithmetic._fma_f64)]  # fmt: skip
@@ -39,13 +40,13 @@ def test_both_ways_equal(dtype: type, word: type, used: Way, in_steps: Way) -> N
 def test_a_product_that_rounds_twice_is_not_used(
     dtype: type, in_steps: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fused, "fma", lambda a, b, c, _: a * b + c)
-    assert not fused.rounds_once.__wrapped__(in_steps, dtype)
+    monkeypatch.setattr(fused_multiply_add, "fma", lambda a, b, c, _: a * b + c)
+    assert not fused_multiply_add.rounds_once.__wrapped__(in_steps, dtype)
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(fused.OFF, "1")
-    assert not fused.rounds_once.__wrapped__(arithmetic._fma_f64, np.float64)
+    monkeypatch.setenv(fused_multiply_add.OFF, "1")
+    assert not fused_multiply_add.rounds_once.__wrapped__(arithmetic._fma_f64, np.float64)
 
 
 @pytest.mark.parametrize("off", [False, True])
@@ -55,7 +56,7 @@ def test_a_chain_is_its_products_one_by_one(
 ) -> None:
     """Whatever the operands' bits, and where a later product is wider than the first."""
     if off:
-        monkeypatch.setattr(chain, "rounds_once", lambda: False)
+        monkeypatch.setattr(fma_chain, "rounds_once", lambda: False)
     rng = np.random.default_rng(6)
     for near in (False, True):
 
@@ -70,7 +71,7 @@ def test_a_chain_is_its_products_one_by_one(
         later += [(drawn((2, *np.broadcast_shapes(*shapes))), drawn(())), (np.negative(a), b)]
         with np.errstate(all="ignore"):
             wanted = arithmetic.fma_f32(a, b, c)
-            products = chain.Products(a, b, c)
+            products = fma_chain.Products(a, b, c)
             for i, (x, y) in enumerate(later):
                 wanted = arithmetic.fma_f32(x, y, wanted)
                 if i + 1 < len(later):

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from tests.approximate import within
-
-from .cases import EDGES, Batch, Case, batches
-from .floats import FORMATS, ORDERED, Format, Near
-from .harness import check
+from tests.instructions.cases import EDGES, Batch, Case, batches
+from tests.instructions.floats import FORMATS, ORDERED, Format, Near
+from tests.instructions.harness import check
 
 HALVES = ("f16", "bf16")
 COMPARISONS = (*ORDERED, *(f"{name}u" for name in ORDERED), "num", "nan")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from .cases import EDGES, WIDTH, Batch, Case, batches
-from .harness import check
+from tests.instructions.cases import EDGES, WIDTH, Batch, Case, batches
+from tests.instructions.harness import check
 
 INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
 SIGNED = ("s16", "s32", "s64")

@@ -11,7 +11,7 @@ import pytest
 
 from kernels.ptx.module import Imm, Instruction, Pair, Reg
 from simulator.isa import DTYPES
-from simulator.isa.roles import roles
+from simulator.isa.decoded import roles
 from tests.fuzz.rows import Form, forms
 
 EDGES = {

@@ -8,8 +8,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-
-from .harness import MACHINES, kernel
+from tests.instructions.harness import MACHINES, kernel
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import simulator
-
-from .cases import EDGES, Batch, Case, batches
-from .floats import FORMATS
-from .harness import check, kernel
-from .test_floating import MODES, OPERATIONS, modelled
+from tests.instructions.cases import EDGES, Batch, Case, batches
+from tests.instructions.floats import FORMATS
+from tests.instructions.harness import check, kernel
+from tests.instructions.test_floating import MODES, OPERATIONS, modelled
 
 F32 = FORMATS["f32"]
 

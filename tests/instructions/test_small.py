@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from .cases import EDGES, Batch, Case, batches
-from .floats import FORMATS, Format
-from .harness import check
+from tests.instructions.cases import EDGES, Batch, Case, batches
+from tests.instructions.floats import FORMATS, Format
+from tests.instructions.harness import check
 
 F16, BF16, F32 = FORMATS["f16"], FORMATS["bf16"], FORMATS["f32"]
 

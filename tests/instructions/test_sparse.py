@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import simulator
-
-from . import tensor_cases as tensors
-from . import tensor_model as model
-from .harness import MACHINES
-from .tensor_cases import BITS, KINDS, elements, packed, unpacked
+from tests.instructions import tensor_cases as tensors
+from tests.instructions import tensor_model as model
+from tests.instructions.harness import MACHINES
+from tests.instructions.tensor_cases import BITS, KINDS, elements, packed, unpacked
 
 
 @dataclass(frozen=True)

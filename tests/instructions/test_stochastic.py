@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from .cases import Batch, Case, batches
-from .harness import check
+from tests.instructions.cases import Batch, Case, batches
+from tests.instructions.harness import check
 
 SMALL = {"e4m3": (8, 3, 7, 448), "e5m2": (8, 2, 15, 57344), "e2m3": (6, 3, 1, Fraction(15, 2)),
          "e3m2": (6, 2, 3, 28), "e2m1": (4, 1, 1, 6)}  # fmt: skip

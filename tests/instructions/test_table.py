@@ -17,16 +17,16 @@ import test_memory
 import test_surfaces
 import test_textures
 
-from simulator.isa import TABLE, InstructionSpec, moves, parse
-from simulator.isa.roles import roles
-
-from .harness import kernel
+from simulator.isa import TABLE, InstructionSpec, parse
+from simulator.isa.decoded import roles
+from simulator.isa.scalar import mov_prmt
+from tests.instructions.harness import kernel
 
 ROWS = [
     row
     for rows in TABLE.values()
     for row in rows
-    if row.forms and row.build is not moves.move_parts
+    if row.forms and row.build is not mov_prmt.move_parts
 ]
 """What is executed: the meaning of a move of parts to parts is that it is refused."""
 

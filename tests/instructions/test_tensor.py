@@ -10,11 +10,10 @@ import pytest
 import simulator
 from simulator.isa import TABLE
 from simulator.isa.grammar import form
+from tests.instructions import tensor_model as model
+from tests.instructions.harness import MACHINES
+from tests.instructions.tensor_cases import KINDS, Case, Operands, program, wrong
 from tests.launches import every_other
-
-from . import tensor_model as model
-from .harness import MACHINES
-from .tensor_cases import KINDS, Case, Operands, program, wrong
 
 
 def variants() -> Iterator[str]:

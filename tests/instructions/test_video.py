@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from .cases import EDGES, Batch, Case, batches
-from .harness import check
+from tests.instructions.cases import EDGES, Batch, Case, batches
+from tests.instructions.harness import check
 
 PRIMARY: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "absdiff": lambda a, b: abs(a - b),

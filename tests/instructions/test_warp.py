@@ -11,9 +11,8 @@ import pytest
 
 import simulator
 from kernels import Kernel
-
-from .cases import EDGES, decode
-from .harness import MACHINES, kernel
+from tests.instructions.cases import EDGES, decode
+from tests.instructions.harness import MACHINES, kernel
 
 Lanes = dict[int, int]
 """A value by lane, of the lanes that execute the instruction together under one mask."""

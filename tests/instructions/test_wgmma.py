@@ -6,10 +6,9 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from tests.instructions.harness import MACHINES
+from tests.instructions.wgmma_cases import CASES, KINDS, ROOM, ROWS, WAIT, Case, Operands, program
 from tests.launches import every_other
-
-from .harness import MACHINES
-from .wgmma_cases import CASES, KINDS, ROOM, ROWS, WAIT, Case, Operands, program
 
 
 @pytest.mark.slow_but("m64n8k16.f32.f16.f16")

@@ -11,12 +11,11 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.isa.fragments import registers
-
-from . import tensor_model as model
-from .floats import FORMATS
-from .harness import MACHINES, kernel
-from .tensor_cases import BITS, elements, wrong
+from simulator.isa.matrix.fragments import registers
+from tests.instructions import tensor_model as model
+from tests.instructions.floats import FORMATS
+from tests.instructions.harness import MACHINES, kernel
+from tests.instructions.tensor_cases import BITS, elements, wrong
 
 SPACES = ("global", "shared", "")
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-
-from . import tensor_cases as tensors
-from . import tensor_model as model
-from . import test_sparse as sparse
-from .harness import kernel
-from .tensor_cases import BITS, elements
+from tests.instructions import tensor_cases as tensors
+from tests.instructions import tensor_model as model
+from tests.instructions import test_sparse as sparse
+from tests.instructions.harness import kernel
+from tests.instructions.tensor_cases import BITS, elements
 
 PLAIN, BY_128, BY_64, BY_32 = range(4)
 """Modes of swizzling as a descriptor numbers them."""

@@ -5,9 +5,9 @@ leaves something open (NaN payloads, division by zero, bit fields), an H200's as
 What PTX leaves to chance or promises approximately raises ``NotModelled``.
 """
 
-from .barriers import Deadlock
-from .definedness import Follow
-from .machine import Livelock, run
-from .values import NotModelled
+from tests.interpreter.barriers import Deadlock
+from tests.interpreter.definedness import Follow
+from tests.interpreter.machine import Livelock, run
+from tests.interpreter.values import NotModelled
 
 __all__ = ["Deadlock", "Follow", "Livelock", "NotModelled", "run"]

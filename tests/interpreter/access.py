@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from kernels.ptx.module import Address, Instruction, Symbol, Vector
 from tests.instructions.floats import FORMATS
-
-from .memory import ARRAY, LOCAL, RANK, SHARED, Fault
-from .values import WIDTH, NotModelled, mask, number, with_nan
+from tests.interpreter.memory import ARRAY, LOCAL, RANK, SHARED, Fault
+from tests.interpreter.values import WIDTH, NotModelled, mask, number, with_nan
 
 if TYPE_CHECKING:
-    from .decode import Code, Step
-    from .machine import Frame, Thread
+    from tests.interpreter.decode import Code, Step
+    from tests.interpreter.machine import Frame, Thread
 
 SPACES = ("global", "shared", "local", "const", "param")
 WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": SHARED, "local": LOCAL}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from . import decode
+from tests.interpreter import decode
 
 if TYPE_CHECKING:
-    from .machine import Block, Thread
+    from tests.interpreter.machine import Block, Thread
 
 
 class Deadlock(Exception):

@@ -3,8 +3,7 @@
 from typing import Any
 
 from kernels.ptx.module import Imm, Instruction
-
-from .values import (
+from tests.interpreter.values import (  # fmt: skip
     WIDTH,
     Meaning,
     NotModelled,
@@ -12,7 +11,7 @@ from .values import (
     number,
     opcode,
     type_of,
-)  # fmt: skip
+)
 
 
 @opcode("and", "or", "xor", "not", "cnot")

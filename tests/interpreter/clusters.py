@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernels.ptx.module import Instruction
-
-from .memory import RANK, SHARED
-from .values import mask
+from tests.interpreter.memory import RANK, SHARED
+from tests.interpreter.values import mask
 
 if TYPE_CHECKING:
-    from .decode import Code, Step
-    from .machine import Block, Frame, Thread
+    from tests.interpreter.decode import Code, Step
+    from tests.interpreter.machine import Block, Frame, Thread
 
 
 class Cluster:
@@ -36,7 +35,7 @@ class Cluster:
         Raises:
             Deadlock: Some wait for ever.
         """
-        from .barriers import Deadlock
+        from tests.interpreter.barriers import Deadlock
 
         left = steps * len(self.blocks)
         while True:
@@ -64,7 +63,7 @@ class Cluster:
 
 def barrier(ins: Instruction) -> Step:
     """``barrier.cluster``."""
-    from .machine import Wait
+    from tests.interpreter.machine import Wait
 
     def arrive(t: Thread, f: Frame) -> None:
         first = t.block.cluster.threads[0]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .values import mask
+from tests.interpreter.values import mask
 
 Bits = tuple[int, ...]
 _TRIES = 6

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 from kernels.ptx.module import Instruction
 from tests.instructions.floats import FORMATS, Format
-
-from .floating import encode, rounding, tiny, value
-from .values import (
+from tests.interpreter.floating import encode, rounding, tiny, value
+from tests.interpreter.values import (
     WIDTH,
     Meaning,
     NotModelled,

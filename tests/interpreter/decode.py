@@ -18,13 +18,12 @@ from kernels.ptx.module import (
     Symbol,
     Vector,
 )  # fmt: skip
-
-from . import access, clusters, undefined_steps, warp
-from .memory import PARAMETERS
-from .values import WIDTH, Meaning, NotModelled, mask, meaning, number, with_nan
+from tests.interpreter import access, clusters, undefined_steps, warp
+from tests.interpreter.memory import PARAMETERS
+from tests.interpreter.values import WIDTH, Meaning, NotModelled, mask, meaning, number, with_nan
 
 if TYPE_CHECKING:
-    from .machine import Frame, Launch, Thread
+    from tests.interpreter.machine import Frame, Launch, Thread
 
 EXIT, RETURN = object(), object()
 Read = Callable[["Thread", "Frame"], int]

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kernels.ptx.module import Instruction
-
-from .values import mask
+from tests.interpreter.values import mask
 
 Shadow = tuple[bytearray, bytearray]
 """Of some memory: bytes that nothing wrote, and undefined bits that were written."""

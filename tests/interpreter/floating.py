@@ -7,8 +7,7 @@ from typing import Any
 
 from kernels.ptx.module import Instruction, Pair
 from tests.instructions.floats import FORMATS, Format
-
-from .values import (
+from tests.interpreter.values import (
     WIDTH,
     Meaning,
     NotModelled,

@@ -3,9 +3,8 @@
 from typing import Any
 
 from kernels.ptx.module import Instruction
-
-from . import floating
-from .values import (
+from tests.interpreter import floating
+from tests.interpreter.values import (
     WIDTH,
     Meaning,
     NotModelled,

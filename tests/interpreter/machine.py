@@ -8,12 +8,11 @@ from typing import Any
 
 from kernels.ptx.module import Function, Instruction, Module
 from kernels.ptx.parser import parse
-
-from . import decode, undefined_steps
-from .barriers import Barriers, Deadlock
-from .clusters import Cluster
-from .definedness import Follow, Shadow
-from .memory import Memory
+from tests.interpreter import decode, undefined_steps
+from tests.interpreter.barriers import Barriers, Deadlock
+from tests.interpreter.clusters import Cluster
+from tests.interpreter.definedness import Follow, Shadow
+from tests.interpreter.memory import Memory
 
 LANES = 32
 TURN = 3000

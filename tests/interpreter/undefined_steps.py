@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kernels.ptx.module import Address, Instruction, Pair, Reg, Symbol, Vector
-
-from . import warp
-from .contents import Bits, spread
-from .definedness import Shadow
-from .values import WIDTH, NotModelled, mask, meaning
+from tests.interpreter import warp
+from tests.interpreter.contents import Bits, spread
+from tests.interpreter.definedness import Shadow
+from tests.interpreter.values import WIDTH, NotModelled, mask, meaning
 
 if TYPE_CHECKING:
-    from .decode import Code, Read, Step
-    from .machine import Frame, Thread
+    from tests.interpreter.decode import Code, Read, Step
+    from tests.interpreter.machine import Frame, Thread
 
 ALL = mask(64)
 
@@ -66,7 +65,7 @@ def write(code: Code, operand: Any, kind: str) -> Callable[[Frame, int], None]:
 
 
 def _shadow(code: Code, ins: Instruction) -> Step | None:
-    from .access import space_of
+    from tests.interpreter.access import space_of
 
     name, follow = ins.opcode, code.launch.follow
     assert follow
@@ -100,7 +99,7 @@ def _items(operand: Any) -> list[Any]:
 
 def _memory(code: Code, ins: Instruction, place: int, address: Address) -> Step:
     """Loads, stores and atomics."""
-    from .access import combine, find, space_of
+    from tests.interpreter.access import combine, find, space_of
 
     follow, kind, space = code.launch.follow, ins.types[-1], space_of(ins)
     assert follow

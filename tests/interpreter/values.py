@@ -47,7 +47,7 @@ def meaning(ins: Instruction) -> Meaning:
     Raises:
         NotModelled: There is none.
     """
-    from . import bits, conversion, floating, integers  # noqa: F401  (they fill the table)
+    from tests.interpreter import bits, conversion, floating, integers  # noqa: F401  (they fill the table)
 
     build = BUILDERS.get(ins.opcode)
     if build is None:

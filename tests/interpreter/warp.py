@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kernels.ptx.module import Instruction, Pair
-
-from . import clusters
-from .values import WIDTH, NotModelled, mask, number
+from tests.interpreter import clusters
+from tests.interpreter.values import WIDTH, NotModelled, mask, number
 
 if TYPE_CHECKING:
-    from .decode import Code, Step
-    from .machine import Frame, Thread
+    from tests.interpreter.decode import Code, Step
+    from tests.interpreter.machine import Frame, Thread
 
 EVERYBODY = mask(32)
 
@@ -50,7 +49,7 @@ def special(name: str) -> Callable[[Thread], int]:
 
 def waiting(code: Code, ins: Instruction) -> Step:
     """An instruction at which a thread waits for others."""
-    from .machine import Wait
+    from tests.interpreter.machine import Wait
 
     operands = list(ins.operands)
     name = ins.opcode

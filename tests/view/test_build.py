@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, Texture, library
-from simulator.observe.trace import Trace
-from tilescope.cli import main
+from simulator.observe.trace.trace import Trace
+from tilescope.cli.main import main
 from tilescope.commands.view import _said
 from tilescope.view import Story, page
 from tilescope.view import bundle as bundling

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from .conftest import html, matmul, of_library
+from tests.view.conftest import html, matmul, of_library
 
 POSTS = [(4, 2), (6, 2), (3, 2)]
 

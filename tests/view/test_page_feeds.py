@@ -7,9 +7,8 @@ import pytest
 
 import simulator
 from kernels import Kernel, library
+from tests.view.conftest import matmul, of_library
 from tilescope.view import Story
-
-from .conftest import matmul, of_library
 
 
 def marks(shown, run, name):

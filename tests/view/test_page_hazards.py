@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from .conftest import of_library
+from tests.view.conftest import of_library
 
 
 def step_of(told, role):

@@ -7,9 +7,8 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from tests.view.conftest import of_library
 from tilescope.view import Story
-
-from .conftest import of_library
 
 
 @pytest.mark.parametrize("name", ["reduction_shared", "histogram_shared", "softmax_rows"])

@@ -8,9 +8,8 @@ import pytest
 
 import simulator
 from kernels import Kernel, library
+from tests.view.conftest import of_library
 from tilescope.view import Story
-
-from .conftest import of_library
 
 
 def test_sectors_are_those_that_the_run_counted(open_page):

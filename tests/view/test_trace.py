@@ -9,9 +9,9 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from kernels.ptx.module import Instruction
-from simulator.analysis.parts import parts
-from simulator.isa import tensor, wmma
-from simulator.observe.trace import RELEASE, SHARED, Trace
+from simulator.analysis.lane_dependence import parts
+from simulator.isa.matrix import mma, wmma
+from simulator.observe.trace.trace import RELEASE, SHARED, Trace
 
 TILED = library.get("matmul_tiled").path
 
@@ -189,13 +189,13 @@ st.param.b32 [sum], %a2; ret; }
 @pytest.mark.parametrize(
     ("row", "words", "depth"),
     [
-        (tensor, "sync aligned m16n8k16 row col f32 f16 f16 f32", 16),
-        (tensor, "sync aligned m16n8k16 row col f16 f16 f16 f16", 16),
-        (tensor, "sync aligned m8n8k4 row row f32 f16 f16 f32", 4),
-        (tensor, "sync aligned m16n8k8 row col f32 tf32 tf32 f32", 8),
-        (tensor, "sync aligned m16n8k32 row col s32 s8 s8 s32", 16),
-        (tensor, "sync aligned m8n8k128 row col s32 b1 b1 s32 xor popc", 8),
-        (tensor, "sync aligned m8n8k4 row col f64 f64 f64 f64", 4),
+        (mma, "sync aligned m16n8k16 row col f32 f16 f16 f32", 16),
+        (mma, "sync aligned m16n8k16 row col f16 f16 f16 f16", 16),
+        (mma, "sync aligned m8n8k4 row row f32 f16 f16 f32", 4),
+        (mma, "sync aligned m16n8k8 row col f32 tf32 tf32 f32", 8),
+        (mma, "sync aligned m16n8k32 row col s32 s8 s8 s32", 16),
+        (mma, "sync aligned m8n8k128 row col s32 b1 b1 s32 xor popc", 8),
+        (mma, "sync aligned m8n8k4 row col f64 f64 f64 f64", 4),
         (wmma, "mma sync aligned row col m16n16k16 f32 f32", 16),
         (wmma, "mma sync aligned col row m32n8k16 f16 f16", 16),
         (wmma, "mma sync aligned row col m8n32k16 s32 s8 s8 s32", 8),

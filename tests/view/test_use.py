@@ -5,9 +5,8 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from tests.view.conftest import html, matmul, of_library
 from tilescope.view import NoTrace, Story, page, show
-
-from .conftest import html, matmul, of_library
 
 THEMES = ["light", pytest.param("dark", marks=pytest.mark.slow)]
 VIEWS = ("matrices", "steps", "barriers", "memory")

@@ -5,14 +5,14 @@ from typing import Any
 import click
 
 from simulator import Run
-from simulator.cures import BarrierVerdict, judge_barriers
+from simulator.fixes import BarrierVerdict, judge_barriers
 
-from ..failure import warn
-from ..launcher import Launcher
-from ..options import schedule_options, target_options
-from ..output import write_json
-from ..request import Request
-from ..target import resolve
+from ..check.launcher import Launcher
+from ..cli.errors import warn
+from ..cli.options import schedule_options, target_options
+from ..cli.output import write_json
+from ..cli.request import Request
+from ..cli.target import resolve
 from ..text.barriers import barriers
 from ..text.layout import fitted
 

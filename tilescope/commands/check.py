@@ -6,27 +6,27 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from kernels.reading import display_path
+from kernels.source_access import display_path
 
-from .. import baseline as baselines
-from .. import fix as fixes
-from ..checker import Checker
-from ..completion import gpus as gpus_named
-from ..demonstrate import Difference, demonstrate
-from ..entries import is_file
-from ..failure import INTERRUPTED, UserError
-from ..launcher import Launcher
-from ..options import launch_options, result_options
-from ..output import reader_gone, say, write_json
-from ..placement import find
-from ..policy import CHOICES, Policy
-from ..request import Request
-from ..searching import search
-from ..target import resolve_either
-from ..text.cures import cures, unfound
+from ..check import baseline as baselines
+from ..check import fix as fixes
+from ..check.checker import Checker
+from ..check.demonstrate import Difference, demonstrate
+from ..check.fix_search import search
+from ..check.launcher import Launcher
+from ..check.policy import CHOICES, Policy
+from ..cli.completion import gpus as gpus_named
+from ..cli.errors import INTERRUPTED, UserError
+from ..cli.kernel_names import is_file
+from ..cli.options import launch_options, result_options
+from ..cli.output import reader_gone, say, write_json
+from ..cli.request import Request
+from ..cli.target import resolve_either
+from ..formats.report_files import Files
+from ..gpu.placement import find
 from ..text.findings import demonstration, findings, refusals
+from ..text.fixes import cures, unfound
 from ..text.layout import fitted, told
-from ..written import Files
 from .pipelines import HOW, check_pipeline, is_pipeline, refuse_others
 
 _MOST = 20

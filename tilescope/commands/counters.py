@@ -8,13 +8,13 @@ import click
 import device
 from simulator import Run
 
-from ..hardware import device_option, require_gpu
-from ..ncu import Figure, Readings, figures, find_ncu, measure
-from ..options import target_options
-from ..outcome import execute
-from ..output import write_json
-from ..request import Request
-from ..target import resolve
+from ..check.outcome import execute
+from ..cli.options import target_options
+from ..cli.output import write_json
+from ..cli.request import Request
+from ..cli.target import resolve
+from ..gpu.hardware import device_option, require_gpu
+from ..gpu.ncu import Figure, Readings, figures, find_ncu, measure
 from ..text.hardware import hardware
 from ..text.layout import fitted
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from ..completion import gpus as gpus_named
-from ..failure import UserError
-from ..options import as_schedule
-from ..output import write_json
-from ..placement import find
-from ..policy import CHOICES, Policy
-from ..recording import session
-from ..sarif import session_sarif
+from ..check.policy import CHOICES, Policy
+from ..cli.completion import gpus as gpus_named
+from ..cli.errors import UserError
+from ..cli.options import as_schedule
+from ..cli.output import write_json
+from ..formats.report_files import Files
+from ..formats.sarif import session_sarif
+from ..gpu.placement import find
+from ..session.recording import session
 from ..text.script import hazards, summary
-from ..written import Files
 
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})
@@ -58,8 +58,8 @@ def exec_command(
 
     Exit code: the script's own; if that is 0, 1 for a hazard (--fail-on).
     """  # noqa: D301 - click reads \b
-    from ..scripts.machine import VirtualDevice
     from ..scripts.run import run_script
+    from ..scripts.virtual_device import VirtualDevice
 
     order, chip = as_schedule(schedule), find(gpu)
     files = Files(json_file, sarif_file)

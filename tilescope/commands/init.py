@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ..failure import UserError
+from ..cli.errors import UserError
 
 _FILES = {
     "blocksum.cu": "blocksum.cu",

@@ -7,10 +7,10 @@ import click
 
 import device
 
-from ..hardware import device_errors, device_option, jit_option
-from ..options import target_options
-from ..request import Request
-from ..target import resolve
+from ..cli.options import target_options
+from ..cli.request import Request
+from ..cli.target import resolve
+from ..gpu.hardware import device_errors, device_option, jit_option
 
 
 @click.command("_launch", hidden=True, context_settings={"ignore_unknown_options": True})

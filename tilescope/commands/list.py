@@ -4,9 +4,9 @@ import click
 
 from kernels import library
 
-from ..entries import names
-from ..failure import UserError
-from ..host_program import is_cuda, kernels_of, launches_of
+from ..cli.errors import UserError
+from ..cli.host_program import is_cuda, kernels_of, launches_of
+from ..cli.kernel_names import names
 from ..text.launches import overview
 from ..text.layout import columns, fitted
 

@@ -10,31 +10,31 @@ from click.core import ParameterSource
 import simulator
 from kernels import Kernel
 from simulator import Source
+from simulator.host_order import Stream, untimely
 from simulator.launch import listen
-from simulator.memory.held import ModuleMemory, as_of, keep
+from simulator.memory.storage.module_state import ModuleMemory, as_of, keep
+from simulator.observe.checks.array_footprint import Touched
 from simulator.observe.observers import chosen
-from simulator.observe.touched import Touched
-from simulator.order import Stream, untimely
 
-from ..checker import Checker, Verdict
-from ..failure import INTERRUPTED, UserError
-from ..launcher import Launcher
-from ..output import reader_gone, say, write_json
-from ..pipeline import DEFAULT_STREAM, Pipeline, read
-from ..policy import Policy, judge
-from ..progress import ProgressBar
-from ..project import changed_since, is_project, read_project, touches
-from ..recorded_launch import RecordedLaunch
-from ..recording import Session
-from ..request import Request
-from ..searching import search
-from ..target import Target
-from ..text.cures import cures as found_cures
+from ..check.checker import Checker, Verdict
+from ..check.fix_search import search
+from ..check.launcher import Launcher
+from ..check.policy import Policy, judge
+from ..cli.errors import INTERRUPTED, UserError
+from ..cli.output import reader_gone, say, write_json
+from ..cli.progress import ProgressBar
+from ..cli.project import changed_since, is_project, read_project, touches
+from ..cli.request import Request
+from ..cli.target import Target
+from ..formats.report_files import Files
+from ..session.pipeline import DEFAULT_STREAM, Pipeline, read
+from ..session.recorded_launch import RecordedLaunch
+from ..session.recording import Session
 from ..text.findings import count, findings
+from ..text.fixes import cures as found_cures
 from ..text.layout import told
 from ..text.report import result
 from ..text.script import hazards, summary
-from ..written import Files
 
 HOW = ("build", "schedule", "step_limit", "checks")
 """Options that hold for every launch of a pipeline."""

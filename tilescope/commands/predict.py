@@ -11,18 +11,18 @@ from simulator import Prediction
 from simulator.gpus.table import Gpu
 from simulator.prediction.rates import Measured, read_measured
 
-from ..completion import gpus as gpus_named
-from ..entries import is_file
-from ..failure import UserError
-from ..options import target_options
-from ..output import write_json
-from ..placement import find
-from ..progress import ProgressBar
-from ..request import Request
-from ..target import Target, resolve
+from ..cli.argument_spec import is_argument
+from ..cli.completion import gpus as gpus_named
+from ..cli.errors import UserError
+from ..cli.kernel_names import is_file
+from ..cli.options import target_options
+from ..cli.output import write_json
+from ..cli.progress import ProgressBar
+from ..cli.request import Request
+from ..cli.target import Target, resolve
+from ..gpu.placement import find
 from ..text.layout import fitted
 from ..text.prediction import predictions
-from ..words import is_argument
 
 
 @click.command("predict", context_settings={"ignore_unknown_options": True})

@@ -2,15 +2,15 @@
 
 import click
 
-from kernels.reading import plain
+from kernels.source_access import plain
+from simulator.compile.codegen.dump_ir import listing
 from simulator.compile.compiler import compile_ptx
-from simulator.compile.listing import listing
 
-from ..entries import is_file
-from ..failure import UserError, warn
-from ..options import target_options
-from ..request import Request
-from ..target import kernel_of
+from ..cli.errors import UserError, warn
+from ..cli.kernel_names import is_file
+from ..cli.options import target_options
+from ..cli.request import Request
+from ..cli.target import kernel_of
 
 
 @click.command("ptx", context_settings={"ignore_unknown_options": True})

@@ -6,18 +6,18 @@ from typing import Any
 import click
 
 from device import roofline_svg
-from kernels.copies import copies
+from kernels.arguments.argument_copies import copies
 
-from ..beside import beside
-from ..completion import gpus as gpus_named
-from ..failure import UserError
-from ..forecast import GPU, Forecast, forecast
-from ..options import launch_options, result_options
-from ..outcome import Outcome, execute
-from ..output import write_json, write_text
-from ..placement import Placement, find, place
-from ..request import Request
-from ..target import resolve
+from ..check.outcome import Outcome, execute
+from ..cli.comparison_target import beside
+from ..cli.completion import gpus as gpus_named
+from ..cli.errors import UserError
+from ..cli.options import launch_options, result_options
+from ..cli.output import write_json, write_text
+from ..cli.request import Request
+from ..cli.target import resolve
+from ..gpu.placement import Placement, find, place
+from ..gpu.prediction_inputs import GPU, Forecast, forecast
 from ..text.comparison import comparison, ratios
 from ..text.layout import fitted
 from ..text.lines import SORTS

@@ -10,12 +10,12 @@ import click
 
 from simulator.gpus.table import find
 
-from ..completion import gpus as gpus_named
-from ..completion import targets
-from ..entries import is_file, refuse_pipeline
-from ..failure import UserError
-from ..options import launch_options, refuse_options
-from ..output import write_json, write_text
+from ..cli.completion import gpus as gpus_named
+from ..cli.completion import targets
+from ..cli.errors import UserError
+from ..cli.kernel_names import is_file, refuse_pipeline
+from ..cli.options import launch_options, refuse_options
+from ..cli.output import write_json, write_text
 from ..sweep.cells import Row, grid
 from ..sweep.sweeping import sweep
 from ..text.sweep import figure, table

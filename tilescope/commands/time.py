@@ -6,17 +6,17 @@ import click
 
 import device
 
-from ..failure import UserError
-from ..forecast import forecast
-from ..hardware import device_errors, device_option, jit_option, require_gpu
-from ..options import target_options
-from ..output import write_json
-from ..request import Request
-from ..target import Target, resolve
+from ..cli.argument_spec import is_argument
+from ..cli.errors import UserError
+from ..cli.options import target_options
+from ..cli.output import write_json
+from ..cli.request import Request
+from ..cli.target import Target, resolve
+from ..gpu.hardware import device_errors, device_option, jit_option, require_gpu
+from ..gpu.prediction_inputs import forecast
+from ..gpu.timing import Row, vendor_row, work
 from ..text.layout import fitted
 from ..text.timing import timings
-from ..timing import Row, vendor_row, work
-from ..words import is_argument
 
 
 @click.command("time", context_settings={"ignore_unknown_options": True})

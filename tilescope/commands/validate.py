@@ -4,7 +4,11 @@ import click
 
 import device
 
-from ..hardware import (
+from ..cli.options import result_options
+from ..cli.output import write_json
+from ..cli.request import Request
+from ..cli.target import resolve
+from ..gpu.hardware import (
     device_errors,
     device_option,
     jit_option,
@@ -12,10 +16,6 @@ from ..hardware import (
     reference,
     require_gpu,
 )
-from ..options import result_options
-from ..output import write_json
-from ..request import Request
-from ..target import resolve
 from ..text.layout import fitted
 from ..text.validation import validation
 

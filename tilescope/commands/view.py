@@ -13,19 +13,19 @@ import numpy as np
 from click.core import ParameterSource
 
 from kernels import Kernel
-from kernels.copies import copies
+from kernels.arguments.argument_copies import copies
 from kernels.library import Agreement
 from simulator import Run
-from simulator.cures import find_cures
-from simulator.observe.trace import Trace
+from simulator.fixes import find_cures
+from simulator.observe.trace.trace import Trace
 
-from ..beside import beside
-from ..failure import UserError
-from ..forecast import GPU, forecast
-from ..options import launch_options, result_options
-from ..outcome import simulate
-from ..request import Request
-from ..target import Target, parse_shape, resolve, settled
+from ..check.outcome import simulate
+from ..cli.comparison_target import beside
+from ..cli.errors import UserError
+from ..cli.options import launch_options, result_options
+from ..cli.request import Request
+from ..cli.target import Target, parse_shape, resolve, settled
+from ..gpu.prediction_inputs import GPU, forecast
 from ..view import Story, hazard_blocks, page
 from .pipelines import HOW, draw_pipeline, is_pipeline, refuse_others
 

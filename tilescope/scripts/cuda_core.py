@@ -14,14 +14,21 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.adapter import as_array
+from kernels.arguments.adapter import as_array
 from kernels.front_ends.versions import warn_of
-from simulator.order import Stream as Queue
+from simulator.host_order import Stream as Queue
 
-from . import machine as stand_in
-from .machine import RefusedError, SimulatedEvent, SimulatedStream, VirtualDevice, nothing, refuse
+from . import virtual_device as stand_in
 from .memory import Memory
 from .patches import Patches
+from .virtual_device import (
+    RefusedError,
+    SimulatedEvent,
+    SimulatedStream,
+    VirtualDevice,
+    nothing,
+    refuse,
+)
 
 
 class CoreStream(SimulatedStream):

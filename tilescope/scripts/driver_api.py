@@ -12,11 +12,11 @@ import numpy as np
 
 from kernels import Kernel
 
-from . import machine as stand_in
-from .machine import RefusedError, VirtualDevice
+from . import virtual_device as stand_in
 from .memory import Memory
 from .patches import Patches
 from .streams import Streams
+from .virtual_device import RefusedError, VirtualDevice
 
 _ELF = b"\x7fELF"
 

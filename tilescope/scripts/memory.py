@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Pointer
+from kernels.arguments.uninitialised import unset
 from kernels.ptx.header import Param
 from kernels.ptx.types import DTYPES
-from kernels.structures import SCALARS
-from kernels.unset import unset
+from kernels.source.structures import SCALARS
 
 _FIRST = 0x3_0000_0000_0000
 _ALIGNED = 256

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.adapter import as_array
-from kernels.unset import Unset, unset
+from kernels.arguments.adapter import as_array
+from kernels.arguments.uninitialised import Unset, unset
 
-from .machine import DeviceArray, VirtualDevice, refuse
+from .virtual_device import DeviceArray, VirtualDevice, refuse
 
 _SHARED = {"shape", "strides", "dtype", "size", "ndim", "base", "itemsize", "ctypes", "data"}
 """What a ``DeviceNDArray`` has of an array's, and what is asked here."""

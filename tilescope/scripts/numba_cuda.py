@@ -16,8 +16,10 @@ from kernels import Kernel
 from kernels.front_ends import numba_cuda as front_end
 from kernels.front_ends.versions import warn_of
 
-from . import machine as stand_in
-from .machine import (
+from . import virtual_device as stand_in
+from .numba_arrays import arrays, as_device_array, device_array, plain
+from .patches import Patches
+from .virtual_device import (
     DeviceArray,
     RefusedError,
     SimulatedEvent,
@@ -25,8 +27,6 @@ from .machine import (
     VirtualDevice,
     nothing,
 )
-from .numba_arrays import arrays, as_device_array, device_array, plain
-from .patches import Patches
 
 _REFUSED = {
     "from_cuda_array_interface": "use cuda.to_device",

@@ -10,21 +10,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import cuda_core, driver_api, numba_cuda, others, torch_cpu, triton_jit
-from .machine import StopScriptError, VirtualDevice
+from . import cuda_core, driver_api, numba_cuda, triton_jit, unsupported_frameworks
 from .patches import Install, Patches
+from .torch import cpu
+from .virtual_device import StopScriptError, VirtualDevice
 
 SEAMS = {
     "cuda.bindings.driver": driver_api.install,
     "cuda.bindings.nvrtc": driver_api.install_nvrtc,
     "cuda.core": cuda_core.install,
     "numba.cuda": numba_cuda.install,
-    "torch": torch_cpu.install,
+    "torch": cpu.install,
     "triton": triton_jit.install,
-    "cupy": others.cupy,
-    "cutlass.cute": others.cute_dsl,
-    "tilelang.jit.kernel": others.tilelang,
-    "warp._src.context": others.warp,
+    "cupy": unsupported_frameworks.cupy,
+    "cutlass.cute": unsupported_frameworks.cute_dsl,
+    "tilelang.jit.kernel": unsupported_frameworks.tilelang,
+    "warp._src.context": unsupported_frameworks.warp,
 }
 """By the module after whose import it is made."""
 

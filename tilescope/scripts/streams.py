@@ -4,9 +4,9 @@
 
 from typing import Any
 
-from simulator.order import Stream
+from simulator.host_order import Stream
 
-from .machine import SimulatedEvent, VirtualDevice
+from .virtual_device import SimulatedEvent, VirtualDevice
 
 _PER_THREAD = 2
 """The handle of the per-thread default stream; those of the legacy one are 0 and 1."""

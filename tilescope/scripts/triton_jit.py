@@ -14,9 +14,9 @@ from kernels import Kernel
 from kernels.front_ends import triton_jit as front_end
 from kernels.front_ends.versions import warn_of
 
-from . import machine as stand_in
-from .machine import VirtualDevice, nothing
+from . import virtual_device as stand_in
 from .patches import Patches
+from .virtual_device import VirtualDevice, nothing
 
 
 class Tensor:

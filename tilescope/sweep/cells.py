@@ -18,12 +18,12 @@ import device
 import kernels
 import simulator
 
-from ..entries import is_file
-from ..outcome import execute
-from ..progress import STEP_LIMIT
+from ..check.outcome import execute
+from ..cli.kernel_names import is_file
+from ..cli.progress import STEP_LIMIT
+from ..cli.request import Request
+from ..cli.target import Target, resolve
 from ..release import version
-from ..request import Request
-from ..target import Target, resolve
 
 _BLANK = re.compile(r"\{(size|tile)(?:/(size|tile|\d+))?\}")
 _TURN = threading.Lock()

@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from kernels.element_types import vector_of
+from kernels.arguments.symbols import convert_all
 from kernels.ptx.module import Module, Symbol
 from kernels.ptx.names import variable_name
-from kernels.signatures import parameter_label
-from kernels.symbols import convert_all
-from simulator.compile.blocks import reachable
+from kernels.source.element_types import vector_of
+from kernels.source.signatures import parameter_label
+from simulator.compile.cfg.basic_blocks import reachable
 from simulator.isa import parse
-from simulator.isa.roles import roles
+from simulator.isa.decoded import roles
 
-from ..outcome import Outcome
+from ..check.outcome import Outcome
 from .layout import wrapped
 
 

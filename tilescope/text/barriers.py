@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from simulator import Hazard, Run
-from simulator.cures import BarrierVerdict
-from simulator.hazards.text import placed, wrap
+from simulator.fixes import BarrierVerdict
+from simulator.hazards.wording.text import placed, wrap
 
 from .findings import count
 from .layout import columns, shape, wrapped

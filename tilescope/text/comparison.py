@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 
 from simulator import Counters
-from simulator.observe.totals import TRAFFIC
+from simulator.observe.counters.totals import TRAFFIC
 
-from ..outcome import Outcome
-from ..target import settled
+from ..check.outcome import Outcome
+from ..cli.target import settled
 from .agreement import agreement
 from .layout import clip, columns, human_bytes, percent, shape, table, wrapped
 from .report import hazards, results

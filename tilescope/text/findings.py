@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from simulator import CHECKS, Hazard
 from simulator.hazards.kinds import REACHES, UPDATES
-from simulator.hazards.text import wrap
+from simulator.hazards.wording.text import wrap
 
-from ..checker import Verdict
-from ..demonstrate import SCHEDULES, Difference
+from ..check.checker import Verdict
+from ..check.demonstrate import SCHEDULES, Difference
 from .layout import columns, percent, shape, told, wrapped
 from .report import result
 

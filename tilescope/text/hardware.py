@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from device import UnknownGpu, find_gpu, occupancy
 from simulator import Run
 
-from ..ncu import LAUNCHES, Figure, Readings
+from ..gpu.ncu import LAUNCHES, Figure, Readings
 from .layout import shape, table, wrapped
 
 _WIDTHS = (28, 15, 15, 15, 5)

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import click
 
-from kernels.element_types import spelled, vector_of
-from kernels.host_launches import HostLaunch
-from kernels.host_words import element_word
-from kernels.reading import plain_name
+from kernels.host.host_arguments import element_word
+from kernels.host.host_launches import HostLaunch
+from kernels.source.element_types import spelled, vector_of
+from kernels.source_access import plain_name
 
 from .layout import columns, fitted
 

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Sequence
 
 from simulator import Hazard
-from simulator.hazards.text import wrap
+from simulator.hazards.wording.text import wrap
 
 _MOST, _LEAST = 80, 32
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

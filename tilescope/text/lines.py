@@ -2,10 +2,10 @@
 
 import textwrap
 
-from kernels.reading import display_path
+from kernels.source_access import display_path
 from simulator import Counters, Line, Run, Traffic
-from simulator.hazards.text import shortened
-from simulator.observe.totals import TRAFFIC
+from simulator.hazards.wording.text import shortened
+from simulator.observe.counters.totals import TRAFFIC
 
 from .layout import clip, columns, human_bytes, percent, table
 

@@ -3,7 +3,7 @@
 from device import Occupancy
 from simulator.prediction.roofline import Bound
 
-from ..placement import Placement
+from ..gpu.placement import Placement
 from .findings import count
 from .layout import human_bytes, percent, table, wrapped
 

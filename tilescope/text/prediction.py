@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from simulator import Prediction
 
-from ..forecast import Forecast
-from ..target import Target, settled
+from ..cli.target import Target, settled
+from ..gpu.prediction_inputs import Forecast
 from .layout import fitted, percent, table, wrapped
 
 _WIDTHS = (20, 10, 20, 10, 8, 6, 6)

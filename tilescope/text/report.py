@@ -3,13 +3,13 @@
 import textwrap
 
 from kernels.library import Agreement
-from kernels.reading import plain
+from kernels.source_access import plain
 from simulator import CHECKS, Counters, Run
 from simulator.hazards.folding import fold_updates
-from simulator.observe.totals import ARITHMETIC, TENSOR
+from simulator.observe.counters.totals import ARITHMETIC, TENSOR
 
-from ..outcome import Outcome
-from ..target import settled
+from ..check.outcome import Outcome
+from ..cli.target import settled
 from .layout import columns, human_bytes, human_count, percent, shape, table, told, wrapped
 from .lines import busiest, used
 

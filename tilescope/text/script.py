@@ -2,13 +2,13 @@
 
 import textwrap
 
-from kernels.reading import display_path
+from kernels.source_access import display_path
 from simulator import Hazard
 from simulator.hazards.folding import fold_updates
-from simulator.observe.traffic import Traffic
+from simulator.observe.counters.traffic import Traffic
 
-from ..recorded_launch import RecordedLaunch
-from ..recording import Session, distinct
+from ..session.recorded_launch import RecordedLaunch
+from ..session.recording import Session, distinct
 from .findings import count
 from .layout import columns, told, wrapped
 

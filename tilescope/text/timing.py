@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..target import settled
-from ..timing import Row
+from ..cli.target import settled
+from ..gpu.timing import Row
 from .layout import clip, table, wrapped
 from .prediction import LIMITS
 

@@ -5,7 +5,7 @@ from typing import Any
 from device import Comparison, Validation
 from kernels.library import Agreement, Launch
 
-from ..target import Target, settled
+from ..cli.target import Target, settled
 from .layout import percent, shape, table, told, wrapped
 
 _WIDTHS = (12, 23, 13, 30)

@@ -1,10 +1,10 @@
 """Which instructions do nothing but work out addresses: the page counts them as no steps."""
 
-from simulator.compile.blocks import reachable
-from simulator.compile.flow import closure
+from simulator.compile.cfg.basic_blocks import reachable
+from simulator.compile.cfg.cfg import closure
 from simulator.isa import Flow
-from simulator.isa.roles import Roles, roles
-from simulator.observe.trace import Trace
+from simulator.isa.decoded import Roles, roles
+from simulator.observe.trace.trace import Trace
 
 
 def address_arithmetic(trace: Trace) -> set[int]:

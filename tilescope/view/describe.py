@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from kernels.compiler.toolkit import short_path
 from kernels.ptx.module import Function, Imm, Instruction, Reg
 from kernels.ptx.names import variable_name
-from kernels.reading import beneath
-from kernels.toolkit import short_path
+from kernels.source_access import beneath
 from simulator import Run
-from simulator.compile.blocks import reachable
-from simulator.compile.listing import operand_text
+from simulator.compile.cfg.basic_blocks import reachable
+from simulator.compile.codegen.dump_ir import operand_text
+from simulator.compile.passes.tracing import decided_by
 from simulator.compile.program import Watched
-from simulator.compile.tracing import decided_by
 from simulator.hazards.hazard import Hazard
-from simulator.isa.roles import roles
-from simulator.observe.array_map import ArrayMap
-from simulator.observe.trace import Trace
+from simulator.isa.decoded import roles
+from simulator.observe.trace.access_counts import ArrayMap
+from simulator.observe.trace.trace import Trace
 
 from .addresses import address_arithmetic
 from .extents import extents, kind

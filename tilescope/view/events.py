@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from simulator.compile.program import Watched
-from simulator.geometry import WARP
-from simulator.isa.roles import roles
-from simulator.isa.warp import shuffled
-from simulator.observe.array_map import SHARED
-from simulator.observe.banks import bank_passes, distinct_bytes, requests, sectors
-from simulator.observe.trace import RELEASE, Batch, Event, Trace
+from simulator.core.geometry import WARP
+from simulator.isa.control.warp_sync import shuffled
+from simulator.isa.decoded import roles
+from simulator.observe.counters.banks import bank_passes, distinct_bytes, requests, sectors
+from simulator.observe.trace.access_counts import SHARED
+from simulator.observe.trace.trace import RELEASE, Batch, Event, Trace
 
 from .pool import Pool, shrink
 

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Mapping
 
-from kernels.signatures import parted
+from kernels.source.signatures import parted
 
 _DECLARED = r"__shared__\s+([^;=]*?)\b{name}\s*((?:\[[^\[\]]*\])+)"
 _VECTOR = re.compile(r"\b(?:float|double|u?int|u?short|u?char)([234])\b")

@@ -6,9 +6,9 @@ What the pages have in common is in the file once; each is put together when it 
 import html
 from collections.abc import Sequence
 
-from kernels.reading import display_path
+from kernels.source_access import display_path
 
-from ..recorded_launch import RecordedLaunch
+from ..session.recorded_launch import RecordedLaunch
 from ..text.report import clean
 from .page import BUDGET, NoTrace, Shown, Story, parts, policy, rendered, to_json
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from kernels.ptx.module import Imm, Vector
-from simulator.analysis.parts import Parts, parts
+from simulator.analysis.lane_dependence import Parts, parts
+from simulator.compile.ir import Move, WarpCompute
 from simulator.compile.ir_values import Constant
 from simulator.compile.program import Program, Watched
-from simulator.compile.steps import Move, WarpCompute
-from simulator.isa.roles import roles
+from simulator.isa.decoded import roles
 
 from .pool import Pool
 

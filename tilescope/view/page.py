@@ -14,9 +14,9 @@ import numpy as np
 
 from simulator import Prediction, Run, SimulatorError
 from simulator.hazards.hazard import Triple
-from simulator.observe.trace import Trace
+from simulator.observe.trace.trace import Trace
 
-from ..forecast import forecast_of
+from ..gpu.prediction_inputs import forecast_of
 from ..release import version
 from ..text.report import clean
 from . import describe, limits

@@ -1,8 +1,8 @@
 """``python -m tests.fuzz.bites``: put each old defect back into a copy, and see the net find it.
 
 Prints for each how many programs and seconds it took, and the seed. 1 if one is not found.
-``--draw simulator/races/history.py --tests tests/test_history.py`` takes random mutants of a file
-instead, and prints which of them the tests miss.
+``--draw simulator/races/shadow/access_history.py --tests tests/test_history.py`` takes random
+mutants of a file instead, and prints which of them the tests miss.
 """
 
 import argparse
@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from .defects import BITES, Bite
-from .draw import drawn
+from tests.fuzz.bites.defects import BITES, Bite
+from tests.fuzz.bites.draw import drawn
 
 ROOT = Path(__file__).parents[3]
 COPIED = ("simulator", "kernels", "device", "tilescope", "tests", "pyproject.toml")

@@ -4,7 +4,7 @@ import difflib
 import random
 from pathlib import Path
 
-from .defects import Bite
+from tests.fuzz.bites.defects import Bite
 
 ROOT = Path(__file__).parents[3]
 

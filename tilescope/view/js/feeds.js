@@ -285,7 +285,7 @@ function placeOf(w) {
   return `${w.name}${w.source ? ` in line ${w.source}` : ""}`;
 }
 
-// Of whose operands a result of an instruction comes (simulator/analysis/parts.py).
+// Of whose operands a result of an instruction comes (simulator/analysis/lane_dependence.py).
 export function partsOf(run, w, k, mask, lane) {
   const [reads, starts, lanes] = w.parts;
   const [entries, bounds] = [run.pool.data(reads), run.pool.data(starts)];

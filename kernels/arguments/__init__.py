@@ -1,0 +1,1 @@
+"""Python values to the bytes of kernel parameters."""

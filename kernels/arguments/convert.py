@@ -1,0 +1,290 @@
+"""A launch's shape and arguments, checked and converted as CUDA would."""
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel, Param
+from kernels.source.element_types import doubts, wrapped
+
+from ..errors import ArgumentWarning, LaunchError
+from ..source.signatures import parameter_label
+from ..source.structures import layout_of
+from .pointers import Gathered, Pointer
+from .tensor_map import NBYTES, TensorMap
+from .texture import NBYTES as HANDLE_BYTES
+from .texture import Surface, Texture
+from .values import Packer, Value
+
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_LOCAL = 524_288
+MAX_STATIC_SHARED = 49_152
+MAX_SHARED = 232_448
+"""Limits of compute capability 9.0 (CUDA C++ Programming Guide, "Technical Specifications")."""
+MAX_RESIDENT, MAX_RESIDENT_BLOCKS = 1 << 19, 1 << 13
+"""Threads and blocks that no GPU holds at a time."""
+
+Dim3 = tuple[int, int, int]
+Object = TensorMap | Texture | Surface
+OBJECTS = (TensorMap, Texture, Surface)
+"""What is made of an array, and given to a kernel in its place."""
+
+
+def dim3(value: Any, name: str) -> Dim3:
+    """One to three positive numbers, x first, filled up with ones.
+
+    Raises:
+        LaunchError: Anything else.
+    """
+    items = (value,) if isinstance(value, (int, np.integer)) else value
+    try:
+        numbers = tuple(int(n) for n in items)
+        exact = all(int(n) == n for n in items)
+    except (TypeError, ValueError, OverflowError):
+        raise LaunchError(f"{name} must be one to three whole numbers, not {value!r}") from None
+    if not exact or not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        said = times(numbers) if exact and numbers else repr(value)
+        raise LaunchError(f"{name} must be one to three positive whole numbers, not {said}")
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
+
+
+def check_shape(grid: Dim3, block: Dim3) -> None:
+    """Hold a launch to what a GPU accepts.
+
+    Raises:
+        LaunchError: It would not.
+    """
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_THREADS:
+        raise LaunchError(
+            f"{threads} threads in a block of {times(block)}; a GPU allows {MAX_THREADS}"
+        )
+    for limits, shape, name in ((MAX_BLOCK, block, "block"), (MAX_GRID, grid, "grid")):
+        for axis, most, n in zip("xyz", limits, shape, strict=True):
+            if n > most:
+                raise LaunchError(f"{name} of {times(shape)}: {axis} may be {most} at most")
+
+
+def check_resident(grid: Dim3, block: Dim3) -> None:
+    """Hold a cooperative launch, whose blocks run together, to what any GPU holds at a time.
+
+    Raises:
+        LaunchError: It is larger.
+    """
+    blocks = math.prod(grid)
+    if blocks > MAX_RESIDENT_BLOCKS or blocks * math.prod(block) > MAX_RESIDENT:
+        raise LaunchError(
+            f"a cooperative launch of {blocks:,} blocks of {math.prod(block)} threads, which run "
+            "together: no GPU holds so many"
+        )
+
+
+def check_threads(block: Dim3, most: Sequence[int], required: Sequence[int]) -> None:
+    """Hold a block to what the kernel is compiled for: ``.maxntid``, ``.reqntid``.
+
+    Raises:
+        LaunchError: It has other threads.
+    """
+    threads = math.prod(block)
+    if most and threads > math.prod(most):
+        raise LaunchError(
+            f"{threads} threads in a block, but the kernel is compiled for {math.prod(most)} "
+            "at most (.maxntid, __launch_bounds__)"
+        )
+    if required and (*required, 1, 1)[:3] != block:
+        raise LaunchError(
+            f"the kernel requires a block of {times(required)} (.reqntid), not {times(block)}"
+        )
+
+
+def check_memory(static: int, dynamic: int, total: int, local: int) -> None:
+    """Hold a block's shared memory, and a thread's local memory, to what a GPU has.
+
+    All are bytes: what the kernel declares (``static``), what the launch adds (``dynamic``), both
+    and what lies between them (``total``), and a thread's ``local`` memory.
+
+    Raises:
+        LaunchError: It is more, or less than none.
+    """
+    if dynamic < 0:
+        raise LaunchError(f"shared_bytes cannot be negative: {dynamic}")
+    if local > MAX_LOCAL:
+        raise LaunchError(
+            f"{local:,} bytes of local memory in a thread; a GPU allows {MAX_LOCAL:,}"
+        )
+    if static > MAX_STATIC_SHARED:
+        raise LaunchError(
+            f"{static:,} bytes of static shared memory in a block; a GPU allows "
+            f"{MAX_STATIC_SHARED:,}, and more only as dynamic shared memory"
+        )
+    if total > MAX_SHARED:
+        raise LaunchError(
+            f"{total:,} bytes of shared memory in a block; a GPU of compute capability 9.0 "
+            f"allows {MAX_SHARED:,}"
+        )
+
+
+def times(shape: Sequence[int]) -> str:
+    """``16x16x1``."""
+    return "x".join(str(n) for n in shape)
+
+
+@dataclass
+class Arguments:
+    """Checked arguments, for either machine.
+
+    Attributes:
+        arrays: The user's arrays, each once; a pointer is an index into them.
+        labels: What to call each array in reports.
+        values: For each parameter its bytes, the addresses among them, or what is made
+            of an array: a tensor map, a texture or a surface.
+        tables: Arrays of addresses among the arrays: by number, what stands in each.
+        warnings: What is likely a mistake, and can be run all the same.
+        symbols: The arrays that fill module variables, by these' names in the PTX.
+        filled: What stands in those of them that are no array of the user's.
+    """
+
+    params: tuple[Param, ...]
+    arrays: list[Any] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    values: list[Value | tuple[int, Object]] = field(default_factory=list)
+    tables: dict[int, Value] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    symbols: dict[str, Any] = field(default_factory=dict)
+    filled: dict[str, Value] = field(default_factory=dict)
+
+    def warn(self) -> None:
+        """Tell the caller of ``launch`` what is likely a mistake."""
+        for text in self.warnings:
+            warnings.warn(text, ArgumentWarning, stacklevel=3)
+
+    def parameter_buffer(
+        self, address: Callable[[int], int], encode: Callable[[Object, int], bytes]
+    ) -> bytes:
+        """The parameter buffer's bytes, given where each array stands, and what maps become."""
+        buffer = bytearray()
+        for param, value in zip(self.params, self.values, strict=True):
+            buffer = buffer.ljust(param.offset, b"\0")
+            if isinstance(value, Value):
+                buffer += value.filled(address, encode)
+            else:
+                buffer += encode(value[1], address(value[0]))
+        return bytes(buffer)
+
+    def table(
+        self, number: int, address: Callable[[int], int], encode: Callable[[Object, int], bytes]
+    ) -> Any:
+        """What a table of addresses and handles holds as the launch begins, flat uint8."""
+        return np.frombuffer(self.tables[number].filled(address, encode), np.uint8)
+
+
+def content(array: Any) -> Any:
+    """An array's bytes in C order, flat uint8."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def write_back(array: Any, raw: Any) -> None:
+    """Replace an array's content by the bytes that a launch left; read-only ones stay."""
+    if array.flags.writeable:
+        array[...] = raw.view(array.dtype).reshape(array.shape)
+
+
+def convert(
+    kernel: Kernel, args: Sequence[Any], names: Sequence[str] = (),
+    fills: Mapping[str, Callable[[Packer], Value]] | None = None,
+) -> Arguments:  # fmt: skip
+    """Check arguments against the kernel's parameters and lay them out.
+
+    ``args`` are as ``simulator.launch`` takes them; ``names``: the parameters' in the source, where
+    known; ``fills``: what makes the content of module variables that no array fills.
+
+    Raises:
+        TypeError: A wrong count or kind; names the parameter.
+        ValueError: A value that does not fit; names the parameter.
+    """
+    params = kernel.params
+    if kernel.adapter:
+        args = kernel.adapter(kernel.name, args)
+    if len(args) != len(params):
+        raise TypeError(
+            f"{kernel.name} takes {len(params)} argument{'s' * (len(params) != 1)}, not "
+            f"{len(args)}: {_listed(kernel, names)}"
+        )
+    made, gathered = Arguments(params), Gathered()
+    packer = Packer(gathered, made.warnings)
+    kinds = kernel.parameter_types
+    elements = kernel.element_types
+    for i, (param, arg) in enumerate(zip(params, args, strict=True)):
+        label = parameter_label(names, i)
+        if isinstance(arg, OBJECTS):
+            nbytes = NBYTES if isinstance(arg, TensorMap) else HANDLE_BYTES
+            if param.nbytes != nbytes:
+                what = "tensor map" if isinstance(arg, TensorMap) else type(arg).__name__.lower()
+                raise TypeError(f"{label} has {param.nbytes} bytes, a {what} {nbytes}")
+            made.values.append((gathered.add(arg.array, label), arg))
+            continue
+        array = arg.array if isinstance(arg, Pointer) else arg
+        if isinstance(array, np.ndarray):
+            told = doubts(elements[i], kinds[i], array.dtype)
+            made.warnings += [f"{label}: {wrong}" for wrong in told]
+        elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):
+            made.warnings.append(f"{label}: {wrong}")
+        layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
+        made.values.append(packer.value(param, arg, layout, label, kinds[i]))
+    for name, fill in (fills or {}).items():
+        made.filled[name] = value = fill(packer)
+        made.symbols[name] = np.zeros(len(value.raw), np.uint8)
+    _allocate(made, gathered)
+    return made
+
+
+def _listed(kernel: Kernel, names: Sequence[str]) -> str:
+    """A kernel's parameters as C++ writes them, or as the PTX does where that is all there is."""
+    kinds = kernel.parameter_types
+    known = len(names) == len(kinds)
+    listed = [
+        " ".join(word for word in (kind, name) if word) or str(param)
+        for kind, name, param in zip(
+            kinds, names if known else [""] * len(kinds), kernel.params, strict=True
+        )
+    ]
+    return ", ".join(listed) or "none"
+
+
+def _allocate(made: Arguments, gathered: Gathered) -> None:
+    """Give every array its number among those of the launch, and every address its place."""
+    made.arrays, made.labels, places = gathered.allocations()
+    made.values = [
+        value.moved(places) if isinstance(value, Value) else (_whole(places, *value), value[1])
+        for value in made.values
+    ]
+    made.tables = {places[n][0]: value.moved(places) for n, value in gathered.tables.items()}
+    made.filled = {name: value.moved(places) for name, value in made.filled.items()}
+    values = [*made.values, *made.tables.values(), *made.filled.values()]
+    addresses = [a for value in values if isinstance(value, Value) for a in value.addresses]
+    pointed = {a.array for a in addresses if not a.of}
+    objects = [value for value in made.values if not isinstance(value, Value)]
+    objects += [(_whole([(a.array, a.offset)], 0, a.of), a.of) for a in addresses if a.of]
+    for number, of in objects:
+        linear = isinstance(of, TensorMap) or (isinstance(of, Texture) and of.linear)
+        if number in pointed and not linear:
+            raise ValueError(
+                f"{made.labels[number]} is a {type(of).__name__.lower()}'s array, which no pointer "
+                "reaches (cudaArray): give the kernel a copy, or a texture of linear memory"
+            )
+
+
+def _whole(places: list[tuple[int, int]], number: int, of: Object) -> int:
+    found, offset = places[number]
+    if offset:
+        raise ValueError(
+            f"a {type(of).__name__}'s array overlaps another one that begins before it"
+        )
+    return found

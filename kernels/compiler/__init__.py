@@ -1,0 +1,1 @@
+"""NVRTC in a process of its own, its headers and its log."""

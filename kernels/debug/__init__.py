@@ -1,0 +1,1 @@
+"""Debug information of PTX text (DWARF)."""

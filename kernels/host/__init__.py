@@ -1,0 +1,1 @@
+"""Launches in the host code of a CUDA source."""

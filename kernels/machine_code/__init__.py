@@ -1,0 +1,1 @@
+"""Cubins that NVRTC or ptxas make, without a GPU: resources, SASS, line tables."""

@@ -1,0 +1,1 @@
+"""CUDA C++ text: syntax, names, types and edits."""

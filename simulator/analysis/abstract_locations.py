@@ -1,0 +1,106 @@
+"""Places in shared and local memory, as far as the text tells which one an access names.
+
+A place is anywhere in a space, anywhere in a variable, or at an offset of it. What one access
+leaves there another may find if their places may be the same: each has *keys*, and those of a
+store and of a load that may meet have one in common. An access wider than a word has several.
+"""
+
+from collections.abc import Iterator
+
+from kernels.ptx.module import Function, Reg, Symbol
+
+from ..memory.addressing.provenance import Origins, named, origins
+from ..memory.site import Site
+from ..memory.storage.layout import Layout
+
+Key = tuple[str, str]
+"""A function and a register of it; or a space and a place in it."""
+ANYWHERE = "*"
+_SOMEWHERE = ""
+"""In a store's keys: wherever it is. In a variable's, behind its name: anywhere, somewhere."""
+_IN = "+"
+KEPT = ("shared", "local", "generic")
+"""Spaces through which values are followed: global memory is where results go."""
+
+
+class KeptPlaces:
+    """The places of a program's accesses, whose variables a layout has."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._origins: dict[str, Origins] = {}
+
+    def of(self, site: Site, function: Function) -> Key:
+        """The space and the place in it that a site names; through a register it may be any."""
+        address = site.operand
+        if address is not None and address.base in (Reg("%SP"), Reg("%SPL")):
+            return site.space, f"{function.name}:{_IN}{address.offset}"
+        variable = self._variable(site, function)
+        if address is not None and isinstance(address.base, Symbol):
+            name = variable or address.base.name
+            space = "shared" if variable else site.space
+            return space, f"{name}{_IN}{address.offset}"
+        return ("shared", variable + _IN + ANYWHERE) if variable else (site.space, ANYWHERE)
+
+    def constant(self, site: Site, function: Function) -> bool:
+        """Whether an address was made of ``__constant__`` variables alone."""
+        if site.space != "generic":
+            return site.space == "const"
+        placed = [self.layout.named(function.name, n) for n in self._names(site, function)]
+        return bool(placed) and all(p and p.variable.space == "const" for p in placed)
+
+    def _names(self, site: Site, function: Function) -> frozenset[str]:
+        if function.name not in self._origins:
+            self._origins[function.name] = origins(function)
+        return named(self._origins[function.name], site)
+
+    def _variable(self, site: Site, function: Function) -> str:
+        """The shared variable that an address was made of, if it is one; of dynamic ones the first.
+
+        (All of those begin at the same place.)
+        """
+        if site.space not in ("shared", "generic"):
+            return ""
+        names = self._names(site, function)
+        placed = [p for name in names if (p := self.layout.named(function.name, name))]
+        if len(names) != 1 or not placed or placed[0].variable.space != "shared":
+            return ""
+        variable = placed[0].variable
+        return variable.name if variable.nbytes and not variable.external else _IN
+
+
+def may_find(space: str, place: str, nbytes: int) -> Iterator[Key]:
+    """The keys of a load: what is left under one of them it may find."""
+    name, inside, offset = place.rpartition(_IN)
+    for other in KEPT if space == "generic" else (space, "generic"):
+        yield f"[{other}]", ANYWHERE
+        if place == ANYWHERE or other != space:
+            yield f"[{other}]", _SOMEWHERE
+        elif inside and offset == ANYWHERE:
+            yield f"[{other}]", name + inside
+        else:
+            for word in _words(place, nbytes):
+                yield f"[{other}]", word
+            if inside:
+                yield f"[{other}]", name + inside + ANYWHERE
+
+
+def left_at(space: str, place: str, nbytes: int) -> Iterator[Key]:
+    """The keys of a store: it leaves its value under all of them."""
+    for word in _words(place, nbytes):
+        yield f"[{space}]", word
+    yield f"[{space}]", _SOMEWHERE
+    name, inside, _ = place.rpartition(_IN)
+    if inside:
+        yield f"[{space}]", name + inside
+
+
+def _words(place: str, nbytes: int) -> Iterator[str]:
+    """The words of a place that an access touches; the place itself, where that is no offset."""
+    name, inside, offset = place.rpartition(_IN)
+    if not inside or offset == ANYWHERE:
+        yield place
+        return
+    first = int(offset)
+    for word in range(first // 4, (first + nbytes - 1) // 4 + 1):
+        yield f"{name}{_IN}{4 * word}"

@@ -1,0 +1,374 @@
+"""What a loaded value decides: which branches and accesses depend on it, and what is stored.
+
+A read orders what comes after it only if the program looks at the value: a thread that
+reads a flag and goes on whatever it finds has synchronised with nobody. Values are followed
+through registers, calls, and shared and local memory (by the place that an instruction
+names, else by the space as a whole).
+
+Longer: what a value gets to and what a branch decides are asked together, of the same tables.
+"""
+
+import functools
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from kernels.ptx.module import Function, Instruction, Reg
+
+from ..compile.cfg.basic_blocks import EXIT, Block, successors
+from ..compile.cfg.cfg import Paths, control_dependence, deciders
+from ..compile.program import Program
+from ..isa import Flow
+from ..isa.decoded import callee, roles
+from ..isa.table import named_space
+from ..memory.site import Site
+from .abstract_locations import ANYWHERE, KeptPlaces, Key, left_at, may_find
+from .barriers import Barrier, barriers
+from .loops import Loops
+from .must_alias import SamePlace
+from .taint import call_edges, through_call
+
+_SPILLED = ("[]", "pointer")
+
+
+@dataclass(frozen=True)
+class _Steered:
+    """What a value gets to: registers and memory, branches, and accesses by guard or address."""
+
+    held: frozenset[Key]
+    branches: frozenset[int]
+    accesses: frozenset[int]
+    guards: frozenset[int]
+
+
+class Steering:
+    """What loaded values steer in a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.blocks: list[Block] = [compiled.block for compiled in program.blocks]
+        self.functions = {b.function.name: b.function for b in self.blocks}
+        self.same_place = SamePlace(self.functions)
+        self.site_of = {id(site.instruction): site for site in program.sites}
+        self._places = KeptPlaces(program.layout)
+        self.paths = Paths(self.blocks, lambda block, to: True)
+        self._loops = Loops(self.blocks, self.paths, self.decide)
+        self._steered: dict[int, _Steered] = {}
+        self._nearest = deciders(self.blocks)
+        self._deciders: dict[int, set[int]] = {}
+        self._after: dict[int, frozenset[int]] = {}
+        self._waited: dict[int, frozenset[int]] = {}
+        self._met: dict[int, frozenset[int]] = {}
+
+    @functools.cached_property
+    def acquiring(self) -> frozenset[int]:
+        """The numbers of sites whose strong reads steer something."""
+        strong = (s for s in self.program.sites if s.strong and s.access != "store")
+        return frozenset(site.number for site in strong if self.steers(site))
+
+    @functools.cached_property
+    def handing(self) -> frozenset[int]:
+        """Those of them that may hand on what others did: ``mbarrier`` does it another way."""
+        strong = (s for s in self.program.sites if s.strong and s.access != "store")
+        return frozenset(s.number for s in strong if not s.order and self.steers(s))
+
+    def polls(self, site: Site) -> bool:
+        """Whether a value read is looked at: a branch or a guard depends on it."""
+        steered = self._of(site)
+        return bool(steered.branches or steered.guards)
+
+    def waits(self, site: Site) -> bool:
+        """Whether a loop goes on until a value read is right."""
+        return bool(self.exits(site))
+
+    def exits(self, site: Site) -> frozenset[int]:
+        """The branches at which a loop ends once a value read is right."""
+        return self._of(site).branches & self._loops.exits
+
+    def steers(self, site: Site) -> bool:
+        """Whether a branch, guard or address depends on what a site reads."""
+        steered = self._of(site)
+        return bool(steered.branches or steered.accesses)
+
+    def flows(self, read: Site, write: Site) -> bool:
+        """Whether what one site reads is part of what another stores, in the same thread.
+
+        Through shared memory it may be what another thread reads.
+        """
+        if read is write:
+            return False
+        held = self._held(read, frozenset({"[shared]", "[generic]"}))
+        role = roles(write.instruction)
+        return any((write.function, name) in held for name in role.reads if name not in role.bases)
+
+    def expected(self, read: Site, swap: Site) -> bool:
+        """Whether what one site reads is what a compare-and-swap expects to find."""
+        if swap.operation != "cas":
+            return False
+        wanted = swap.instruction.operands[-2]
+        return isinstance(wanted, Reg) and (swap.function, wanted.name) in self._of(read).held
+
+    def guards(self, read: Site, access: Site) -> bool:
+        """Whether an access happens only as what a site reads has steered.
+
+        A branch on the value decides on it, or a loop goes on until the value is right and
+        the access comes after; or its own guard or address is made of the value. Or it comes after
+        a barrier at which threads only arrive as it has steered them.
+        """
+        if read is access and not self._shared(read.function):
+            return False
+        return self.chooses(read, access) or (
+            bool(self._of(read).branches) and access.block in self._behind(read)
+        )
+
+    def chooses(self, read: Site, access: Site) -> bool:
+        """Whether a branch on what a site reads, a guard or an address decides on an access.
+
+        A barrier that comes between is not enough: who passes it may write whatever was read.
+        """
+        steered = self._of(read)
+        return access.number in steered.accesses or (
+            bool(steered.branches) and self._lets(read, access.block)
+        )
+
+    def _lets(self, read: Site, block: int) -> bool:
+        """Whether the value that a site reads decides on a block, or is waited for before."""
+        return bool(self.decide(block) & self._of(read).branches) or (
+            block in self._after_waits(read)
+        )
+
+    def _behind(self, read: Site) -> frozenset[int]:
+        """The blocks that may come after a wait for those whom the value let go, or for theirs."""
+        found = self._met.get(read.number)
+        if found is None:
+            found, size = frozenset[int](), -1
+            while size != len(found):
+                size = len(found)
+                for barrier in self._barriers:
+                    if any(one in found or self._lets(read, one) for one in barrier.arrivals):
+                        found = found.union(*map(self._reachable, barrier.waits))
+            self._met[read.number] = found
+        return found
+
+    @functools.cached_property
+    def _barriers(self) -> Collection[Barrier]:
+        return barriers(self.blocks)
+
+    def _after_waits(self, read: Site) -> frozenset[int]:
+        """The blocks that may come after the value that a site reads is waited for."""
+        found = self._waited.get(read.number)
+        if found is None:
+            branches = self._of(read).branches
+            waits = branches & self._loops.exits
+            rest = branches - waits
+            waits |= {b for b in rest if self._first_test(b, read) or self._spares(b, read)}
+            found = self._waited[read.number] = frozenset().union(*map(self._reachable, waits))
+        return found
+
+    def _shared(self, function: str) -> bool:
+        """Whether a function is called from several places, itself or by its one caller."""
+        seen: set[str] = set()
+        while function not in seen:
+            seen.add(function)
+            back = self.paths.returns.get(function, [])
+            if len(back) != 1:
+                return bool(back)
+            function = self.blocks[back[0]].function.name
+        return False
+
+    def decide(self, number: int) -> set[int]:
+        """The branches that decide whether a block runs."""
+        if number not in self._deciders:
+            self._deciders[number] = set().union(*self._nearest(number))
+        return self._deciders[number]
+
+    # -- where a value goes -----------------------------------------------------------
+
+    def _of(self, site: Site) -> _Steered:
+        if site.number not in self._steered:
+            self._steered[site.number] = self._follow(site)
+        return self._steered[site.number]
+
+    def _held(self, site: Site, but: Collection[str] = ()) -> set[Key]:
+        """What holds the value that a site reads, ``but`` in some spaces."""
+        todo = [(site.function, name) for name in roles(site.instruction).writes]
+        held: set[Key] = set(todo)
+        while todo:
+            news = [
+                key
+                for key in self._edges.get(todo.pop(), ())
+                if key not in held and key[0] not in but
+            ]
+            held.update(news)
+            todo += news
+        return held
+
+    def _follow(self, site: Site) -> _Steered:
+        held = self._held(site)
+        branches, accesses, guards = (
+            frozenset().union(*(of[key] for key in held & of.keys())) for of in self._deciding
+        )
+        return _Steered(frozenset(held), branches, accesses, guards)
+
+    @functools.cached_property
+    def _deciding(self) -> tuple[dict[Key, set[int]], ...]:
+        """By what decides: branches (their blocks), accesses, and those of these under a guard."""
+        branches: dict[Key, set[int]] = defaultdict(set)
+        accesses: dict[Key, set[int]] = defaultdict(set)
+        guards: dict[Key, set[int]] = defaultdict(set)
+        for block in self.blocks:
+            name = block.function.name
+            for ins in block.instructions:
+                site, role = self.site_of.get(id(ins)), roles(ins)
+                if site is not None:
+                    if ins.guard is not None:
+                        accesses[name, ins.guard.name].add(site.number)
+                        guards[name, ins.guard.name].add(site.number)
+                    accesses[name, role.base].add(site.number)
+                elif not role.flow.comes_back:
+                    for read in role.reads:
+                        branches[name, read].add(block.number)
+        return branches, accesses, guards
+
+    def _followed(self, site: Site, ins: Instruction) -> bool:
+        """Whether an access may be to shared or local memory."""
+        if site.space != "generic":
+            return site.space in ("shared", "local")
+        return (site.function, roles(ins).base) in self._near
+
+    @functools.cached_property
+    def _near(self) -> set[Key]:
+        """Registers whose generic address may be one of shared or local memory."""
+        near: set[Key] = set()
+        size = -1
+        while size != len(near):
+            size = len(near)
+            for function in self.functions.values():
+                for ins in function.body:
+                    role = roles(ins)
+                    if role.row.flow is Flow.CALL:
+                        near |= through_call(function, self.functions.get(callee(ins)), ins, near)
+                        continue
+                    given = any((function.name, read) in near for read in role.reads)
+                    site = self.site_of.get(id(ins))
+                    if role.row.generic:
+                        given = named_space(ins) in ("shared", "local")
+                    elif site is not None and not role.parameter:
+                        if site.access == "store":  # a pointer that is kept in memory
+                            stored = (r for r in role.reads if r not in role.bases)
+                            if any((function.name, r) in near for r in stored):
+                                near.add(_SPILLED)
+                            continue
+                        given = site.size == 8 and site.space != "param" and _SPILLED in near
+                    if given:
+                        near |= {(function.name, written) for written in role.writes}
+        return near
+
+    @functools.cached_property
+    def _joins(self) -> set[Key]:
+        """Registers that several instructions write: which one did depends on the way taken."""
+        written = Counter(
+            (function.name, name)
+            for function in self.functions.values()
+            for ins in function.body
+            for name in roles(ins).writes
+        )
+        return {key for key, times in written.items() if times > 1}
+
+    @functools.cached_property
+    def _choices(self) -> list[tuple[Block, int]]:
+        """Blocks that write such a register, each with a branch that decides on it."""
+        found = []
+        for function in self.functions.values():
+            mine = [b for b in self.blocks if b.function is function]
+            depends = control_dependence(mine)
+            for block in mine:
+                writes = {(function.name, n) for i in block.body for n in roles(i).writes}
+                if writes & self._joins:
+                    found += [(block, branch) for branch in depends[block.number]]
+        return found
+
+    @functools.cached_property
+    def _edges(self) -> dict[Key, set[Key]]:
+        """What holds a value if a register or a place in memory does."""
+        found: dict[Key, set[Key]] = defaultdict(set)
+        for function in self.functions.values():
+            for ins in function.body:
+                for given, into in self._passes(function, ins):
+                    found[given].add(into)
+        for block, branch in self._choices:
+            end, name = self.blocks[branch].end, block.function.name
+            if end is not None:
+                joined = {(name, w) for ins in block.body for w in roles(ins).writes} & self._joins
+                for read in roles(end).reads:
+                    found[name, read] |= joined
+        return found
+
+    def _passes(self, function: Function, ins: Instruction) -> Iterator[tuple[Key, Key]]:
+        """From where to where an instruction passes values on."""
+        name, role = function.name, roles(ins)
+        if role.row.flow is Flow.CALL:
+            yield from call_edges(function, self.functions.get(callee(ins)), ins)
+            return
+        site = self.site_of.get(id(ins))
+        given = [(name, read) for read in role.reads]
+        into = [(name, written) for written in role.writes]
+        if site is not None and not role.parameter:
+            if not self._followed(site, ins):
+                return
+            place = self._places.of(site, function)
+            if site.access == "load":
+                given = list(may_find(*place, site.nbytes))
+            else:
+                given = [(name, read) for read in role.reads if read not in role.bases]
+                into = list(left_at(*place, site.nbytes))
+        yield from itertools.product(given, into)
+
+    # -- what a branch decides ----------------------------------------------------------
+
+    def _first_test(self, number: int, read: Site) -> bool:
+        """Whether a branch skips a loop that would go on until the same value is right.
+
+        Compilers make ``if (!right()) do {} while (!right())`` of ``while (!right()) {}``.
+        """
+        ways = set(successors(self.blocks[number]))
+        into = {*ways, *(a for way in ways - {EXIT} for a in successors(self.blocks[way]))}
+        for loop in self._loops.all:
+            if number in loop.blocks or not (into & loop.blocks and ways & loop.out):
+                continue
+            for other in self.program.sites:
+                same = (other.operand, other.access, other.size) == (
+                    read.operand, read.access, read.size
+                )  # fmt: skip
+                if other.block in loop.blocks and same and self._of(other).branches & loop.blocks:
+                    return True
+        return False
+
+    def _spares(self, number: int, read: Site) -> bool:
+        """Whether a branch keeps a thread from a loop that others wait in, for it perhaps.
+
+        As at a barrier of the grid: who comes last sees it by the count, and sets a flag; the
+        others wait for that. The loop may look at the count itself.
+        """
+        sites = [site for site in self.program.sites if site.strong]
+        sets = any(site.access != "load" and number in self.decide(site.block) for site in sites)
+        for loop in self._loops.all:
+            if number in loop.blocks or number not in loop.deciders:
+                continue
+            for site in sites:
+                looks = site.block in loop.inside and self._of(site).branches & loop.blocks
+                if looks and (sets or self._may_meet(site, read)):
+                    return True
+        return False
+
+    def _may_meet(self, one: Site, other: Site) -> bool:
+        """Whether two accesses may be to the same place, as far as their operands say."""
+        places = {self._places.of(s, self.functions[s.function])[1] for s in (one, other)}
+        return len(places) == 1 or ANYWHERE in places
+
+    def _reachable(self, number: int) -> frozenset[int]:
+        """Blocks that may run after one, in its function, in callees and in callers."""
+        if number not in self._after:
+            self._after[number] = frozenset(self.paths.after(number))
+        return self._after[number]

@@ -1,0 +1,80 @@
+"""Shuffles that read lanes which take no part: which of them does a launch depend on?
+
+What comes is not defined, and it is no fault to ask for it: lanes at the end of a partial warp
+do in a reduction, and compare and branch on what never gets to the lane that has the result (a
+branch in one build, a selection in the other). So a read counts where the launch's outcome
+changes with what it gives: that is tried out.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+import numpy as np
+
+from kernels.ptx.module import Imm, Line
+
+from ..compile.program import Program
+from ..core.geometry import AbsentRead, Geometry, Instead, Lanes
+
+_VALUES = (0x55555555, 0xEAAAAAAA, 0, None)
+"""For a register: large and small as an integer, a float, a double or two halves, and all bits
+on and off; none; and what the reader has itself, for those who compare the two."""
+_CONSTANTS = 8
+
+
+def used(
+    program: Program, reads: Mapping[Line, Collection[int]],
+    outcome: Callable[[Instead | None], object],
+) -> dict[Line, int]:  # fmt: skip
+    """The lines whose reads of lanes that take no part change the outcome, each with one that does.
+
+    Args:
+        program: The kernel.
+        reads: By line, who reads from whom (``AbsentRead.reads``).
+        outcome: Runs the launch once more, with other values for these reads.
+    """
+    usual = outcome(None)
+    found: dict[Line, int] = {}
+    for value in (*_VALUES, *_compared(program)):
+
+        def matters(chosen: Mapping[Line, Collection[int]], value: int | None = value) -> bool:
+            return bool(outcome(_others(chosen, value)) != usual)
+
+        left = {line: sorted(reads[line]) for line in reads if line not in found}
+        if not left or not matters(left):
+            continue
+        for line, every in left.items():
+            if len(left) > 1 and not matters({line: every}):
+                continue
+            low, high = 0, len(every)  # the first `low` change nothing, the first `high` do
+            while high - low > 1:  # it is often the very first
+                middle = (low + high) // 2 if low else 1
+                low, high = (low, middle) if matters({line: every[:middle]}) else (middle, high)
+            found[line] = every[low]
+    return found
+
+
+def _others(chosen: Mapping[Line, Collection[int]], value: int | None) -> Instead:
+    """A value for the chosen reads, ``None``: the reader's own; the usual one for others."""
+
+    def instead(g: Geometry, read: AbsentRead) -> Lanes:
+        numbers = chosen.get(read.instruction.user_line, ())
+        lanes = read.lanes & np.isin(read.reads(g), list(numbers))
+        dtype, both = read.value.dtype, 0x1_0000_0001 * (value or 0)
+        mine = np.array(both, np.uint64).reshape(1).view(dtype)[0]
+        other = read.value if value is None else mine
+        return np.where(lanes, other, read.found)
+
+    return instead
+
+
+def _compared(program: Program) -> list[int]:
+    """Some constants that the kernel asks for equality with."""
+    found = {
+        operand.value & 0xFFFFFFFF: None
+        for function in program.module.functions.values()
+        for ins in function.body
+        if {"eq", "ne"} & set(ins.modifiers)
+        for operand in ins.operands
+        if isinstance(operand, Imm) and isinstance(operand.value, int)
+    }
+    return [value for value in found if value not in _VALUES][:_CONSTANTS]

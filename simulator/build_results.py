@@ -1,0 +1,185 @@
+"""What the results of a kernel's two builds say, held beside each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.arguments.convert import content
+from kernels.debug.types import Bits
+from kernels.ptx.module import Special
+
+from .analysis.taint import decided_by_atomics
+from .compile.compiler import compile_ptx
+from .compile.program import Program
+from .execute.prepare import prepare
+from .hazards.hazard import Hazard
+from .hazards.kinds import BUILDS_DIFFER
+from .isa.memory.stack import STACK_BYTES
+from .observe.checks.padding import Members, member_bits
+
+Array: TypeAlias = Any
+"""A NumPy array of any dtype, structures among them."""
+_CLOCKS = ("%clock", "%globaltimer", "%pm")
+"""How the names of registers begin whose values depend on how long instructions take."""
+_SHOWN = 3
+
+
+_MATH = re.compile(
+    r"(__)?(a?(sin|cos|tan)h?|(sin|cos)pi|atan2|exp(2|10|m1)?|log(2|10|1p|b)?|pow[if]?|r?cbrt|rsqrt|"
+    r"r?hypot|r?norm(3d|4d)?|erf(c|cx|inv|cinv)?|normcdf(inv)?|[tl]gamma|[jy][01n]|fdivide)f?"
+)
+"""CUDA's functions that a compiler evaluates for constants, by other means than a GPU does."""
+_FUNCTION = re.compile(r"^\.func\b[^\n]*?\s(\w+)\(\n(.*?)^\}", re.S | re.M)
+_RESULT = re.compile(r"st\.param\.f(32|64)\s+\[func_retval0(?:\+0)?\],\s*(%\w+);")
+_FACTORS = {"32": "0f3F802000", "64": "0d3FF0040000000000"}
+"""One and 2 to the power of -10."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """An array as a launch left it; ``name``: the parameter's, or the module variable's."""
+
+    name: str
+    array: Array
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Elements of an array that two builds leave with different values.
+
+    Attributes:
+        values: The array as each build left it, by the build's name.
+        where: Which elements, in the array's shape.
+    """
+
+    name: str
+    values: dict[str, Array]
+    where: Array
+
+
+class Padding:
+    """What belongs to members in the arrays of a launch, as ``prepare`` takes it."""
+
+    def __init__(
+        self, kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int],
+        args: Sequence[object], shared_bytes: int, **how: Any,
+    ) -> None:  # fmt: skip
+        launch = prepare(kernel, grid, block, args, shared_bytes, "lockstep", 1, False, **how)
+        self._members = Members(launch)
+
+    def members(self, number: int, nbytes: int) -> Bits | None:
+        """The bits of an array that do; ``None``: all. Of elements of an unknown type none does."""
+        known = self._members.of(number)
+        found = np.zeros(nbytes, np.uint8) if known is None else member_bits(known, nbytes)
+        return None if (found == 0xFF).all() else found
+
+
+def unequal(one: Left, other: Left, members: Bits | None = None) -> Array | None:
+    """The elements with different values, in the array's shape; ``None`` if there are none.
+
+    NaNs are equal whatever their payload, and zeros whatever their sign: no operation that C++
+    defines tells them apart. Padding of structures has no value.
+    """
+    a, b = one.array, other.array
+    mine, theirs = content(a), content(b)
+    if np.array_equal(mine, theirs):
+        return None
+    if members is not None and a.dtype.fields is None:
+        apart = (mine ^ theirs) & members != 0
+        found = apart.reshape(a.size, a.itemsize).any(axis=1).reshape(a.shape)
+    else:
+        found = _unequal(a, b)
+    return found if found.any() else None
+
+
+def _unequal(a: Array, b: Array) -> Array:
+    if a.dtype.names:
+        fields = [_unequal(a[name], b[name]) for name in a.dtype.names]
+        return np.logical_or.reduce([_by_element(field, a.ndim) for field in fields])
+    if a.dtype.kind in "fc":
+        return ~((a == b) | ((a != a) & (b != b)))
+    if a.dtype.kind == "V":
+        raw = [content(one).reshape(one.size, one.itemsize) for one in (a, b)]
+        return (raw[0] != raw[1]).any(axis=1).reshape(a.shape)
+    return a != b
+
+
+def _by_element(field: Array, axes: int) -> Array:
+    """Of a field that is an array itself, whether any of it differs."""
+    return field.any(axis=tuple(range(axes, field.ndim))) if field.ndim > axes else field
+
+
+def reads_clocks(kernel: Kernel) -> bool:
+    """Whether a kernel reads a clock, so that builds may differ in what they store."""
+    return any(
+        isinstance(operand, Special) and operand.name.startswith(_CLOCKS)
+        for block in _program(kernel).blocks
+        for ins in block.block.instructions
+        for operand in ins.operands
+    )
+
+
+def has_atomics(kernel: Kernel) -> bool:
+    """Whether a kernel has any, whose order no program says."""
+    return any(site.access == "atomic" for site in _program(kernel).sites)
+
+
+def perturbed(kernel: Kernel) -> Kernel | None:
+    """An unoptimised kernel whose mathematical functions give other values; ``None``: it has none.
+
+    What it leaves otherwise depends on them, and so on whether the compiler evaluated one.
+    """
+
+    def edited(found: re.Match[str]) -> str:
+        if not _MATH.fullmatch(found[1]):
+            return found[0]
+        return _RESULT.sub(lambda m: f"mul.rn.f{m[1]} {m[2]}, {m[2]}, {_FACTORS[m[1]]};{m[0]}",
+                           found[0])  # fmt: skip
+
+    ptx = _FUNCTION.sub(edited, kernel.ptx)
+    return None if ptx == kernel.ptx else dataclasses.replace(kernel, ptx=ptx)
+
+
+def ordered_by_atomics(kernel: Kernel) -> bool:
+    """Whether results may depend on the order of lanes, which no schedule changes."""
+    return decided_by_atomics(_program(kernel))
+
+
+def _program(kernel: Kernel) -> Program:
+    return compile_ptx(kernel.ptx, kernel.entry, 0, STACK_BYTES)
+
+
+def builds_differ(found: Sequence[Apart], notes: Sequence[str]) -> Hazard:
+    """The hazard: what two builds of a kernel left otherwise."""
+    said, first = BUILDS_DIFFER.case(), found[0]
+    examples = [example for apart in found for example in _examples(apart)]
+    place, value = examples[0]
+    told = [f"{int(a.where.sum()):,} of {a.where.size:,} elements of {a.name}" for a in found]
+    told += [f"{place} is {value}" for place, value in examples[1:_SHOWN]]
+    count = sum(int(apart.where.sum()) for apart in found)
+    return Hazard(
+        BUILDS_DIFFER.name, said.message.format(place=place, value=value), said.severity, "global",
+        first.name, int(np.argmax(first.where)), (), count, count,
+        notes=(*told, *notes), also=tuple(apart.name for apart in found[1:]),
+        builds=tuple(first.values),
+    )  # fmt: skip
+
+
+def _examples(apart: Apart) -> list[tuple[str, str]]:
+    """Some elements, and what each build left there."""
+    shape = apart.where.shape or (1,)
+    found = []
+    for index in np.argwhere(apart.where.reshape(shape))[:_SHOWN].tolist():
+        values = (
+            f"{array.reshape(shape)[tuple(index)]} in the {build} build"
+            for build, array in apart.values.items()
+        )
+        found.append((f"{apart.name}[{', '.join(map(str, index))}]", " and ".join(values)))
+    return found

@@ -1,0 +1,282 @@
+"""What a launch touches: for each access the sectors of each block, and what its requests cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
+from ..events import Observer
+from ..memory.event import Event, PickedEvent, Spread
+from ..memory.site import Site
+from ..memory.storage.word_ops import distinct
+from ..observe.counters.banks import LINE, SECTOR, fresh, off, switched_off
+from ..observe.counters.traffic_counter import TrafficCounter
+from .keys import SECTOR_BITS, packed, unpacked
+
+SETS = 4
+"""Of L1: the tags of lines in different ones are looked up at once (Z. Jia and others: "Dissecting
+the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018, table 3.1)."""
+_LINES, _TAGS = 5, 6
+"""Places among the figures of ``Traffic`` that global memory has no use for here."""
+_COMPARED = 64
+"""Executions of a site whose addresses are compared with those before."""
+_ALIKE = 0.85
+"""Share of a warp's lanes that stand as far apart as is said of all: rows of a tile begin anew."""
+
+
+class RequestCounter(TrafficCounter):
+    """What requests cost L1, for instructions as the machine code has them.
+
+    ``widths`` are the bytes of a lane by site, 0 for one that is part of another. Of global memory
+    ``bank_conflicts`` are cycles of the tag stage, and ``wavefronts`` the 128-byte lines.
+
+    Attributes:
+        strides: Bytes from each lane to the next, by site; ``None`` where they differ.
+        executed: How often each site ran, to a limit; ``again``: and went where it had just been.
+    """
+
+    unit = LINE
+    sparse = False
+
+    def __init__(self, sites: int, known: dict[object, Flat], widths: Mapping[int, int]) -> None:
+        super().__init__(sites, known)
+        self._widths = widths
+        self._wide: dict[int, Site] = {}
+        self.strides: dict[int, int | None] = {}
+        self.executed: Counter[int] = Counter()
+        self.again: Counter[int] = Counter()
+        self._before: dict[int, Addresses] = {}
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        super().start(geometry)
+        self._before.clear()
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site = event.site
+        if site.counted and not isinstance(event.address, Spread):
+            self._note(site.number, event)
+        width = self._widths.get(site.number, site.nbytes)
+        if width == 0:
+            return
+        if width != site.nbytes:
+            if site.number not in self._wide:
+                self._wide[site.number] = replace(site, count=max(1, width // site.size))
+            event = event._replace(site=self._wide[site.number])
+        super().access(event)
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        self._one_by_one(events)
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
+        self.access(event.full)
+
+    def _note(self, site: int, event: Event) -> None:
+        """How lanes stand apart, the first time; whether this is where it went before."""
+        assert not isinstance(event.address, Spread)
+        if site not in self.strides:
+            self.strides[site] = _stride(self._shape, event.address, event.mask)
+        if self.executed[site] < _COMPARED:
+            self.executed[site] += 1
+            before = self._before.get(site)
+            self._before[site] = event.address
+            self.again[site] += event.repeated or (
+                before is not None and np.array_equal(before, event.address)
+            )
+
+    def _judge_rows(self, site: Site, space: str, in_order: Rows) -> Flat:
+        figures = super()._judge_rows(site, space, in_order)
+        if space != "shared":
+            figures[_TAGS], figures[_LINES] = self._lines(in_order)
+        return figures
+
+    def _lines(self, in_order: Rows) -> tuple[int, int]:
+        """Cycles of the tag stage, which looks into all sets at once, and distinct lines."""
+        lanes = np.sort(in_order)
+        lines = switched_off(lanes // LINE, lanes != off(lanes))
+        distinct = fresh(lines)
+        sets = [np.count_nonzero(distinct & (lines % SETS == one), axis=1) for one in range(SETS)]
+        return int(np.max(sets, axis=0).sum()), int(np.count_nonzero(distinct))
+
+
+@dataclass
+class Touch:
+    """One execution of an access by the blocks of a batch.
+
+    Attributes:
+        site: The access; ``time``: how many were before it.
+        sectors: Numbers of the distinct sectors, ``(touches,)``; where there
+            are ``starts``, relative to these: the sector of each block's first lane.
+        starts: ``(blocks,)``, or empty.
+        columns: The place in the batch of each of the blocks, or else of each of the sectors.
+    """
+
+    site: int
+    time: int
+    sectors: Flat
+    starts: Flat
+    columns: Flat
+
+    @property
+    def by_block(self) -> tuple[Flat, Flat]:
+        """Each sector that a block touches, and the block's column."""
+        if not len(self.starts):
+            return self.sectors, self.columns
+        sectors = self.sectors[:, None] + self.starts
+        return sectors.reshape(-1), np.broadcast_to(self.columns, sectors.shape).reshape(-1)
+
+
+class TouchWatch(Observer):
+    """Notes down which sectors of global memory each block touches, and in what order.
+
+    What all lanes of a block touch at one access is one touch of each sector, whichever of its
+    warps does: those that come second find it in L1.
+    """
+
+    def __init__(self, limit: int = 1 << 23) -> None:
+        self.batches: list[tuple[Geometry, list[Touch]]] = []
+        self._patterns: dict[object, Flat] = {}
+        self._left = limit
+
+    @property
+    def full(self) -> bool:
+        """Whether enough was noted down."""
+        return self._left <= 0
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.batches.append((geometry, []))
+        self._patterns.clear()
+        self._time = 0
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site = event.site
+        if not site.counted or event.space != "global" or site.space == "const":
+            return
+        self._time += 1
+        g, touches = self.batches[-1]
+        if isinstance(event.address, Spread):
+            keys = distinct(packed(event.address.column, event.address.address >> SECTOR_BITS))
+            touches.append(self._apart(site, keys))
+            self._left -= len(keys)
+            return
+        address = event.address + np.int64(site.offset)
+        mask, common, others = event.mask, None, event.mask
+        if mask is not None and mask.ndim and mask.shape[3] > 1:
+            mask, common, others = _commonest(g, mask)
+        found = self._alike(g, site, address, mask, common)
+        if not found or common is not None:
+            left = others if found else event.mask
+            found.append(self._apart(site, self._keys(g, site, address, left)))
+        for touch in found:
+            self._left -= len(touch.sectors) * max(1, len(touch.starts))
+        touches += [touch for touch in found if len(touch.sectors)]  # some lane was on
+
+    def _apart(self, site: Site, keys: Flat) -> Touch:
+        columns, sectors = unpacked(keys)
+        return Touch(site.number, self._time, sectors, sectors[:0], columns)
+
+    def _alike(
+        self, g: Geometry, site: Site, address: Addresses, mask: Mask | None, some: Mask | None
+    ) -> list[Touch]:
+        """The touches of an access that looks the same in every block, but for where it starts.
+
+        ``some``: of the blocks, if not of all.
+        """
+        address = address.reshape((1,) * (4 - address.ndim) + address.shape)
+        first = address[:1, :1, :1]
+        relative = address - first
+        if relative.shape[3] > 1:
+            if not (relative == relative[..., :1]).all():
+                return []
+            relative = np.ascontiguousarray(relative[..., :1])
+        starts = np.broadcast_to(first.reshape(-1), (g.columns,))
+        inside = starts & (SECTOR - 1)
+        found = []
+        for start in np.flatnonzero(np.bincount(inside)).tolist():
+            here = inside == start
+            columns = np.flatnonzero(here if some is None else here & some)
+            if not len(columns):
+                continue
+            sectors = self._pattern(g, site, relative, mask, start)
+            found.append(
+                Touch(site.number, self._time, sectors, starts[columns] >> SECTOR_BITS, columns)
+            )
+        return found
+
+    def _pattern(
+        self, g: Geometry, site: Site, relative: Addresses, mask: Mask | None, start: int
+    ) -> Flat:
+        key = (
+            site.nbytes, relative.shape, relative.tobytes(), start,
+            None if mask is None else mask.tobytes(),
+        )  # fmt: skip
+        sectors = self._patterns.get(key)
+        if sectors is None:
+            rows = g.factored(relative + start)
+            if mask is not None:
+                rows = rows[g.factored(mask)[:, 0]]
+            sectors = _touched(rows.reshape(-1), site.nbytes)
+            if len(self._patterns) < 20_000:
+                self._patterns[key] = sectors
+        return sectors
+
+    def _keys(self, g: Geometry, site: Site, address: Addresses, mask: Mask | None) -> Flat:
+        """Distinct pairs of block and sector."""
+        sectors = g.full(address) >> SECTOR_BITS
+        keys = packed(np.arange(g.columns, dtype=np.int64), sectors)
+        if mask is not None:
+            keys = keys[g.full(mask)]
+        keys = keys.reshape(-1)
+        if site.nbytes > SECTOR:
+            keys = np.concatenate([keys, keys + 1])
+        return distinct(keys)
+
+
+def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
+    """Bytes between neighbouring lanes that are on, in the warp that has most of them."""
+
+    def by_lane(value: Lanes, fill: Any) -> Rows:
+        rows = g.by_warp(np.broadcast_to(value, g.shape), fill)
+        return rows.transpose(0, 2, 1).reshape(-1, 32)
+
+    on = by_lane(np.ones((1, 1, 1, 1), bool) if mask is None else mask, False)
+    best = int(np.argmax(on.sum(axis=1)))
+    lanes, live = by_lane(address, 0)[best], on[best]
+    apart = np.diff(lanes)[live[1:] & live[:-1]]
+    values, counts = np.unique(apart, return_counts=True)
+    if not len(values):
+        return 0
+    most = int(np.argmax(counts))
+    return int(values[most]) if counts[most] >= _ALIKE * len(apart) else None
+
+
+def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
+    """The mask that most blocks have, which blocks these are, and the masks of the others."""
+    rows = g.factored(mask)
+    kinds, which, counts = np.unique(
+        np.packbits(rows, axis=0), axis=1, return_inverse=True, return_counts=True
+    )
+    # One with no lane on tells nothing.
+    most = int(np.argmax(np.where(kinds.any(axis=0), counts, 0)))
+    common = which.reshape(-1) == most
+    column = int(np.argmax(common))
+    one = np.ascontiguousarray(np.broadcast_to(mask, (*g.shape[:3], mask.shape[3]))[..., column])
+    return one[..., None], common, mask & ~common
+
+
+def _touched(addresses: Flat, nbytes: int) -> Flat:
+    """Distinct sectors of some addresses."""
+    first = addresses >> SECTOR_BITS
+    if nbytes > SECTOR:
+        first = np.concatenate([first, first + 1])
+    return distinct(first)

@@ -1,0 +1,1 @@
+"""Basic blocks, control flow, convergence points and the call graph."""

@@ -1,0 +1,85 @@
+"""Which calls lead to an instruction, where the compiler left device functions as calls.
+
+An inlined function's instructions say through which calls they came (``.loc ... inlined_at``).
+The unoptimised build calls functions instead. Here each call gets a copy of the function, as
+inlining would make it, so that the copy's instructions can say the same: hazards and counts
+of both builds are told in the same words, with the user's own line.
+"""
+
+import dataclasses
+from collections.abc import Collection
+
+from kernels.ptx.module import Function, Instruction, Location, Module
+
+from ...isa.decoded import callee
+
+MOST_COPIES = 64
+MOST_INSTRUCTIONS = 4_000
+"""Of one function's copies, all together; beyond it the calls share one, which knows no caller."""
+
+
+def give_callers(
+    module: Module, order: list[Function], recursive: Collection[str]
+) -> list[Function]:
+    """Copy functions for their calls, and complete locations; functions and copies, callees first.
+
+    ``recursive`` functions call themselves, and are not copied. The module gets the copies.
+    """
+    callers: dict[str, list[tuple[Function, Instruction]]] = {f.name: [] for f in order}
+    result: list[Function] = []
+    for function in reversed(order):  # a caller, with all its copies, comes before its callees
+        copies = [function]
+        sites = callers[function.name]
+        places = {_place(call.location) for _, call in sites}
+        fits = len(sites) <= MOST_COPIES and len(sites) * len(function.body) <= MOST_INSTRUCTIONS
+        own = any(v.space not in ("local", "param") for v in function.variables.values())
+        if len(places) > 1 and fits and not own and function.name not in recursive:
+            copies += [_copy(function, n) for n in range(2, len(sites) + 1)]
+            for copy, (_, call) in zip(copies, sites, strict=True):
+                call.targets = (copy.name, *call.targets[1:])
+                module.functions[copy.name] = copy
+                _locate(copy, call.location)
+        elif len(places) == 1:
+            _locate(function, sites[0][1].location)
+        for copy in copies:
+            for ins in copy.body:
+                if called := callee(ins):
+                    callers[called].append((copy, ins))
+        result += copies[::-1]
+    return result[::-1]
+
+
+def _place(location: Location | None) -> object:
+    return location and (location.file, location.line, location.inlined_at)
+
+
+def _copy(function: Function, number: int) -> Function:
+    """The function under a name that PTX cannot have."""
+    return dataclasses.replace(
+        function,
+        copy_of=function.name,
+        name=f"{function.name}#{number}",
+        registers=dict(function.registers),
+        variables={name: dataclasses.replace(v) for name, v in function.variables.items()},
+        body=[dataclasses.replace(ins) for ins in function.body],
+        labels=dict(function.labels),
+    )
+
+
+def _locate(function: Function, call: Location | None) -> None:
+    """Say at each of a function's instructions where the function is called.
+
+    NVRTC's own device functions, such as ``__shfl_sync``, have no lines: theirs is the call's.
+    """
+    if call is None or function.located:
+        return
+    function.located = True
+    for ins in function.body:
+        ins.location = _called(ins.location, call) if ins.location else call
+
+
+def _called(location: Location, call: Location) -> Location:
+    made = call
+    for at in reversed(location.chain):
+        made = dataclasses.replace(at, inlined_at=made)
+    return made

@@ -1,0 +1,224 @@
+"""What a block does, as typed steps: what stands between PTX and code that is made of it.
+
+``lower`` makes steps of instructions; ``guards``, ``counting`` and ``tracing`` add to them or
+rewrite them; ``emit`` makes Python for the NumPy machine of them. A step says which registers
+it reads and writes, as which types, so that who makes code of it needs neither PTX nor rows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernels.ptx.module import Instruction
+
+from ..isa import Op
+from ..memory.site import Site
+from .cfg.basic_blocks import EXIT, Block
+from .cfg.call_graph import Recursion
+from .ir_values import Register, Source, Target, Temporary
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a block does.
+
+    Attributes:
+        instruction: The PTX instruction that asks for it.
+        guard: The lanes that do it; ``None`` is all that are in the block.
+        targets: What it writes; ``None`` is a result that nobody wants.
+        sources: What it reads.
+    """
+
+    instruction: Instruction
+    guard: Source | None
+    targets: tuple[Target | None, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where its instruction stands, in numbers: a file's name may be anything."""
+        ins = self.instruction
+        line = ins.location.user.line if ins.location else 0
+        return f"PTX {ins.line}, line {line}" if line else f"PTX {ins.line}"
+
+
+@dataclass(frozen=True)
+class Move(Step):
+    """A copy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compute(Step):
+    """Values from values, each lane for itself: ``op.fn``."""
+
+    op: Op
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarpCompute(Compute):
+    """Values from those of the warp's lanes: ``op.fn`` gets the warp first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access(Step):
+    """A load (its targets: an element each), store or atomic (its target: what it found).
+
+    Attributes:
+        site: What is accessed, and how.
+        base: The address without ``site.offset``.
+    """
+
+    site: Site
+    base: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk(Step):
+    """A copy in bulk; its sources: where to, where from, how many bytes.
+
+    Or what a texture or surface is asked for: its handle, and coordinates.
+    """
+
+    into: Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fence(Step):
+    """A memory fence; ``reach``: of its scope (``table``); ``proxy``: between the proxies."""
+
+    reach: int
+    proxy: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Step):
+    """Asynchronous copies so far become a group; or lanes wait until ``left`` groups are left."""
+
+    left: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase(Step):
+    """Lanes have seen the end of a phase; its sources: which of them, and the barrier's address.
+
+    Or, ``arrives``: their asynchronous copies so far arrive there when they are done.
+    """
+
+    offset: int
+    arrives: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keep(Step):
+    """Remembers a guard for the other steps of its instruction (``guards``)."""
+
+    temporary: Temporary
+    kept: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally(Step):
+    """Counts the lanes that execute an instruction (``counting``)."""
+
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touch(Step):
+    """Tells of what has to do with registers of a ``wgmma``: its place in ``Program.flights``."""
+
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(Step):
+    """Tells a trace what an instruction did: its sources are told (``tracing``).
+
+    Attributes:
+        number: Its place in ``Program.watched``.
+        base: Of an access: the address without the site's offset.
+    """
+
+    number: int
+    base: Source | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class End(Step):
+    """Where a block's lanes go.
+
+    Attributes:
+        how: ``goto``, ``branch``, ``switch`` (its source: the index), ``exit``, ``return``,
+            ``call``, ``barrier``, ``trap`` or ``system``.
+        call_entry: Of a call: the number of the first block of what is called.
+        return_register: Of a call or return: the register with the block to return to.
+        group: Of a call within a group of functions: that, and what is put aside (``saves``).
+    """
+
+    how: str
+    call_entry: int = EXIT
+    return_register: int = -1
+    group: Recursion | None = None
+    saves: tuple[Register, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barrier(End):
+    """A block barrier; its sources: which one, for how many threads (0: all), what is reduced.
+
+    Attributes:
+        cluster: It is the cluster's, which has no sources.
+        reduction: How the third source is reduced, and the register of the result.
+        waits: Whether lanes are held there, and not just counted.
+    """
+
+    how: str = "barrier"
+    reduction: tuple[str, int] | None = None
+    waits: bool = True
+    cluster: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class System(End):
+    """A call of a function of the system; its sources: what it is given.
+
+    Attributes:
+        name: The function's.
+        result: The register that it writes; -1 where there is none.
+    """
+
+    how: str = "system"
+    name: str
+    result: int = -1
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Lanes wait in front of a block for those that ``members`` names; ``None``: the warp's.
+
+    Or, ``group``, for the ``warpgroup``'s product, or where these ``wait`` for it; ``barrier``: it
+    is all that the instruction does; ``guard``: the lanes that wait, while others go on.
+    """
+
+    members: Source | None
+    barrier: bool
+    guard: Source | None = None
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A block's steps.
+
+    Attributes:
+        gate: What its lanes wait for before its first step.
+        end: Where they go after its last; ``None``: to the block that follows.
+        numbers: Numbers for more temporaries.
+        outlives: The written registers that are read after it, in the order of their writes.
+    """
+
+    block: Block
+    steps: tuple[Step, ...]
+    end: End | None
+    gate: Gate | None
+    outlives: tuple[Register, ...]
+    numbers: Iterator[int]

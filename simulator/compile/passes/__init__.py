@@ -1,0 +1,1 @@
+"""IR to IR: counting, tracing, definedness, predication, fusion."""

@@ -1,0 +1,23 @@
+"""Which steps count as arithmetic, and how their lanes are counted."""
+
+from collections.abc import Iterable
+
+from ..ir import Compute, Step, Tally
+from ..program import Arithmetic
+
+
+def counted(steps: Iterable[Step], block: int, arithmetic: list[Arithmetic]) -> list[Step]:
+    """The steps, and tallies of those that not all of the block's lanes execute.
+
+    ``arithmetic`` gets the instructions that count.
+    """
+    found: list[Step] = []
+    for step in steps:
+        if isinstance(step, Compute) and (step.op.flops or step.op.count):
+            tally = len(arithmetic) if step.guard else None
+            if tally is not None:
+                found.append(Tally(step.instruction, step.guard, number=tally))
+            op = step.op
+            arithmetic.append(Arithmetic(step.instruction, op.count, op.flops, block, tally))
+        found.append(step)
+    return found

@@ -1,0 +1,116 @@
+"""Chains of fused multiply-adds, of which each adds to what the one before found (``isa.chain``).
+
+The sum in between is nobody else's: no other step reads it, and it is dead after the block.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...isa.numerics.arithmetic import fma_f32
+from ..ir import Compute, Step
+from ..ir_values import Register, Source, Target, Temporary, Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product(Step):
+    """One of a chain; the first has three sources, the others two, and the last one a target."""
+
+    chain: Temporary
+
+
+def chained(
+    steps: Iterable[Step], outlives: Iterable[Register], end: Step | None, numbers: Iterator[int]
+) -> list[Step]:
+    """The steps, with such chains.
+
+    Args:
+        steps: Of a block.
+        outlives: The registers that are read after it.
+        end: What it does after its steps.
+        numbers: For more temporaries.
+    """
+    steps = list(steps)
+    for chain in _chains(steps, set(outlives), end):
+        kept = Temporary(next(numbers), "f32")
+        for place, at in enumerate(chain):
+            step = steps[at]
+            steps[at] = Product(
+                step.instruction,
+                None,
+                step.targets if at == chain[-1] else (),
+                step.sources if place == 0 else step.sources[:2],
+                chain=kept,
+            )
+    return steps
+
+
+def _chains(
+    steps: Sequence[Step], outlives: set[Register], end: Step | None
+) -> Iterator[list[int]]:
+    """The places of each chain's steps."""
+    adding = [at for at, step in enumerate(steps) if isinstance(step, Compute) and _adds(step)]
+    if len(adding) < 2:
+        return
+    uses = _Uses(steps, outlives, end)
+    chain: list[int] = []
+    for at in adding:
+        if chain and not uses.only(chain[-1], at):
+            if len(chain) > 1:
+                yield chain
+            chain = []
+        chain.append(at)
+    if len(chain) > 1:
+        yield chain
+
+
+def _adds(step: Compute) -> bool:
+    return (
+        step.op.fn is fma_f32
+        and step.guard is None
+        and isinstance(target := step.targets[0], Target)
+        and isinstance(target.register, Register)
+        and target.register.carrier == "f32"
+        and target.under is None
+    )
+
+
+class _Uses:
+    """Where registers are read and written in a block."""
+
+    def __init__(self, steps: Sequence[Step], outlives: set[Register], end: Step | None) -> None:
+        self.steps, self.outlives = steps, outlives
+        self.reads: dict[Value, list[int]] = {}
+        self.writes: dict[Value, list[int]] = {}
+        for at, step in enumerate([*steps, end] if end else steps):
+            for value in _read(step):
+                self.reads.setdefault(value, []).append(at)
+            for target in filter(None, step.targets):
+                self.writes.setdefault(target.register, []).append(at)
+
+    def only(self, one: int, other: int) -> bool:
+        """Whether the other step adds to what the one writes, and nothing else reads that."""
+        (target,) = self.steps[one].targets
+        assert target is not None
+        sum_ = target.register
+        if self.steps[other].sources[2] != Source(sum_, "f32"):
+            return False
+        last = next((at for at in self.writes[sum_] if at > one), None)
+        if last is None and sum_ in self.outlives:
+            return False
+        readers = [at for at in self.reads[sum_] if one < at and (last is None or at <= last)]
+        return readers == [other]
+
+
+def _read(step: Step) -> Iterator[Value]:
+    """All that a step reads."""
+    for field in dataclasses.fields(step):
+        value = getattr(step, field.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            match item:
+                case Source(value=one):
+                    yield one
+                case Register():
+                    yield item
+                case Target(register=one, under=Source(value=under)):
+                    yield from (one, under)  # the other lanes keep what they had

@@ -1,0 +1,45 @@
+"""Guards as masks and choices, for a machine that runs many lanes at once.
+
+After this pass the guard of a step that has to do with lanes (``Access``, ``WarpCompute``,
+``Fence``, ``Tally``, ``Watch``) is the mask it works under; values are computed for all lanes,
+and each of their targets says under which of them it changes (``Target.under``).
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator
+
+from ..ir import Compute, Keep, Move, Step, WarpCompute
+from ..ir_values import Register, Source, Target, Temporary
+
+
+def predicated(steps: Iterable[Step], numbers: Iterator[int]) -> list[Step]:
+    """The steps, with guards that a machine of lanes can follow."""
+    found: list[Step] = []
+    for _, group in itertools.groupby(steps, key=lambda step: id(step.instruction)):
+        together = list(group)
+        guard = together[0].guard
+        if guard is None:
+            found += together
+            continue
+        targets = sum(len(step.targets) for step in together)
+        # The first of two targets may be the guard itself.
+        if guard.negated or targets > 1:
+            kept = Temporary(next(numbers), "pred")
+            found.append(Keep(together[0].instruction, None, temporary=kept, kept=guard))
+            guard = Source(kept, "pred")
+        found += [_under(step, guard) for step in together]
+    return found
+
+
+def _under(step: Step, guard: Source) -> Step:
+    """A step under a guard."""
+    values = isinstance(step, (Compute, Move)) and not isinstance(step, WarpCompute)
+    targets = tuple(_chosen(target, guard) for target in step.targets)
+    return dataclasses.replace(step, guard=None if values else guard, targets=targets)
+
+
+def _chosen(target: Target | None, guard: Source) -> Target | None:
+    if target is None or not isinstance(target.register, Register):
+        return target
+    return target._replace(under=guard)

@@ -1,0 +1,271 @@
+"""Where a trace is told what a step did: accesses, values that come from memory, barriers."""
+
+import copy
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from kernels.errors import PtxError
+from kernels.ptx.module import Function
+
+from ...isa import Flow
+from ...isa.decoded import callee, roles
+from ...memory.site import PHASE
+from ..cfg.basic_blocks import Block, successors
+from ..cfg.cfg import closure, control_dependence
+from ..codegen.dump_ir import operand_text
+from ..context import CompileContext
+from ..ir import Access, Barrier, Bulk, Compute, Lowered, Move, Step, Watch
+from ..ir_values import Constant, Register, Source, Special, Target, Temporary
+from ..program import Data, Watched
+
+
+class Tracing:
+    """The pass over one block's steps; ``watched`` gets the instructions that are told of."""
+
+    def __init__(
+        self, lowered: Lowered, watched: list[Watched], data: Data, numbers: Iterator[int]
+    ) -> None:
+        self.lowered, self.watched, self.numbers = lowered, watched, numbers
+        self.data, self.branches = data.registers, data.branches
+        self.told: set[int] = set()  # what other steps of the same instruction use
+
+    def steps(self) -> list[Step]:
+        """The steps, and who tells of them."""
+        found: list[Step] = []
+        for step in self.lowered.steps:
+            if self.deciding(step.guard) is not None:
+                found += self.decided(step, step.guard, self.kept(step))
+            if isinstance(step, Access) and step.site.counted:
+                found += self.access(step)
+                continue
+            found.append(step)
+            found += self.values(step)
+        end = self.lowered.end
+        if end is None:
+            return found
+        if self.lowered.block.number in self.branches:
+            source = end.sources[0] if end.how == "switch" else end.guard
+            found += self.decided(end, source, self.branches[self.lowered.block.number])
+        leaves = end.how == "exit" and self.lowered.block.function.is_entry
+        if leaves:
+            found.append(self.watch(end, "exit"))
+        elif isinstance(end, Barrier):
+            reduced = (end.reduction[1],) if end.reduction else ()
+            asked = tuple(map(_read, end.sources[2:]))
+            found.append(self.watch(end, "barrier", (), reduced, asked))
+        return found
+
+    def watch(
+        self,
+        step: Step,
+        what: str,
+        told: tuple[Source, ...] = (),
+        outputs: tuple[int, ...] = (),
+        inputs: tuple[int | str, ...] = (),
+        results: tuple[int, ...] = (),
+    ) -> Step:
+        """A step that tells of another."""
+        site, base = None, None
+        if isinstance(step, Access) and what != "branch":  # which tells of the guard alone
+            site, base = step.site, step.base
+        address = _read(base) if base else None
+        guard = None if what == "branch" else step.guard
+        # What comes before a guarded instruction is none of the steps that its guard is for.
+        ins = copy.copy(step.instruction) if what == "branch" else step.instruction
+        made = Watch(ins, guard, (), told, number=len(self.watched), base=base)
+        if what == "copy" and isinstance(step, Bulk):
+            site = step.into
+        followed = address if isinstance(address, int) and address in self.data else None
+        inputs = tuple(
+            "" if isinstance(n, int) and n < NOTHING and n not in self.told else n for n in inputs
+        )
+        self.told.update(outputs)
+        computed = step if isinstance(step, Compute) else None
+        block, by = self.lowered.block.number, self.deciding(guard)
+        self.watched.append(
+            Watched(
+                step.instruction, block, what, outputs, inputs, site, followed, by, results,
+                computed,
+            )
+        )  # fmt: skip
+        return made
+
+    def deciding(self, guard: Source | None) -> int | None:
+        """The register of a guard that loaded data decide."""
+        value = guard.value if guard else None
+        known = isinstance(value, Register) and value.number in self.data
+        return value.number if known and isinstance(value, Register) else None
+
+    def decided(self, step: Step, by: Source | None, outputs: tuple[int, ...]) -> list[Step]:
+        """Registers that are what they were, or something else, as loaded data decide."""
+        return [self.watch(step, "branch", (), outputs, (_read(by),))] if by else []
+
+    def kept(self, step: Step) -> tuple[int, ...]:
+        """Registers of data that a step writes."""
+        return tuple(n for n in map(_index, step.targets) if n in self.data)
+
+    def values(self, step: Step) -> list[Step]:
+        """An instruction that computes something from loaded data."""
+        if isinstance(step, Bulk) and not step.into.picture:
+            return [self.watch(step, "copy")]
+        row = roles(step.instruction).row
+        pieces = (row.rows or row.scattered) and row.memory == "store"
+        keeps = pieces and any(_read(source) in self.data for source in step.sources)
+        found = [(place, target.register) for place, target in enumerate(step.targets) if target]
+        results = tuple(
+            place
+            for place, held in found
+            if (keeps if isinstance(held, Temporary) else held.number in self.data)
+        )
+        kept = [held for place, held in found if place in results]
+        if not kept:
+            return []
+        told = tuple(Source(held, held.carrier) for held in kept)
+        outputs = tuple(map(_number, kept))
+        given = step.sources[1:3] if row.shuffles else ()
+        if "members" in roles(step.instruction).form.sources and not row.shuffles:
+            given = step.sources[-1:]
+        if isinstance(step, Compute) and step.op.selects:
+            given = step.sources[-1:]
+        if all(source.value not in kept for source in given):  # which lanes' values it is
+            told, outputs = told + given, outputs + (-1,) * len(given)
+        inputs = tuple(map(_read, step.sources))
+        return [self.watch(step, "value", told, outputs, inputs, results)]
+
+    def access(self, step: Access) -> list[Step]:
+        """An access: its results are told before they overwrite its address.
+
+        Of an atomic what it found is told, whether the program asks for it or not.
+        """
+        targets = step.targets
+        site = step.site
+        if site.access == "atomic" and not targets and site.operation != PHASE:
+            site.told = True
+            targets = tuple(
+                Target(Temporary(next(self.numbers), site.type), site.type)
+                for _ in range(site.count)
+            )
+        held = [Temporary(next(self.numbers), site.type) for _ in targets]
+        into = tuple(Target(temporary, temporary.carrier) for temporary in held)
+        told = tuple(Source(temporary, temporary.carrier) for temporary in held)
+        outputs = [_index(target) for target in targets]
+        given = tuple(map(_read, step.sources))
+        if step.sources:
+            outputs += [-1] * len(step.sources)
+        watch = self.watch(step, site.access, told + step.sources, tuple(outputs), given)
+        moves = [
+            Move(step.instruction, step.guard, (target,), (source,))
+            for target, source in zip(targets, told, strict=True)
+            if target
+        ]
+        return [dataclasses.replace(step, targets=into), watch, *moves]
+
+
+def _index(target: Target | None) -> int:
+    return _number(target.register) if target else NOTHING
+
+
+NOTHING = -1
+
+
+def _number(held: Register | Temporary) -> int:
+    """A register's number; below -1 that of what only steps of one instruction use."""
+    return held.number if isinstance(held, Register) else -2 - held.number
+
+
+def _read(source: Source) -> int | str:
+    """What is read: a register's number, or the operand's text."""
+    value = source.value
+    if isinstance(value, Register | Temporary):
+        return _number(value)
+    if isinstance(value, Special):
+        return value.name
+    return operand_text(value.operand) if isinstance(value, Constant) else ""
+
+
+def loaded_data(context: CompileContext, blocks: Sequence[Block]) -> Data:
+    """Registers that hold what was loaded, and what it decides."""
+    flows: list[tuple[set[int], set[int]]] = []
+    data: set[int] = set()
+    for function in context.functions:
+        for ins in function.body:
+            role = roles(ins)
+            if role.flow in (Flow.SYSTEM, Flow.ASSERT) or role.row.phase:
+                continue
+            numbers = _numbers(context, function, role.writes)
+            loads = role.row.memory in ("load", "atomic") and not role.parameter
+            if loads or role.row.warpgroup:
+                data |= numbers
+            elif role.flow in (Flow.NEXT, Flow.BARRIER) and not role.row.warp_barrier:
+                flows.append((_numbers(context, function, role.reads), numbers))
+    branches = _branches(context, blocks)
+    data = closure(data, [*flows, *branches.values()])
+    decided = {n: tuple(sorted(e)) for n, (read, e) in branches.items() if read & data}
+    return Data(frozenset(data), decided)
+
+
+def _branches(
+    context: CompileContext, blocks: Sequence[Block]
+) -> dict[int, tuple[set[int], set[int]]]:
+    """Of each block with a branch: what decides it, and registers that what it decides on writes.
+
+    Only those count that are read elsewhere: what the branch decides on depends on it anyhow.
+    """
+    found = {}
+    decided = decided_by(blocks)
+    by_number = {block.number: block for block in blocks}
+    for block in blocks:
+        end = block.end
+        if end is None or roles(end).flow is Flow.BARRIER:
+            continue
+        read = _numbers(context, block.function, roles(end).reads)
+        region = [b for b in blocks if decided[b.number] >> block.number & 1]
+        if not read or callee(end):
+            continue
+        inside = {b.number for b in region}
+        after = {n for b in region for n in successors(b) if n not in inside}
+        alive = set().union(*(by_number[n].live_in for n in after if n in by_number))
+        alive |= {p.name for b in region for p in b.function.results}
+        escaping: set[int] = set()
+        for b in region:
+            escaping |= _numbers(context, b.function, tuple(b.written & alive))
+        found[block.number] = read, escaping
+    return found
+
+
+def decided_by(blocks: Sequence[Block]) -> dict[int, int]:
+    """For each block those whose branches decide if it runs, in any number of steps, as bits.
+
+    Who decides on a call decides on what it calls.
+    """
+    direct: dict[int, set[int]] = {}
+    for name in dict.fromkeys(block.function.name for block in blocks):
+        mine = [block for block in blocks if block.function.name == name]
+        direct |= control_dependence(mine)
+    callers: dict[str, set[int]] = {}
+    for block in blocks:
+        if block.end and (called := callee(block.end)):
+            callers.setdefault(called, set()).add(block.number)
+    found = {number: sum(1 << branch for branch in branches) for number, branches in direct.items()}
+    changed = True
+    while changed:
+        changed = False
+        for block in blocks:
+            bits = found[block.number]
+            nearer = direct[block.number] | callers.get(block.function.name, set())
+            for number in nearer:
+                bits |= found[number]
+            changed |= bits != found[block.number]
+            found[block.number] = bits
+    return found
+
+
+def _numbers(context: CompileContext, function: Function, names: Sequence[str]) -> set[int]:
+    """Numbers of registers; what a system function is given is in none."""
+    found = set()
+    for name in names:
+        try:
+            found.add(context.register(function, name).number)
+        except PtxError:
+            continue
+    return found

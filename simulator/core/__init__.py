@@ -1,0 +1,1 @@
+"""Shapes, clusters and subsets of lanes that everything else is written in."""

@@ -1,0 +1,1 @@
+"""Terminators of basic blocks, calls, system calls, special registers."""

@@ -1,0 +1,99 @@
+"""What functions that call themselves keep for each open call (``compile/recursion.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ...compile.program import CompiledBlock
+from ...core.geometry import Lanes, Mask, as_mask
+from ...memory.storage.word_ops import distinct
+from ..lane_state import LaneState
+
+Saved = dict[tuple[int, int], dict[int, Lanes]]
+"""Registers that are put aside, by a group's register of depth and a depth."""
+
+
+class Frames:
+    """The registers put aside, of all lanes of a batch, by group and depth.
+
+    ``back``: the calls within groups, by the block to which they return.
+    """
+
+    def __init__(self, state: LaneState, blocks: Iterable[CompiledBlock]) -> None:
+        self.state = state
+        self.back = {b.block.follow: b for b in blocks if b.group}
+        self.kept: Saved = {}
+
+    def full(self, call: CompiledBlock, mask: Mask | None) -> Mask | None:
+        """The lanes whose stack has no room for one more call, if any."""
+        assert call.group is not None
+        depth = self.state.registers[call.group.depth.number]
+        full: Mask = as_mask(mask) & (depth >= call.group.most)
+        return full if full.any() else None
+
+    def push(self, call: CompiledBlock, mask: Mask | None) -> None:
+        """Lanes call: what the caller needs later is put aside."""
+        registers = self.state.registers
+        for kept, lanes in self._frames(call, mask, 0):
+            for number in call.saves:
+                kept[number] = _where(lanes, registers[number], kept.get(number))
+        self._move(call, mask, 1)
+
+    def pop(self, follow: int, mask: Mask | None) -> None:
+        """Lanes return to a block."""
+        call = self.back.get(follow)
+        if call is None:
+            return
+        registers = self.state.registers
+        for kept, lanes in self._frames(call, mask, 1):
+            for number in call.saves:
+                registers[number] = _where(lanes, kept[number], registers[number])
+        self._move(call, mask, -1)
+
+    def now(self) -> Saved:
+        """What is put aside now; arrays are replaced, never changed."""
+        return {place: dict(kept) for place, kept in self.kept.items()}
+
+    def equal(self, then: Saved, same: Mask) -> Mask:
+        """Of some lanes, as deep as then, those whose open calls have put the same aside."""
+        for (number, depth), old in then.items():
+            over = self.state.registers[number] <= depth  # the call that was at this depth
+            for register, value in old.items():
+                now = self.kept[number, depth][register]
+                if now is not value:
+                    same = same & (over | (bits(now) == bits(value)))
+        return same
+
+    def _frames(
+        self, call: CompiledBlock, mask: Mask | None, less: int
+    ) -> Iterator[tuple[dict[int, Lanes], Mask | None]]:
+        """The frames of the depths at which lanes are, each with its lanes."""
+        assert call.group is not None
+        number = call.group.depth.number
+        depth = self.state.registers[number]
+        if depth.ndim == 0:
+            yield self.kept.setdefault((number, int(depth) - less), {}), mask
+            return
+        shape = self.state.geometry.shape
+        on = np.broadcast_to(as_mask(mask), shape)
+        for each in distinct(np.broadcast_to(depth, shape)[on]).tolist():
+            yield self.kept.setdefault((number, each - less), {}), on & (depth == each)
+
+    def _move(self, call: CompiledBlock, mask: Mask | None, by: int) -> None:
+        assert call.group is not None
+        registers = self.state.registers
+        moves = dict.fromkeys((r.number for r in call.group.addresses), by * call.group.stride)
+        for number, step in (moves | {call.group.depth.number: by}).items():
+            old = registers[number]
+            registers[number] = _where(mask, old + np.int64(step), old)
+
+
+def bits(value: Lanes) -> Lanes:
+    """A register so that two compare equal if they hold the same bits."""
+    return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
+
+
+def _where(mask: Mask | None, new: Lanes, old: Lanes | None) -> Lanes:
+    return new if mask is None or old is None else np.where(mask, new, old)

@@ -1,0 +1,138 @@
+"""The functions of the system that PTX calls without a body: ``vprintf``, ``malloc`` and so on.
+
+What they are given stands in NVIDIA's "PTX Writer's Guide to Interoperability" (System Calls).
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...compile.program import CompiledBlock
+from ...core.geometry import Lanes, Mask, as_mask
+from ...events import Told
+from ...memory.memories import Memories
+from ...memory.site import text_site
+from ...memory.storage.heap import Heap
+from ..lane_state import LaneState
+from .printf_format import MOST_TEXT, formatted, takes
+
+_ALL_BITS = (1 << 64) - 1
+
+
+class System:
+    """Plays the system's functions for the lanes of a batch."""
+
+    def __init__(self, state: LaneState, told: Told, memories: Memories) -> None:
+        self.state, self.told, self.memories = state, told, memories
+
+    def play(
+        self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None
+    ) -> Mask | None:
+        """What lanes call; gives those that cannot go on, if any."""
+        if block.called == "vprintf":
+            self.print(block, given, lanes)
+            return None
+        state, heap = self.state, self.memories.heap
+        shape = state.geometry.shape
+        value = np.broadcast_to(given[0], shape)
+        result = np.zeros(shape, np.int64)
+        assert heap is not None
+        for found in np.argwhere(np.broadcast_to(as_mask(lanes), shape)):
+            at = tuple(found.tolist())
+            result[at] = self._manage(heap, block, at, int(value[at]) & _ALL_BITS)
+        if block.called == "free":
+            failing = (result == 0) & as_mask(lanes)
+            return failing if failing.any() else None
+        if block.result >= 0:
+            old = state.registers[block.result]
+            state.registers[block.result] = np.where(as_mask(lanes), result, old)
+        return None
+
+    def _manage(self, heap: Heap, block: CompiledBlock, lane: tuple[int, ...], given: int) -> int:
+        """What ``malloc`` or ``free`` gives one lane."""
+        told, home, end = self.told, heap.array, heap.end
+        if block.called == "malloc":
+            address = heap.allocate(given)
+            if address and heap.end == end:
+                for tell in told.taken_again:
+                    tell(home, range(address - home.base, address - home.base + given))
+            return address
+        if piece := heap.piece(given):
+            for tell in told.freed:
+                tell(block, lane, home, piece)
+        return heap.free(given)
+
+    def print(self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None) -> None:
+        """``vprintf``: tells what each lane prints; gives the number of its arguments."""
+        state, (form, start) = self.state, given
+        for tell in self.told.printed:
+            tell(state.count(lanes)[0], self.texts(block, form, start, lanes))
+        if block.result < 0:
+            return
+        forms, which = np.unique(form, return_inverse=True)
+        counts = np.array([takes(self.string((0, 0, 0, 0), int(a))) for a in forms], np.int32)
+        old = state.registers[block.result]
+        printed = counts[which].reshape(form.shape)[()]
+        state.registers[block.result] = np.where(as_mask(lanes), printed, old)
+
+    def texts(
+        self, block: CompiledBlock, form: Lanes, start: Lanes, lanes: Mask | None
+    ) -> Iterator[tuple[int, int, str]]:
+        """For each lane: its block, its thread, and what it prints."""
+        g = self.state.geometry
+        forms, starts = np.broadcast_to(form, g.shape), np.broadcast_to(start, g.shape)
+        for found in np.argwhere(np.broadcast_to(as_mask(lanes), g.shape)):
+            at: tuple[int, int, int, int] = tuple(found.tolist())
+            thread = int(g.thread_ids[(*at[:3], 0)])
+            number = functools.partial(self.number, at)
+            printed = functools.partial(self.string, at, block=block)
+            form_text = self.string(at, int(forms[at]))
+            text = formatted(form_text, int(starts[at]), number, printed)
+            yield int(g.blocks[at[3]]), thread, text
+
+    def failed(self, given: tuple[Lanes, ...], lanes: Mask | None) -> str:
+        """``__assertfail``: the condition that the first of the lanes found false."""
+        shape = self.state.geometry.shape
+        at = np.unravel_index(int(np.argmax(np.broadcast_to(as_mask(lanes), shape))), shape)
+        first = tuple(int(i) for i in at)
+        return self.string(first, int(np.broadcast_to(given[0], shape)[first]))
+
+    def number(self, lane: tuple[int, ...], address: int, code: str) -> float:
+        """A number at a generic address, as a lane sees it."""
+        size = struct.calcsize(code)
+        if self.memories.looked:
+            self.memories.looked(address, size, lane)
+        content = self.memories.bytes_at(address, size, lane).ljust(size, b"\0")
+        value: float = struct.unpack(f"<{code}", content)[0]
+        return value
+
+    def string(
+        self, lane: tuple[int, ...], address: int, most: int = MOST_TEXT,
+        block: CompiledBlock | None = None,
+    ) -> str:  # fmt: skip
+        """The text at a generic address, up to its NUL or so many bytes, as a lane sees it.
+
+        ``block`` prints it.
+        """
+        memories = self.memories
+        content, end, _ = memories.bytes_at(address, most, lane).partition(b"\0")
+        if block:
+            read = len(content + end)
+            if not end and read < most:
+                self._beyond(block, lane, address + read)
+            if memories.looked:
+                memories.looked(address, read, lane)
+            for tell in self.told.text_read if read else ():
+                tell(block, lane, address, read, memories.array_at(address))
+        return content.decode("utf-8", "replace")
+
+    def _beyond(self, block: CompiledBlock, lane: tuple[int, ...], address: int) -> None:
+        """Report a text that goes on where there is nothing."""
+        call, function = block.block.instructions[-1], block.block.function.name
+        site = text_site(call, function, "generic", block.number)
+        thread = int(np.ravel_multi_index(lane[:3], self.state.geometry.shape[:3]))
+        self.memories.bad_lane(site, address, thread, lane[3])

@@ -1,0 +1,1 @@
+"""Livelock, and compaction of the lanes that are still in a loop."""

@@ -1,0 +1,76 @@
+"""Loops of a program: those that lanes go round for themselves, and endless ones."""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+
+from kernels.ptx.module import Instruction
+
+from ...compile.cfg.basic_blocks import EXIT
+from ...compile.cfg.cfg import loops_of
+from ...compile.ir import Access, Compute, Keep, Move, Tally
+from ...compile.program import CompiledBlock
+from ...core.geometry import WARP
+from ...isa.decoded import callee, roles
+from ...memory.site import Site
+
+
+def own_loops(blocks: Sequence[CompiledBlock], others: Container[int]) -> dict[int, frozenset[int]]:
+    """For each block in a loop whose lanes have to do with others' only through memory: that loop.
+
+    As the numbers of its blocks; the outermost one. ``others``: blocks that no such loop has.
+    """
+    plain = {b.number for b in blocks if b.number not in others and _plain(b)}
+    functions: dict[str, list[CompiledBlock]] = {}
+    for block in blocks:
+        functions.setdefault(block.block.function.name, []).append(block)
+    about: dict[int, frozenset[int]] = {}
+    for members in functions.values():
+        loops = [m for m in loops_of([b.block for b in members]).values() if m <= plain]
+        for loop in sorted(loops, key=len, reverse=True):
+            for number in loop:
+                about.setdefault(number, frozenset(loop))
+    return about
+
+
+def _plain(block: CompiledBlock) -> bool:
+    if block.ends not in ("goto", "branch") or block.gate is not None:
+        return False
+    return all(
+        type(step) in (Compute, Move, Keep, Tally)
+        or (type(step) is Access and step.site.lanes == WARP and not step.site.order)
+        for step in block.steps
+    )
+
+
+def endless(
+    all_blocks: Sequence[CompiledBlock], sites: Iterable[Site], after: Sequence[Sequence[int]],
+    number: int, among: set[int] | None,
+) -> list[Instruction]:  # fmt: skip
+    """Return the instructions of the loop about a block, those that poll first.
+
+    ``after``: for each block, where its end may lead; ``among``: the blocks that the loop may have;
+    ``None``: any.
+    """
+    before: dict[int, list[int]] = {}
+    for at, ways in enumerate(after):
+        for to in ways:
+            before.setdefault(to, []).append(at)
+
+    def reached(step: Callable[[int], Iterable[int]]) -> set[int]:
+        found, todo = {number}, [number]
+        while todo:
+            for to in step(todo.pop()):
+                if to != EXIT and to not in found and (among is None or to in among):
+                    found.add(to)
+                    todo.append(to)
+        return found
+
+    loop = reached(lambda n: after[n]) & reached(lambda n: before.get(n, []))
+    blocks = [all_blocks[n] for n in sorted(loop)]
+    instructions = [ins for block in blocks for ins in block.block.instructions]
+    inside = [s for s in sites if s.block in loop and s.counted]
+    polls = [s for s in inside if s.access != "store" and s.space not in ("local", "const")]
+    polls.sort(key=lambda s: roles(s.instruction).row.phase != "wait")
+    first = [s.instruction for s in polls if s.instruction.location]
+    functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
+    first += [i for i in instructions if callee(i) in functions]
+    return first + sorted(instructions, key=lambda ins: ins.location is None)

@@ -1,0 +1,273 @@
+"""Loops without end: found where no fair schedule changes anything any more.
+
+Seen first: some lane is back at a block with all registers that it needs as they were. Then the
+groups take turns, and three things prove the end: nobody changes global or shared memory,
+every lane that can run does, and each is back where it was. What a lane does is then the
+same round for ever, whoever goes next. A round that changes memory proves nothing, even
+if the change is undone: another schedule might let somebody in between.
+
+Clocks stand while that is looked for. Who has read one does the same again at that time; so
+the end is proved once more, an hour later: waits with a limit are over by then.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...compile.program import CompiledBlock
+from ...core.geometry import Mask, as_mask
+from ...memory.memories import Memories
+from ..calls.special_registers import SpecialRegisters
+from ..lane_state import LaneState
+from ..schedule import Groups
+from ..sync.blocked_lanes import Stuck
+from ..sync.branch_history import Map
+from ..sync.lane_groups import Splits
+from ..sync.sync_state import SyncState
+from .machine_snapshot import Keep, Kept
+
+_FIRST_LOOK = 1 << 10
+_VISITS = 64
+_LATER = (1 << 42) + (1 << 30)
+"""Ticks, an hour in ns; and many for who looks at 32 bits of them."""
+
+
+class _Round:
+    """A round in which all groups take turns, while memory has to stay as it is."""
+
+    def __init__(
+        self, state: LaneState, splits: Splits, sync: SyncState, memories: Memories,
+        blocks: Sequence[CompiledBlock], keep: Keep, number: int, mask: Mask | None,
+    ) -> None:  # fmt: skip
+        self.state, self.splits, self.sync, self.memories = state, splits, sync, memories
+        self.blocks, self.keep = blocks, keep
+        self.started = state.step
+        self.writes = self.memories.writes
+        self.memories.watched = self.memories.exact = True
+        self.met = False
+        self.last = -1
+        self.visited: set[int] = set()
+        self._keep(number, mask)
+
+    def _keep(self, number: int, mask: Mask | None) -> None:
+        """Keep the state as it is now; nobody has moved."""
+        shape = self.state.geometry.shape
+        self.kept = self.keep(number, mask)
+        self.local = np.copy(self.memories.local.words)
+        self.moved = np.zeros(shape, bool)
+        self.returned = np.zeros(shape, bool)
+        self.held = self._held()
+
+    def _held(self) -> dict[int, Mask]:
+        """The lanes that are held at barriers and warp instructions, by block."""
+        shape = self.moved.shape
+        waiting = [(wait.block.number, wait.mask) for wait in self.sync.held()]
+        held: dict[int, Mask] = {}
+        for number, mask in [*self.sync.gates.parked.items(), *waiting]:
+            held[number] = held.get(number, np.zeros(shape, bool)) | as_mask(mask)
+        return held
+
+    def proves(self, number: int, mask: Mask | None) -> bool | None:
+        """Whether the round is closed; ``None`` if it has failed. Called before each block."""
+        state = self.state
+        if self.last >= 0:
+            block = self.blocks[self.last]
+            if self.memories.writes != self.writes:
+                return None
+            self.met |= block.gate is not None or block.ends == "barrier"
+        self.last = number
+        self.visited.add(number)
+        closed = self._close(number, mask)
+        age = state.step - self.started
+        if not closed and self.met and age >= _VISITS and age & (age - 1) == 0:
+            self._keep(number, mask)  # it may have begun on the way to what comes back
+        self.moved |= as_mask(mask)
+        return closed
+
+    def _close(self, number: int, mask: Mask | None) -> bool:
+        state = self.state
+        back = self.kept.same(number, mask) & self.moved
+        if not back.any():
+            return False
+        local = (self.memories.local.words == self.local).all(axis=0)
+        back = back & local.reshape(self.memories.local.shape)
+        groups = state.groups | {number: mask}
+        running = {n: as_mask(self.splits.leaders(n, groups)) for n in groups}
+        if not self.met:  # nobody depends on anybody
+            self.returned |= back
+            return all((self.returned | ~lanes).all() for lanes in running.values())
+        # Lanes that meet depend on each other: all have to be back at one time.
+        if number != self.kept.number or set(state.groups) | {number} != set(self.kept.groups):
+            return False
+        for group, lanes in groups.items():
+            before = np.broadcast_to(as_mask(self.kept.groups[group]), self.moved.shape)
+            same = np.array_equal(before, np.broadcast_to(as_mask(lanes), self.moved.shape))
+            moved = (self.kept.same(group, lanes) & self.moved) | ~running[group]
+            if not (same and moved.all()):
+                return False
+        held = self._held()
+        return held.keys() == self.held.keys() and all(
+            np.array_equal(lanes, self.held[group]) and (self.kept.equal(lanes) | ~lanes).all()
+            for group, lanes in held.items()
+        )
+
+
+class Idle:
+    """Lanes that wait for a change of memory by looking at it again and again.
+
+    They came back to where they look, with all registers and all memory as they were, and
+    met nobody on the way: until somebody writes they do the same again, and need not run.
+
+    Attributes:
+        lanes: Those lanes; ``None`` if there are none.
+    """
+
+    def __init__(
+        self, state: LaneState, memories: Memories, clocks: SpecialRegisters, keep: Keep
+    ) -> None:
+        self.state, self.memories, self.clocks, self.keep = state, memories, clocks, keep
+        self.lanes: Mask | None = None
+        self.visited: set[int] = set()
+        self._since: tuple[int, ...] = ()
+        self._looks: dict[int, list[Kept]] = {}
+
+    def look(self, number: int, mask: Mask | None) -> None:
+        """Lanes come to a block that looks at what others may change."""
+        memories = self.memories
+        clock = self.clocks.reads
+        now = (memories.writes, memories.local_writes, self.state.meets, clock)
+        if now != self._since:
+            self._since = now
+            self._looks.clear()
+            self.visited = {number}
+        looks = self._looks.setdefault(number, [])
+        for kept in looks:
+            same = kept.same(number, mask)
+            if same.any():
+                self.lanes = same if self.lanes is None else self.lanes | same
+        del looks[: -_VISITS + 1]
+        looks.append(self.keep(number, mask))
+
+    def awake(self, groups: Groups) -> Groups:
+        """The groups without lanes that are idle."""
+        if self._since[0] != self.memories.writes:
+            self.lanes = None
+            return groups
+        assert self.lanes is not None
+        found = {number: as_mask(mask) & ~self.lanes for number, mask in groups.items()}
+        return {number: mask for number, mask in found.items() if mask.any()}
+
+
+class LivelockWatch:
+    """Looks out for loops without end, less and less often.
+
+    Attributes:
+        next_look: The step at which to be called.
+        turns: Whether the groups have to take turns now.
+    """
+
+    def __init__(
+        self, state: LaneState, splits: Splits, sync: SyncState, flow: Map, memories: Memories,
+        clocks: SpecialRegisters, keep: Keep, step_limit: int, others_to_come: bool,
+    ) -> None:  # fmt: skip
+        self.state, self.splits, self.sync = state, splits, sync
+        self.memories, self.clocks, self.keep = memories, clocks, keep
+        self.pollers = flow.pollers
+        self.step_limit, self.others_to_come = step_limit, others_to_come
+        self._begin_round = functools.partial(
+            _Round, state, splits, sync, memories, flow.blocks, keep
+        )
+        self.next_keep = _FIRST_LOOK
+        self.next_look = min(_FIRST_LOOK, step_limit)
+        self.kept: Kept | None = None
+        self.round: _Round | None = None
+        self.polled = self.later = False
+
+    @property
+    def turns(self) -> bool:
+        """Whether the groups have to take turns now."""
+        return self.round is not None
+
+    def look(self, number: int, mask: Mask | None) -> None:
+        """Called before a block runs, from ``next_look`` on.
+
+        Raises:
+            Stuck: Nothing can change any more, or the step limit is reached.
+        """
+        state = self.state
+        if state.step >= self.step_limit:
+            raise self._stuck("limit", number, mask)
+        if self.round is not None:
+            self._go_round(number, mask)
+        elif self.kept is not None:
+            self._watch(number, mask)
+        elif state.step >= self.next_keep:
+            self.next_keep = state.step * 2
+            self.kept, self.polled = self.keep(number, mask), False
+            self.clocks.stop()
+        watching = self.round or self.kept
+        self.next_look = state.step + 1 if watching else min(self.next_keep, self.step_limit)
+
+    def _watch(self, number: int, mask: Mask | None) -> None:
+        """Is any lane back where it was?"""
+        assert self.kept is not None
+        state, kept = self.state, self.kept
+        self.polled |= number in self.pollers
+        if number == kept.number:
+            kept.visits += 1
+            if kept.same(number, mask).any():
+                self.kept, self.round = None, self._begin_round(number, mask)
+                self.round.proves(number, mask)
+                return
+            if self.clocks.reads != kept.clock and not kept.visits & (kept.visits - 1):
+                self.kept = self.keep(number, mask)  # it had read them while they ran
+                self.kept.take_place(kept)
+                kept = self.kept
+        enough = state.step - kept.step >= _VISITS + kept.step // 8
+        if (kept.visits > _VISITS and enough) or state.step - kept.step > kept.step // 2:
+            self.kept = None
+            if self.polled and self.others_to_come:
+                self.round = self._begin_round(number, mask)
+                self.round.proves(number, mask)
+            else:
+                self._go_on()
+
+    def _go_round(self, number: int, mask: Mask | None) -> None:
+        """Has everybody had a turn, and come back, with nothing changed?"""
+        assert self.round is not None
+        state, started = self.state, self.round.started
+        closed = self.round.proves(number, mask)
+        late = state.step - started > max(4096, started // 2)
+        if late and closed is False and self.others_to_come and self.polled:
+            raise self._stuck("idle", number, mask)
+        if closed:
+            clocks = self.clocks
+            if clocks.reads != self.round.kept.clock and not self.later:
+                clocks.stop(_LATER)
+                self.later, self.round, self.next_keep = True, None, state.step + _VISITS
+                self.memories.watched = False
+                return
+            if self.sync.barriers.release(loose=True):
+                pass
+            elif self.sync.gates.parked:
+                self.sync.gates.force()
+            elif not self.splits.free(state.groups | {number: mask}):
+                raise self._stuck("repeats", number, mask)
+        if closed is not False or late:
+            self.round = None
+            self.memories.watched = False
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Nothing is proved: clocks run again."""
+        self.clocks.stopped, self.later = None, False
+
+    def _stuck(self, why: str, number: int, mask: Mask | None) -> Stuck:
+        state = self.state
+        self.memories.watched = False
+        visited = self.round.visited if self.round else None
+        spinning = {**state.groups, number: mask}
+        return Stuck(why, self.sync.never(), spinning, state.step, visited)

@@ -1,0 +1,66 @@
+"""State of a batch at one step: lanes that come back to it do the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...compile.codegen.liveness import ALL, Needed
+from ...core.geometry import NO_LANE, Mask, as_mask
+from ..calls.call_frames import Frames, bits
+from ..calls.special_registers import SpecialRegisters
+from ..lane_state import LaneState
+
+
+class Kept:
+    """The state of a batch at one step, to see what comes back.
+
+    ``number``, ``mask``: the lanes that run next, which are in no group.
+    """
+
+    def __init__(
+        self, state: LaneState, frames: Frames, clocks: SpecialRegisters, needed: Needed,
+        number: int, mask: Mask | None,
+    ) -> None:  # fmt: skip
+        self.state, self.number, self.step = state, number, state.step
+        self.clock = clocks.reads
+        self.registers = list(state.registers)
+        self._saved, self._needed = frames, needed
+        self.frames = frames.now()
+        self.orders: dict[int | None, list[int]] = {}
+        self.groups = state.groups | {number: mask}
+        self.visits = 0
+
+    def take_place(self, of: Kept) -> None:
+        """It goes on with what has been looked for since an earlier one."""
+        self.visits, self.step, self.clock = of.visits, of.step, of.clock
+
+    def same(self, number: int, lanes: Mask | None) -> Mask:
+        """Of lanes that come to a block, those that have been there with the same registers."""
+        if number not in self.groups:
+            return NO_LANE
+        return self.equal(as_mask(self.groups[number]) & as_mask(lanes), number)
+
+    def equal(self, same: Mask, number: int | None = None) -> Mask:
+        """Of some lanes, those that have the same registers as then.
+
+        ``number``: of the block at which they are, if only what they need there counts.
+        """
+        now = self.state.registers
+        if number not in self.orders:
+            needed = ALL if number is None else self._needed.by((number,))
+            depths = {register for register, _ in self.frames}
+            self.orders[number] = [i for i in range(len(now)) if i in needed or i in depths]
+        order = self.orders[number]
+        for place, index in enumerate(order):
+            new, old = now[index], self.registers[index]
+            if new is old:
+                continue
+            same = same & (bits(new) == bits(old))
+            if not same.any():  # what tells first is asked first the next time
+                order.insert(0, order.pop(place))
+                return same
+        return self._saved.equal(self.frames, same)
+
+
+Keep = Callable[[int, Mask | None], Kept]
+"""Takes a ``Kept`` of the batch, given the block and the lanes that run next."""

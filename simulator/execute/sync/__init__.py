@@ -1,0 +1,1 @@
+"""Barriers, warp-synchronous points and convergence."""

@@ -1,0 +1,111 @@
+"""Who waits at a barrier, who has arrived at it, and what is raised where nobody can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...compile.program import CompiledBlock
+from ...core.geometry import Lanes, Mask, as_mask
+from ...events import Apart
+from ..lane_state import LaneState
+from ..schedule import Groups
+
+Key = tuple[int, int, str]
+"""A barrier: its number, the count of threads that it waits for (0: the block), and whether it
+reduces: ``and``, ``or``, ``popc``, or nothing."""
+Operands = tuple[Lanes, Lanes, Mask | None]
+"""Of a barrier instruction: number, count, and what a reduction takes in."""
+
+
+@dataclass
+class Waiting:
+    """Lanes held by a block barrier.
+
+    Attributes:
+        number: The barrier's, by lane; ``count``: the threads it waits for, 0 for the block.
+        predicate: What a reduction takes in.
+        since: The step at which they came.
+    """
+
+    block: CompiledBlock
+    mask: Mask | None
+    number: Lanes
+    count: Lanes
+    predicate: Mask | None
+    since: int = 0
+
+    @property
+    def operation(self) -> str:
+        """What a reduction is done by."""
+        return self.block.reduction[0] if self.block.reduction else ""
+
+
+class Stuck(Exception):
+    """No lane can go on: the lanes that wait at barriers, or that spin without end.
+
+    Attributes:
+        waiting: What is known of the lanes held by block barriers.
+        spinning: Lanes by block number that loop for ever (or past the step limit).
+        why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
+        steps: How many basic blocks had run.
+        visited: Basic blocks that the spinning lanes run; ``None`` if that is not known.
+    """
+
+    def __init__(
+        self, why: str, waiting: list[Apart], spinning: Groups, steps: int = 0,
+        visited: set[int] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(why)
+        self.why, self.waiting, self.spinning, self.steps = why, waiting, spinning, steps
+        self.visited = visited
+
+
+class Arrivals:
+    """The ``bar.arrive`` of one barrier: a warp arrives when the last of its living lanes does.
+
+    Attributes:
+        phase: How often each warp has, ``(warps, blocks)``, since the barrier was last full.
+    """
+
+    def __init__(self, state: LaneState, wanted: int) -> None:
+        g = state.geometry
+        self.state, self.wanted = state, wanted
+        self.lanes = np.zeros(g.shape, np.int64)
+        self.told = np.zeros((g.warps, g.columns), np.int64)
+        self.phase = np.zeros((g.warps, g.columns), np.int64)
+        self.places: dict[int, tuple[Waiting, Mask]] = {}
+
+    def add(self, wait: Waiting, lanes: Mask) -> None:
+        """Lanes arrive."""
+        self.lanes += lanes
+        self.places[wait.block.number] = wait, lanes
+        self.settle(False)
+
+    def came(self) -> Iterator[tuple[Waiting, Mask]]:
+        """Who has come since the barrier was last full, as far as it is remembered, and where."""
+        here = self.state.geometry.spread(self.phase > 0)
+        for wait, lanes in self.places.values():
+            yield wait, lanes & here
+
+    def settle(self, loose: bool) -> None:
+        """See which warps have arrived; ``loose``: those with any lane that has."""
+        state = self.state
+        g = state.geometry
+        if loose:
+            full = g.by_warp(self.lanes, 0).max(axis=1)
+        else:
+            living = np.broadcast_to(as_mask(state.alive), g.shape)
+            most = np.iinfo(np.int64).max
+            full = g.by_warp(np.where(living, self.lanes, most), most).min(axis=1)
+            full = np.where(full == most, g.by_warp(self.lanes, 0).max(axis=1), full)
+        new = np.maximum(full - self.told, 0)
+        if not new.any():
+            return
+        self.told += new
+        last = self.phase.sum(axis=0) + np.cumsum(new, axis=0)
+        over = last[-1] // self.wanted * self.wanted  # full by arrivals alone: that frees nobody
+        left = last - np.maximum(last - new, over)
+        self.phase = np.where(over, np.maximum(left, 0), self.phase + new)

@@ -1,0 +1,297 @@
+"""Which way each thread went at the branches that decide on barriers, and how often round loops.
+
+Told by each thread's own path, so that it is the same under every schedule. Recorded are
+only the branches that decide on a barrier and the heads of loops about one.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compile.cfg.basic_blocks import EXIT, successors
+from ...compile.cfg.cfg import deciders, loops_of
+from ...compile.program import CompiledBlock
+from ...core.geometry import Lanes, Mask, as_mask
+from ...events import Branch
+from ...memory.site import Site
+from ..progress.independent_loops import own_loops
+from . import barrier_interleavings
+from .convergence_regions import Convergence
+
+
+class Map:
+    """What a program's text says of its barriers and loops.
+
+    Attributes:
+        after: For each block, where its end may lead.
+        convergence: Where lanes of a warp converge.
+        pollers: Blocks that look at what others may change.
+        orders: Whether warps may come to barriers in orders of which some are wrong.
+        branches: Blocks at whose end it is decided whether a barrier is reached.
+        heads: Heads of loops about barriers, each with those of the loops inside it.
+        entries: By a called function's first block, the heads in that function.
+    """
+
+    def __init__(self, blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> None:
+        self.blocks, self.sites = blocks, sites
+        self.convergence = Convergence(blocks, sites)
+        shared = [site for site in sites if site.counted and site.space != "local"]
+        self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
+        self.orders = barrier_interleavings.matter(blocks, sites)
+        self._calls = [b.number for b in blocks if b.ends == "call"]
+        barriers = [b.number for b in blocks if b.ends == "barrier"]
+        self.after = self._ways()
+        self._bit = {number: 1 << i for i, number in enumerate(barriers)}
+        self._reach = self._reachable() if barriers else {}
+        nearest = deciders([b.block for b in blocks])
+        self._near = {number: nearest(number) for number in barriers}
+        for number in barriers:  # a guard decides as well, and first
+            if len(self.after[number]) > 1:
+                self._near[number].insert(0, {number})
+        self.branches: set[int] = set()
+        for levels in self._near.values():
+            self.branches.update(*levels)
+        for number, ways in enumerate(self.after):
+            if len({self._reach.get(to, 0) for to in ways}) > 1:
+                self.branches.add(number)
+        self.heads: dict[int, list[int]] = {}
+        self.entries: dict[int, list[int]] = {}
+        self._about: dict[int, list[int]] = {}
+        self._find_loops(barriers)
+
+    def _ways(self) -> list[list[int]]:
+        """For each block, where its end may lead: first where a branch is taken, last on."""
+        ways: list[list[int]] = []
+        returns: dict[str, list[int]] = {}
+        for number in self._calls:
+            block = self.blocks[number]
+            callee = self.blocks[block.call_entry].block.function.name
+            returns.setdefault(callee, []).append(block.block.follow)
+        for block in self.blocks:
+            end = block.block.end
+            if block.ends == "call":
+                ways.append([block.call_entry])
+            elif block.ends == "return":
+                back = returns.get(block.block.function.name, [])
+                ways.append([*back, *([block.block.follow] if end and end.guard else [])])
+            elif block.ends in ("exit", "trap", "assert"):
+                ways.append([EXIT, *([block.block.follow] if end and end.guard else [])])
+            elif block.ends == "barrier" and end and end.guard:
+                ways.append([block.block.follow, block.block.follow])
+            else:
+                ways.append(successors(block.block))
+        return ways
+
+    @functools.cached_property
+    def own_loops(self) -> dict[int, frozenset[int]]:
+        """Loops that lanes go round for themselves, and that no barrier has to do with."""
+        others = {*self.heads, *self.branches, *self.pollers}
+        lanes = self.convergence
+        return own_loops(self.blocks, others | lanes.affected | lanes.saves.keys())
+
+    def _reachable(self) -> dict[int, int]:
+        """The barriers that can be reached from each block, itself included, as bits."""
+        reach = {n: self._bit.get(n, 0) for n in range(len(self.blocks))} | {EXIT: 0}
+        changed = True
+        while changed:
+            changed = False
+            for number in reversed(range(len(self.after))):
+                found = reach[number]
+                for to in self.after[number]:
+                    found |= reach[to]
+                if found != reach[number]:
+                    reach[number] = found
+                    changed = True
+        return reach
+
+    def leads_on(self, number: int) -> bool:
+        """Whether barriers may come after the one at the end of a block."""
+        return any(self._reach[to] for to in self.after[number])
+
+    def _find_loops(self, barriers: list[int]) -> None:
+        functions: dict[str, list[CompiledBlock]] = {}
+        for block in self.blocks:
+            functions.setdefault(block.block.function.name, []).append(block)
+        # A call stands for the barriers of what it calls.
+        holders = set(barriers)
+        size = -1
+        while size != len(holders):
+            size = len(holders)
+            names = {self.blocks[n].block.function.name for n in holders}
+            holders |= {
+                n
+                for n in self._calls
+                if self.blocks[self.blocks[n].call_entry].block.function.name in names
+            }
+        for blocks in functions.values():
+            if not any(b.number in holders for b in blocks):
+                continue
+            loops = loops_of([b.block for b in blocks])
+            kept = {head: members for head, members in loops.items() if members & holders}
+            for head, members in kept.items():
+                self.heads[head] = [h for h in kept if h != head and h in members]
+                for number in members & holders:
+                    self._about.setdefault(number, []).append(head)
+            self.entries[blocks[0].number] = list(kept)
+
+    def about(self, number: int) -> list[int]:
+        """Heads of the loops about a barrier or a call, within its function."""
+        return self._about.get(number, [])
+
+    def callers(self, number: int) -> list[CompiledBlock]:
+        """The calls of the function in which a block stands."""
+        name = self.blocks[number].block.function.name
+        return [
+            self.blocks[n]
+            for n in self._calls
+            if self.blocks[self.blocks[n].call_entry].block.function.name == name
+        ]
+
+    def losing(self, barrier: int) -> list[tuple[int, int]]:
+        """Branches and their ways (as bits) from which a barrier cannot be reached any more."""
+        bit = self._bit[barrier]
+        found = []
+        for number, ways in enumerate(self.after):
+            if len(ways) > 1 and self._reach[number] & bit:
+                lost = sum(1 << i for i, to in enumerate(ways) if not self._reach[to] & bit)
+                if number == barrier:  # its guard: those that come do not lose it
+                    lost &= ~1
+                if lost:
+                    found.append((number, lost))
+        return found
+
+    def near(self, barrier: int) -> list[set[int]]:
+        """The branches that decide on a barrier, nearest first."""
+        return self._near[barrier]
+
+    def leaves(self, number: int, way: int) -> bool:
+        """Whether a branch's way goes straight out of the kernel: an early return."""
+        ways = self.after[number]
+        at = ways[way]
+        for _ in self.blocks:
+            if at == EXIT:
+                return True
+            block = self.blocks[at]
+            if block.block.body or len(self.after[at]) != 1:
+                return False
+            at = self.after[at][0]
+        return False
+
+
+class Paths:
+    """The paths of one batch's threads, as far as barriers need them."""
+
+    def __init__(self, where: Map, shape: tuple[int, ...]) -> None:
+        self.map, self.shape = where, shape
+        self._ways: dict[int, Any] = {}
+        self._last: dict[int, tuple[Mask | None, int]] = {}
+        self._rounds: dict[int, Lanes | int] = dict.fromkeys(where.heads, 0)
+
+    def went(self, number: int, way: int, lanes: Mask | None) -> None:
+        """Lanes (``None``: all) took one way at the end of a block."""
+        last = self._last.get(number)
+        if last is not None and last[1] == way and last[0] is lanes:
+            return
+        self._last[number] = lanes, way
+        bits = np.uint8 if len(self.map.after[number]) <= 8 else np.uint64
+        old = self._ways.get(number, bits(0))
+        new = old | bits(1 << min(way, 63))
+        self._ways[number] = new if lanes is None else np.where(lanes, new, old)
+
+    def enter(self, number: int, lanes: Mask | None) -> None:
+        """Lanes (``None``: all that live) come to the head of a loop."""
+        if lanes is None:
+            self._rounds[number] = self._rounds[number] + 1
+        else:
+            self._rounds[number] = self._rounds[number] + lanes.astype(np.int32)
+        self._again(self.map.heads[number], lanes)
+
+    def call(self, entry: int, lanes: Mask | None) -> None:
+        """Lanes (``None``: all that live) call a function."""
+        self._again(self.map.entries.get(entry, ()), lanes)
+
+    def _again(self, heads: Sequence[int], lanes: Mask | None) -> None:
+        for head in heads:
+            old = self._rounds[head]
+            if lanes is None or (isinstance(old, int) and not old):
+                self._rounds[head] = 0
+            else:
+                self._rounds[head] = np.where(lanes, np.int32(0), old)
+
+    def apart(
+        self, barrier: CompiledBlock, lanes: Mask | None, registers: Sequence[Lanes]
+    ) -> Mask | None:
+        """Blocks of the batch whose threads at a barrier came there on rounds of their own.
+
+        Not on the same round of each loop about it, or by another call.
+
+        Returns:
+            Bools ``(blocks,)``, or ``None`` where it is clear that there are none.
+        """
+        found: Mask | None = None
+        todo: list[tuple[int, Mask | None]] = [(barrier.number, None)]
+        while todo:
+            number, via = todo.pop()
+            values = [self._rounds[head] for head in self.map.about(number)]
+            callers = self.map.callers(number)
+            if callers:
+                back = registers[callers[0].return_register]
+                values.append(back)
+                todo += [(c.number, back == c.block.follow) for c in callers]
+            for value in values:
+                if isinstance(value, int) or value.ndim == 0:
+                    continue
+                on = np.broadcast_to(as_mask(lanes), self.shape)
+                on = on if via is None else on & via
+                full = np.broadcast_to(value, self.shape)
+                most = np.where(on, full, -1).max(axis=(0, 1, 2))
+                least = np.where(on, full, np.iinfo(full.dtype).max).min(axis=(0, 1, 2))
+                differ = (most != least) & on.any(axis=(0, 1, 2))
+                if differ.any():
+                    found = differ if found is None else found | differ
+        return found
+
+    def _took(self, number: int) -> Lanes:
+        return np.broadcast_to(self._ways.get(number, np.uint8(0)), self.shape)
+
+    def kept_away(self, barrier: CompiledBlock, missing: Mask, present: Mask) -> list[Branch]:
+        """The branches that keep lanes of a block from a barrier at which others stand.
+
+        Each thread leaves a barrier behind for good at one branch. Those that have not yet
+        are told from the threads there by the nearest branch that they took otherwise.
+        """
+        found: list[Branch] = []
+        left = missing
+        for number, lost in self.map.losing(barrier.number):
+            took = self._took(number)
+            lanes = left & ((took & took.dtype.type(lost)) != 0)
+            if lanes.any():
+                way = (int(took[lanes][0]) & lost).bit_length() - 1
+                leaves = self.map.leaves(number, way)
+                found.append(Branch(self.map.blocks[number], lanes, leaves))
+                left = left & ~lanes
+        if left.any():
+            found += self.told_apart(barrier, left, present)
+        return found
+
+    def told_apart(self, barrier: CompiledBlock, some: Mask, others: Mask) -> list[Branch]:
+        """The nearest branches on which lanes of a block differ from others at a barrier."""
+        for level in self.map.near(barrier.number):
+            found = []
+            for number in sorted(level):
+                took = self._took(number)
+                theirs = np.bitwise_or.reduce(np.where(others, took, 0), axis=(0, 1, 2))
+                other = some & (took != 0) & (theirs != 0) & (took != theirs)
+                if other.any():
+                    found.append(Branch(self.map.blocks[number], other, False))
+            if found:
+                return found
+        return []
+
+    def between(self, barrier: CompiledBlock, lanes: Mask) -> list[Branch]:
+        """The nearest branches on which lanes at a barrier differ from the first of their block."""
+        rows = lanes.reshape(-1, self.shape[3])
+        first = np.arange(len(rows))[:, None] == rows.argmax(axis=0)
+        return self.told_apart(barrier, lanes, lanes & first.reshape(self.shape))

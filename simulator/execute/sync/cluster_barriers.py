@@ -1,0 +1,160 @@
+"""Barriers of clusters: ``barrier.cluster.arrive`` and ``.wait`` (PTX ISA, "barrier.cluster").
+
+Every thread of the cluster that lives arrives, and waits before it arrives again: a phase is over
+when all have arrived. There is one such barrier a cluster, and no place in the code that is its.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...compile.program import CompiledBlock
+from ...core.geometry import NO_LANE, Lanes, Mask, as_mask, blocks_of
+from ...events import Apart, Told
+from ..lane_state import LaneState
+from .barrier_divergence import Divergence, is_aligned
+from .blocked_lanes import Waiting
+from .branch_history import Paths
+
+_AWAY, _ARRIVED, _FREE = 0, 1, 2
+"""A lane has not arrived, has arrived in the phase at hand, in one that is over."""
+_NUMBER: Lanes = np.zeros((), np.int32)
+
+
+class ClusterBarriers:
+    """The barriers of the clusters of one batch.
+
+    Attributes:
+        waiting: Lanes that are held.
+    """
+
+    def __init__(self, state: LaneState, told: Told, paths: Paths, divergence: Divergence) -> None:
+        self.state, self.told, self.paths, self.divergence = state, told, paths, divergence
+        self.waiting: list[Waiting] = []
+        self._state: Lanes | None = None
+        self._places: dict[int, tuple[CompiledBlock, Mask]] = {}
+        self._gone: dict[int, Mask] = {}
+
+    def come(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int | None:
+        """Lanes arrive, or come to wait; where they go on, as ``Barriers.come`` says it."""
+        state = self.state
+        if self._state is None:
+            self._state = np.full(state.geometry.shape, _AWAY, np.int8)
+        lanes = np.broadcast_to(as_mask(mask if mask is not None else state.alive),
+                                state.geometry.shape)  # fmt: skip
+        if not block.holds:
+            self._arrive(block, lanes, mask)
+        else:
+            going = self._wait(block, lanes)
+            if not going.any():
+                return None
+            if not going[lanes].all():
+                mask, alone = going, False
+            for tell in self.told.cluster_wait:
+                tell(mask)
+        if alone:
+            return block.block.follow
+        state.go(block.number, block.block.follow, mask)
+        return None
+
+    def _arrive(self, block: CompiledBlock, lanes: Mask, mask: Mask | None) -> None:
+        assert self._state is not None
+        again = lanes & (self._state != _AWAY)
+        if again.any():
+            self._tell("again", block, again)
+        self._state[lanes & ~again] = _ARRIVED
+        known = self._places.get(block.number)
+        self._places[block.number] = block, lanes if known is None else known[1] | lanes
+        for tell in self.told.cluster_arrive:
+            tell(mask, not (block.block.end and block.block.end.has("relaxed")))
+        self.look_again()
+
+    def _wait(self, block: CompiledBlock, lanes: Mask) -> Mask:
+        """Those of some lanes that may go on; the others are held."""
+        assert self._state is not None
+        never = lanes & (self._state == _AWAY)
+        if never.any():
+            self._tell("unarrived", block, never)
+        held = lanes & (self._state == _ARRIVED)
+        if held.any():
+            self.waiting.append(Waiting(block, held, _NUMBER, _NUMBER, None, self.state.step))
+        going: Mask = lanes & ~held
+        self._state[going] = _AWAY
+        return going
+
+    def _tell(self, how: str, block: CompiledBlock, lanes: Mask) -> None:
+        self.divergence.tell(Apart(how, block, lanes))
+
+    def _by_cluster(self, lanes: Mask) -> Mask:
+        """Of the clusters of the batch, those with any of the lanes; bools, a block each."""
+        g = self.state.geometry
+        blocks: Lanes = np.asarray(blocks_of(lanes))
+        of_cluster: Lanes = blocks[g.clusters.columns]
+        some: Mask = np.logical_or.reduce(of_cluster, axis=1)
+        return some
+
+    def look_again(self) -> None:
+        """Lanes have arrived, or have left the kernel: phases may be over."""
+        state, lanes = self._state, self.state
+        if state is None or not (state == _ARRIVED).any():
+            return
+        alive = np.broadcast_to(as_mask(lanes.alive), state.shape)
+        missing = self._by_cluster(alive & (state != _ARRIVED))
+        done = self._by_cluster(alive & (state == _ARRIVED)) & ~missing
+        if not done.any():
+            return
+        over = done & (state == _ARRIVED)
+        self._look_at(done, over, alive)
+        state[over] = _FREE
+        for wait in self.waiting:
+            going = as_mask(wait.mask) & over
+            if going.any():
+                state[going] = _AWAY
+                wait.mask = as_mask(wait.mask) & ~going
+                for tell in self.told.cluster_wait:
+                    tell(going)
+                lanes.go(wait.block.number, wait.block.block.follow, going)
+        self.waiting = [wait for wait in self.waiting if as_mask(wait.mask).any()]
+
+    def _look_at(self, done: Mask, over: Mask, alive: Mask) -> None:
+        """A phase is over: has everybody come to it, and warps as one?"""
+        g, before = self.state.geometry, NO_LANE
+        for number, (block, lanes) in sorted(self._places.items()):
+            here = lanes & over
+            if is_aligned(block):
+                apart = g.any_of_warp(here) & g.any_of_warp(alive & over & ~here)
+                both = here & g.spread(apart)
+                if both.any():
+                    others = g.spread(apart) & ~both & over
+                    branches = self.paths.told_apart(block, others, both)
+                    self.divergence.tell(Apart("warp", block, both, others, branches=branches))
+            known = self._gone.get(number, NO_LANE)
+            gone = self._by_cluster(here) & ~alive & ~over & ~known & ~before
+            if gone.any():
+                self._gone[number] = gone | known
+                before = before | gone
+                branches = self.paths.kept_away(block, gone, here)
+                self.divergence.tell(Apart("gone", block, here, gone, branches=branches))
+            self._places[number] = block, lanes & ~done
+
+    def never(self, held: Sequence[Waiting]) -> list[Apart]:
+        """Describe the lanes that wait here for ever, and those that have not arrived.
+
+        ``held``: all lanes that are held at barriers of any kind.
+        """
+        found = []
+        for wait in self.waiting:
+            assert self._state is not None
+            lanes = np.broadcast_to(as_mask(wait.mask), self._state.shape)
+            alive = np.broadcast_to(as_mask(self.state.alive), self._state.shape)
+            missing = self._by_cluster(lanes) & alive & (self._state != _ARRIVED)
+            elsewhere = [
+                (other.block, there)
+                for other in held
+                if other is not wait and (there := as_mask(other.mask) & missing).any()
+            ]
+            branches = self.paths.kept_away(wait.block, missing, lanes)
+            found.append(Apart("cluster", wait.block, lanes, missing, elsewhere, branches))
+        return found

@@ -1,0 +1,51 @@
+"""Synchronisation of one batch: the components that hold lanes, and those lanes."""
+
+from __future__ import annotations
+
+from ...core.geometry import Mask, as_mask
+from ...events import Apart
+from ..lane_state import LaneState
+from .block_barriers import Barriers
+from .blocked_lanes import Waiting
+from .cluster_barriers import ClusterBarriers
+from .warp_sync import Gates
+
+
+class SyncState:
+    """Block barriers, cluster barriers and warp-synchronous instructions of one batch."""
+
+    def __init__(
+        self, state: LaneState, barriers: Barriers, clusters: ClusterBarriers, gates: Gates
+    ) -> None:
+        self.state, self.barriers, self.clusters, self.gates = state, barriers, clusters, gates
+
+    def held(self) -> list[Waiting]:
+        """Return the lanes that are held at barriers."""
+        return self.barriers.waiting + self.clusters.waiting
+
+    def holds_any(self) -> bool:
+        """Return whether lanes are held at barriers or warp-synchronous instructions."""
+        return bool(self.barriers.waiting or self.clusters.waiting or self.gates.parked)
+
+    def alone(self) -> bool:
+        """Return whether all living lanes stand at one basic block and none is held."""
+        return len(self.state.groups) == 1 and not self.holds_any()
+
+    def unblock(self) -> bool:
+        """Let lanes go where nothing else can run; return whether there were any."""
+        if self.barriers.release() or self.barriers.release(loose=True):
+            return True
+        if self.gates.parked:
+            self.gates.force()
+            return True
+        return False
+
+    def forget(self, lanes: Mask) -> None:
+        """Stop holding lanes that end."""
+        for wait in self.held():
+            wait.mask = as_mask(wait.mask) & ~lanes
+        self.gates.forget(lanes)
+
+    def never(self) -> list[Apart]:
+        """Describe the lanes that barriers hold for ever, and those that do not come to them."""
+        return self.barriers.never() + self.clusters.never(self.held())

@@ -1,0 +1,294 @@
+"""Warp-synchronous instructions: lanes are held until all that the member mask names have come.
+
+(Or the whole warp, at ``mma.sync.aligned`` and the like; at ``wgmma.wait_group`` the warpgroup.)
+``shfl.sync``, ``vote.sync``, ``match.sync``, ``redux.sync``, ``elect.sync`` and
+``bar.warp.sync`` (PTX ISA): they wait for the lanes of the mask that have not exited, which
+execute an instruction with the same qualifiers and mask, wherever in the code: compilers make
+copies of one. Where it is a copy each (as an H200 does it, too), they exchange values all the same.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+
+from kernels.ptx.module import Imm
+
+from ...compile.ir_values import Constant, Register, Source
+from ...compile.program import Code, CompiledBlock
+from ...core.geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, WarpView, as_mask
+from ...events import Told
+from ...isa.table import Results
+from ..lane_state import LaneState
+from ..schedule import Part
+from .warp_sync_sites import Copies
+
+
+class Gates:
+    """The lanes of one batch that are held in front of warp-synchronous instructions.
+
+    Attributes:
+        parked: Lanes that are held, by block number.
+        met: Lanes at copies of an instruction that can go through as one, by block number.
+        copies: Which blocks begin with copies of one instruction.
+        ordering: The blocks after whose first instruction the lanes' accesses are in order.
+    """
+
+    def __init__(
+        self, state: LaneState, told: Told, blocks: Sequence[CompiledBlock], copies: Copies,
+        ordering: frozenset[int], ask: Callable[[int], Code], view: Callable[[Mask], WarpView],
+    ) -> None:  # fmt: skip
+        self.state, self.told, self.blocks = state, told, blocks
+        self.copies, self.ordering = copies, ordering
+        self._ask, self._view = ask, view
+        self.parked: dict[int, Mask] = {}
+        self.met: list[dict[int, Mask]] = []
+        self.opened: dict[int, Mask] = {}
+        self._known: dict[int, tuple[Lanes, Mask | None]] = {}
+
+    def through(self, block: CompiledBlock, mask: Mask | None, everyone: bool) -> Part:
+        """Of the lanes that came to a gate, those that may go on; ``False`` if all are held.
+
+        ``everyone``: whether they are all lanes that live.
+        """
+        number, gate = block.number, block.gate
+        assert gate
+        if everyone and not gate.guard and (gate.members is None or self._right(block, mask)):
+            self.opened.pop(number, None)
+            return mask
+        here = self.parked.pop(number, None)
+        if here is not None:
+            mask = here if mask is None else mask | here
+        on = as_mask(mask)
+        passing = NO_LANE
+        if gate.guard:
+            passing = on & ~self.heeded(gate.guard, on)
+            on = on & ~passing
+        if gate.members is None:
+            going = passing | self._aligned(number, on)
+            return self._whole(going) if going.any() else False
+        named = self.members(block)
+        left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
+        if left_out.any():
+            for tell in self.told.event:
+                tell("left-out", block, left_out)
+        if named.ndim == 0:
+            missing = self._missing(self.state.geometry.active_bits(on))
+            ready = on & (((missing & named) == 0) | left_out)
+        else:
+            ready = self._agreed(np.where(on, named, np.uint32(0))) | left_out
+        opened = self.opened.pop(number, None)
+        if opened is not None:
+            ready = ready | (on & opened)
+            rest = opened & ~on
+            if rest.any():
+                self.opened[number] = rest
+        late = on & ~ready
+        if late.any():
+            self.parked[number] = late
+            self._meet(number)
+        elif everyone and not left_out.any() and not passing.any():
+            self._known[number] = named, mask
+            return mask
+        going = ready | passing
+        return self._whole(going) if going.any() else False
+
+    def heeded(self, guard: Source | None, lanes: Mask) -> Mask:
+        """The lanes whose guard lets them execute a block's first instruction."""
+        if guard is None:
+            return lanes
+        assert isinstance(guard.value, Register)
+        holds: Mask = self.state.registers[guard.value.number]
+        return lanes & (~holds if guard.negated else holds)
+
+    def _right(self, block: CompiledBlock, mask: Mask | None) -> bool:
+        """Whether lanes that are all that live are known to name one another."""
+        named = self.members(block)
+        if named.ndim == 0 and named == WHOLE_WARP:
+            return True
+        known = self._known.get(block.number)
+        return known is not None and known[0] is named and known[1] is mask
+
+    @functools.cached_property
+    def _lane(self) -> Lanes:
+        return self.state.geometry.lane_ids.astype(np.uint32)
+
+    def _whole(self, lanes: Mask) -> Mask:
+        return lanes if lanes.ndim else np.full((1, 1, 1, 1), lanes)
+
+    def members(self, block: CompiledBlock) -> Lanes:
+        """The member mask of a warp-synchronous block, uint32."""
+        assert block.gate
+        assert block.gate.members
+        value = block.gate.members.value
+        if isinstance(value, Constant):
+            return cast(Lanes, value.value)
+        assert isinstance(value, Register)
+        named: Lanes = self.state.registers[value.number]
+        return named.view(np.uint32) if value.carrier == "s32" else named.astype(np.uint32)
+
+    def _missing(self, bits: Rows) -> Lanes:
+        """Living lanes of each thread's warp that are not among ``bits``, uint32."""
+        return self.state.geometry.spread(self._missing_rows(bits))
+
+    def _missing_rows(self, bits: Rows) -> Rows:
+        g, alive = self.state.geometry, self.state.alive
+        living = g.existing if alive is None else g.warp_bits(alive)
+        return living & ~bits
+
+    def _agreed(self, masks: Lanes) -> Mask:
+        """The lanes of which all that they name live not, or wait with the same member mask.
+
+        ``masks``: the member mask of each lane that waits, else 0.
+        """
+        g = self.state.geometry
+        theirs = g.by_warp(masks, np.uint32(0))
+        ready, largest = theirs != 0, theirs.max(axis=1, keepdims=True)
+        if ((theirs == largest) | ~ready).all():  # all of a warp that wait name the same
+            short = largest[:, 0] & self._missing_rows(g.warp_bits(masks != 0))
+            return g.from_rows((ready & (short == 0)[:, None]).reshape(g.warps * WARP, -1))
+        living = g.by_warp(as_mask(self.state.alive), False)
+        for lane in range(WARP):
+            named = ((theirs >> np.uint32(lane)) & np.uint32(1)) == 1
+            other = theirs[:, lane : lane + 1]
+            ready = ready & (~named | ~living[:, lane : lane + 1] | (other == theirs))
+        return g.from_rows(ready.reshape(g.warps * WARP, -1))
+
+    def _aligned(self, number: int, on: Mask) -> Mask:
+        """Of lanes that came to an ``.aligned`` instruction, those whose whole warp has.
+
+        A product of a warpgroup begins when its four warps have come; who waits for products waits
+        for the four, wherever in the code: so none goes on before the others have begun them.
+        """
+        opened = self.opened.pop(number, NO_LANE)
+        if (opened & ~on).any():
+            self.opened[number] = opened & ~on
+        self.parked[number] = on & ~opened
+        complete = self._complete([number])
+        met = [(place, lanes) for place, lanes in complete.items() if lanes.any()]
+        several = len(met) > 1 and self._group(number) == "wait"
+        for place, lanes in met if several else ():  # before one of them tells others of it
+            wait = self.blocks[place].block.instructions[0]
+            left = cast(Imm, wait.operands[0]).value
+            for tell in self.told.copies:
+                tell(lanes, left, "product", False, wait)
+        going = complete.pop(number) | (on & opened)
+        self._go_on(complete)
+        return going
+
+    def _complete(self, numbers: Sequence[int]) -> dict[int, Mask]:
+        """Of the lanes at some ``.aligned`` instructions, those that are held no longer."""
+        found = {}
+        for number in dict.fromkeys(numbers):
+            size, held = WARP, [number]
+            if group := self._group(number):
+                size, held = GROUP, [n for n in self.parked if self._group(n) == group]
+            come = functools.reduce(np.logical_or, [self.parked[n] for n in held])
+            together = self._everybody(come, size)
+            for place in held:
+                found[place] = self.parked[place] & together
+        for place, going in found.items():
+            late = self.parked.pop(place) & ~going
+            if late.any():
+                self.parked[place] = late
+        return found
+
+    def _everybody(self, come: Mask, size: int) -> Mask:
+        """The lanes of groups of so many threads of which all that live have come."""
+        g = self.state.geometry
+        there = g.factored(as_mask(come | ~as_mask(self.state.alive)))
+        whole = np.logical_and.reduceat(there, np.arange(0, g.threads, size), axis=0)
+        return g.from_rows(np.repeat(whole, size, axis=0))
+
+    def _group(self, number: int) -> str:
+        gate = self.blocks[number].gate
+        return gate.group if gate else ""
+
+    def _go_on(self, complete: dict[int, Mask]) -> None:
+        for number, lanes in complete.items():
+            if lanes.any():
+                self._open(number, lanes)
+
+    def look_again(self) -> None:
+        """Lanes have exited, which are waited for no longer."""
+        if not self.parked:
+            return
+        named = [number for number in self.parked if number in self.copies.of]
+        self._go_on(self._complete([number for number in self.parked if number not in named]))
+        for number in named:
+            block = self.blocks[number]
+            masks = np.where(self.parked[number], self.members(block), np.uint32(0))
+            if self._agreed(masks).any():
+                self.state.join(number, self.parked.pop(number))
+        for copies in {self.copies.of[number] for number in named if number in self.parked}:
+            self._meet(copies[0])
+
+    def force(self) -> None:
+        """Nothing else can run: the lanes that a mask names, or a warp's others, never come."""
+        number = min(self.parked, key=lambda n: (self._group(n) != "wait", n))
+        mask = self.parked.pop(number)
+        name = "absent" if number in self.copies.of else self._group(number)
+        for tell in self.told.event if name in ("absent", "warpgroup") else ():
+            tell(name, self.blocks[number], mask)
+        self._open(number, mask)
+
+    def _open(self, number: int, lanes: Mask) -> None:
+        """Lanes may go through, whoever is missing."""
+        self.state.join(number, lanes)
+        self.opened[number] = lanes | self.opened.get(number, NO_LANE)
+
+    def forget(self, lanes: Mask) -> None:
+        """Lanes are held no longer."""
+        for held in (self.parked, self.opened, *self.met):
+            for number in list(held):
+                held[number] = held[number] & ~lanes
+                if not held[number].any():
+                    del held[number]
+
+    def _meet(self, number: int) -> None:
+        """Lanes at different copies of an instruction, with the same member mask, meet as well."""
+        numbers = [copy for copy in self.copies.of[number] if copy in self.parked]
+        if len(numbers) < 2:
+            return
+        masks: Lanes = np.zeros(self.state.geometry.shape, np.uint32)
+        for copy in numbers:
+            named = self.members(self.blocks[copy])
+            masks = np.where(self.parked[copy], named, masks)
+        together = self._agreed(masks)
+        met = {copy: go for copy in numbers if (go := self.parked[copy] & together).any()}
+        for copy, go in met.items():
+            late = self.parked.pop(copy) & ~go
+            if late.any():
+                self.parked[copy] = late
+        if not met:
+            return
+        if number in self.ordering:
+            for tell in self.told.warp_sync:
+                tell(together, masks)
+        if not self.blocks[number].warp_barrier:
+            self.met.append(met)
+            return
+        for copy, go in met.items():
+            self._open(copy, go)
+
+    def exchange(self, met: dict[int, Mask]) -> dict[int, list[Results]]:
+        """What lanes at copies of an instruction get from each other, by block number."""
+        registers = self.state.registers
+        asked = [self._ask(number)(registers) for number in met]
+        lanes = list(met.values())
+        view = self._view(functools.reduce(np.logical_or, lanes))
+        got: dict[int, list[Results]] = {number: [] for number in met}
+        for calls in zip(*asked, strict=True):  # each copy's
+            operands = []
+            for values in zip(*(operands for _, *operands in calls), strict=True):
+                value = values[0]
+                for here, other in zip(lanes[1:], values[1:], strict=True):
+                    value = np.where(here, other, value)
+                operands.append(value)
+            for (number, here), (function, *_) in zip(met.items(), calls, strict=True):
+                view.asking = here
+                got[number].append(function(view, *operands))
+        return got

@@ -1,0 +1,44 @@
+"""Warp-synchronous instructions of a program: what they are to each other, and to accesses."""
+
+from collections.abc import Sequence
+
+from ...compile.program import CompiledBlock
+from ...isa.decoded import roles
+
+
+class Copies:
+    """Which blocks begin with the same warp-synchronous instruction but for its registers.
+
+    Attributes:
+        of: The numbers of such blocks, by the number of each.
+    """
+
+    def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
+        alike: dict[str, list[int]] = {}
+        for block in blocks:
+            if block.gate and block.gate.members:
+                first = block.block.instructions[0]
+                alike.setdefault(first.name, []).append(block.number)
+        self.of = {number: tuple(numbers) for numbers in alike.values() for number in numbers}
+
+
+class Ordering:
+    """Which blocks begin with an instruction that puts its lanes' accesses in order.
+
+    ``bar.warp.sync`` does, the others do not (CUDA C++ Programming Guide, "Warp Vote", "Warp
+    Shuffle"). But NVIDIA's ``cuda::pipeline`` ends its barriers (``mbarrier.inval``) for all
+    lanes that one ``match.sync`` has counted: beside those, that counts as well.
+
+    Attributes:
+        blocks: Their numbers.
+    """
+
+    def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
+        instructions = (ins for block in blocks for ins in block.block.instructions)
+        ends = any(roles(ins).row.phase == "end" for ins in instructions)
+        self.blocks = frozenset(
+            block.number
+            for block in blocks
+            if block.warp_barrier
+            or (ends and block.gate and roles(block.block.instructions[0]).row.agrees)
+        )

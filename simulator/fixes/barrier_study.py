@@ -1,0 +1,124 @@
+"""What a barrier of the source is there for: what happens without it."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernels import Kernel, KernelError
+from kernels.compiler.recompile import recompiled, user_files
+from kernels.ptx.module import Instruction
+
+from ..compile.cfg.basic_blocks import reachable
+from ..hazards.hazard import Hazard, Source
+from ..hazards.sources import Sources
+from ..isa import parse
+from ..run import Run
+from .edits.ptx_edit import is_barrier, without_barriers
+from .search import identity
+
+_BETWEEN = re.compile(rb"(?<=[;{}])(?=[ \t]*[^\s/])")
+"""Between two statements of a line."""
+
+
+@dataclass(frozen=True)
+class BarrierVerdict:
+    """What a launch says of one barrier in the source.
+
+    Attributes:
+        source: Where it stands.
+        hazards: Those that appear without it and are not there with it, errors first.
+        copies: How often it stands in the PTX.
+        which: Which barrier of its line it is, from 1, and of how many that could be told apart.
+    """
+
+    source: Source
+    hazards: tuple[Hazard, ...]
+    copies: int
+    which: tuple[int, int] = (1, 1)
+
+    @property
+    def needed(self) -> bool:
+        """Whether hazards appear without it."""
+        return bool(self.hazards)
+
+
+def judge_barriers(
+    kernel: Kernel, run: Run, rerun: Callable[[Kernel], Run]
+) -> list[BarrierVerdict]:
+    """Take out each barrier of the source in turn, and run.
+
+    ``rerun`` runs an edited kernel on the same inputs.
+    """
+    known = {(identity(h), h.variables) for h in run.hazards}
+    sources, verdicts = Sources(kernel.source_text), []
+    for barriers in _told_apart(kernel):
+        for number, copies in enumerate(barriers, 1):
+            without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
+            new = tuple(h for h in without.hazards if (identity(h), h.variables) not in known)
+            which = number, len(barriers)
+            verdicts.append(BarrierVerdict(sources.of(copies[0]), new, len(copies), which))
+    return sorted(verdicts, key=lambda v: (v.source.file, v.source.line, v.which))
+
+
+def barriers_of(kernel: Kernel) -> list[list[Instruction]]:
+    """The barriers of each source line, with all their copies in the PTX."""
+    groups: dict[object, list[Instruction]] = {}
+    for ins in _barriers(kernel):
+        groups.setdefault(_line(ins) or ins.line, []).append(ins)
+    return list(groups.values())
+
+
+def _barriers(kernel: Kernel) -> Iterator[Instruction]:
+    for function in reachable(parse(kernel.ptx), kernel.entry):
+        yield from filter(is_barrier, function.body)
+
+
+def _line(ins: Instruction) -> tuple[str, int] | None:
+    at = ins.location.user if ins.location else None
+    return (at.file, at.line) if at else None
+
+
+def _told_apart(kernel: Kernel) -> list[list[list[Instruction]]]:
+    """The barriers of each source line, one by one, each with its copies in the PTX.
+
+    Compilers name no more than the line; so the source is compiled once more with a line for each
+    statement. Barriers of one macro stay together.
+    """
+    lines = barriers_of(kernel)
+    apart = _a_line_each(kernel, {_line(copies[0]) for copies in lines if len(copies) > 1})
+    stands = dict(zip((ins.at for ins in _barriers(kernel)), apart, strict=False))
+    found = []
+    for copies in lines:
+        barriers: dict[object, list[Instruction]] = {}
+        for ins in copies:
+            barriers.setdefault(stands.get(ins.at), []).append(ins)
+        found.append(list(barriers.values()))
+    return found
+
+
+def _a_line_each(kernel: Kernel, lines: set[tuple[str, int] | None]) -> list[object]:
+    """On which lines the barriers stand if some lines are broken; empty if nothing tells.
+
+    A line that ends with a backslash goes on in the next, in comments and macros too.
+    """
+    files = {}
+    for path, content in (before := user_files(kernel)).items():
+        text = content.splitlines(keepends=True)
+        for at in lines:
+            if at and Path(at[0]).resolve() == path and 0 < at[1] <= len(text):
+                text[at[1] - 1] = _BETWEEN.sub(b"\\\n", text[at[1] - 1])
+        files[path] = b"".join(text)
+    if files == before:
+        return []
+    try:
+        broken = recompiled(kernel, files, kernel.build)
+    except KernelError:
+        return []
+    same = _program(kernel) == _program(broken)
+    return [_line(ins) for ins in _barriers(broken)] if same else []
+
+
+def _program(kernel: Kernel) -> list[str]:
+    functions = reachable(parse(kernel.ptx), kernel.entry)
+    return [ins.name for function in functions for ins in function.body]

@@ -1,0 +1,1 @@
+"""One file for each kind of edit that may fix a hazard."""

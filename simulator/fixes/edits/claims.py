@@ -1,0 +1,367 @@
+"""Edits that look at a location and write it in one step: a slot, a flag, a maximum, a counter.
+
+``old = s[i]; if (old == 0) { s[i] = key; ... }`` becomes ``old = atomicCAS(&s[i], 0, key); ...``,
+``if (v > *m) *m = v;`` becomes ``atomicMax(m, v);``, and ``n = *c; *c = n + 1;`` becomes
+``n = atomicAdd(c, 1);`` (CUDA C++ Programming Guide, "Atomic Functions").
+
+Longer: one table of shapes, in which looks and writes are taken out of the same statements.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernels.source.source_edit import INSTEAD, Edit, decoded, line_of
+from kernels.source.syntax import parse
+
+from .statements import FUNCTIONS, Point, Syntax, descendants, field_text, node_text
+from .updates import address
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_LARGEST = {"<": "atomicMax", "<=": "atomicMax", ">": "atomicMin", ">=": "atomicMin"}
+"""What a location gets that is written if it compares so with what is written."""
+_OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
+_JUMPS = {"return_statement", "continue_statement", "break_statement", "goto_statement"}
+_CHANGES = {"assignment_expression", "update_expression", "init_declarator"}
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A comparison of a location, or of what was read there: ``operator`` with it on the left.
+
+    Attributes:
+        start: Its first byte; ``text``: it.
+        before: Where the condition ends that it is the last part of; -1 where it is all of it.
+    """
+
+    operator: str
+    other: str
+    start: int = 0
+    text: str = ""
+    before: int = -1
+
+    @property
+    def end(self) -> int:
+        """Behind its last byte."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True)
+class _Write:
+    """A statement that writes a location: ``place = value;``."""
+
+    statement: Node
+    place: Node
+    value: Node
+
+    def same(self, node: Node) -> bool:
+        """Whether an expression is the location."""
+        return _plain(node) == _plain(self.place)
+
+
+_Same = Callable[["Node"], bool]
+"""Whether an expression is what is looked at."""
+
+
+def claim_edits(syntax: Syntax, points: Iterable[Point]) -> Iterator[Edit]:
+    """Each write of some lines that follows a look at its location, with one atomic for both."""
+    seen = set()
+    for point in dict.fromkeys(points):
+        content = syntax.files[point.file]
+        for write in _writes(syntax, point):
+            for edit in _edits(point.file, content, write):
+                if (edit.file, edit.pieces) not in seen:
+                    seen.add((edit.file, edit.pieces))
+                    yield edit
+
+
+def _writes(syntax: Syntax, point: Point) -> Iterator[_Write]:
+    for around in syntax.at(point):
+        for node in [around, *descendants(around, {"expression_statement"})]:
+            if node.type != "expression_statement" or not node.named_children:
+                continue
+            made = node.named_children[0]
+            left, right = (made.child_by_field_name(name) for name in ("left", "right"))
+            plain = made.type == "assignment_expression" and field_text(made, "operator") == b"="
+            if plain and left is not None and right is not None and not _is_local(left):
+                yield _Write(node, left, right)
+
+
+def _is_local(place: Node) -> bool:
+    """Whether a name is that of a variable of the thread's own."""
+    function = _function(place)
+    if place.type != "identifier" or function is None:
+        return False
+    for node in descendants(function, {"declaration", "parameter_declaration"}):
+        names = {node_text(name) for name in descendants(node, {"identifier"})}
+        if node_text(place) in names and node.end_byte <= place.start_byte:
+            return b"__shared__" not in (node.text or b"")
+    return False
+
+
+def _edits(file: Path, content: bytes, write: _Write) -> Iterator[Edit]:
+    if any(True for _ in descendants(write.value, {"call_expression", "update_expression"})):
+        return
+    function = _function(write.statement)
+    if function is None:
+        return
+    yield from _of_conditions(file, content, write)
+    for name, look, statement in _looks(function, write):
+        for atomic in _read_first(name, statement, write):
+            if _unchanged(function, write, look.end_byte, name):
+                yield _edit(file, content, (look.start_byte, look.end_byte), atomic, write)
+
+
+def _of_conditions(file: Path, content: bytes, write: _Write) -> Iterator[Edit]:
+    """Where an ``if`` compares the location itself."""
+    for test, branch, inside in _conditions(write, write.same):
+        after = _after(test, write, inside)
+        if after is None or not _unchanged(branch, write, test.end, ""):
+            continue
+        atomic, condition = after
+        if inside and _alone(branch, write.statement):
+            made, old = f"{atomic};", branch if test.before < 0 else write.statement
+            pieces = [(test.before, test.end, b"")] if test.before >= 0 else []
+            pieces.append((old.start_byte, old.end_byte, made.encode("latin-1")))
+            how = f", without the test {test.text}" if test.before >= 0 else ""
+            yield Edit(file, tuple(pieces), line_of(content, old.start_byte), INSTEAD, made, how)
+        else:
+            yield _edit(file, content, (test.start, test.end), condition, write)
+
+
+def _edit(file: Path, content: bytes, look: tuple[int, int], text: str, write: _Write) -> Edit:
+    """The look becomes the atomic, and the write goes."""
+    start, end = look
+    pieces = (start, end, text.encode("latin-1")), _gone(content, write.statement)
+    line, other = (line_of(content, at) for at in (start, write.statement.start_byte))
+    how = f", which leaves out the write on line {other}"
+    old = decoded(content[start:end])
+    return Edit(file, tuple(sorted(pieces)), line, f"for {old} on", text, how)
+
+
+def _conditions(write: _Write, same: _Same) -> Iterator[tuple[_Test, Node, bool]]:
+    """The test that decides on the write: of an ``if`` around it, or of one that jumps past it.
+
+    Nothing else decides on it in between.
+    """
+    node, branch = write.statement, write.statement.parent
+    if branch is not None and branch.type == "compound_statement" and not _jumps_before(node):
+        node, branch = branch, branch.parent
+    inner = branch.child_by_field_name("consequence") if branch is not None else None
+    if branch is not None and branch.type == "if_statement" and node == inner:
+        yield from ((test, branch, True) for test in _last_tests(branch, same, "&&"))
+    before = write.statement.prev_named_sibling
+    while before is not None and not _decides(before):
+        before = before.prev_named_sibling
+    if before is not None and before.type == "if_statement" and _leaves(before):
+        yield from ((test, before, False) for test in _last_tests(before, same, "||"))
+
+
+def _jumps_before(statement: Node) -> bool:
+    """Whether a statement of a list in front of this one may leave it."""
+    before = statement.prev_named_sibling
+    while before is not None:
+        if _decides(before):
+            return True
+        before = before.prev_named_sibling
+    return False
+
+
+def _decides(statement: Node) -> bool:
+    """Whether a statement may keep threads from those behind it, or lets them wait for others."""
+    text = statement.text or b""
+    jumps = statement.type in _JUMPS or any(True for _ in descendants(statement, _JUMPS))
+    return jumps or b"sync" in text or b"barrier" in text
+
+
+def _last_tests(branch: Node, same: _Same, joint: str) -> Iterator[_Test]:
+    """The test of the location that a condition ends with, if it has one.
+
+    The condition is parsed in parts: of ``a < b && c > d`` the parser makes a template.
+    """
+    node = branch.child_by_field_name("condition")
+    if node is None:
+        return
+    whole, first = node_text(node), node.start_byte
+    if whole.startswith("(") and whole.endswith(")"):
+        whole, first = whole[1:-1], first + 1
+    parts = whole.split(joint)
+    last = parts[-1].strip()
+    if any(part.count("(") != part.count(")") for part in parts):
+        return
+    start = first + len(whole) - len(parts[-1]) + parts[-1].index(last)
+    before = first + len(joint.join(parts[:-1]).rstrip()) if len(parts) > 1 else -1
+    tree = parse(f"void f() {{ if ({last}) ; }}".encode("latin-1"))
+    for made in descendants(tree.root_node, {"condition_clause"}):
+        for test in _tests(made.named_children[0], same) if made.named_children else ():
+            yield dataclasses.replace(test, start=start, text=last, before=before)
+        break
+
+
+def _tests(node: Node, same: _Same) -> Iterator[_Test]:
+    """What an expression compares a location with."""
+    if same(node):
+        yield _Test("!=", "0")
+    inner = node.child_by_field_name("argument")
+    negated = node.type == "unary_expression" and node_text(node)[:1] == "!"
+    if negated and inner is not None and same(inner):
+        yield _Test("==", "0")
+    left, right = (node.child_by_field_name(name) for name in ("left", "right"))
+    operator = field_text(node, "operator").decode("latin-1")
+    if node.type == "binary_expression" and left and right and operator in _TURNED:
+        if same(left):
+            yield _Test(operator, node_text(right))
+        elif same(right):
+            yield _Test(_TURNED[operator], node_text(left))
+
+
+def _after(test: _Test, write: _Write, inside: bool) -> tuple[str, str] | None:
+    """One atomic operation for a test and the write, and the condition that it makes."""
+    place, value = address(write.place), node_text(write.value)
+    wanted = test.operator if inside else _OPPOSITE[test.operator]
+    same = _bare(value) == _bare(test.other)
+    if wanted in _LARGEST:
+        atomic = f"{_LARGEST[wanted]}({place}, {value})" if same else ""
+    elif wanted == "==":
+        atomic = f"atomicCAS({place}, {test.other}, {value})"
+    else:
+        atomic = f"atomicExch({place}, {value})" if same else ""
+    return (atomic, f"{atomic} {test.operator} {test.other}") if atomic else None
+
+
+# -- what was read before it is compared ---------------------------------------------
+
+
+def _looks(function: Node, write: _Write) -> Iterator[tuple[str, Node, Node]]:
+    """Variables that get what stands in the location: where it is read, and in which statement."""
+    for node in descendants(function, {"init_declarator", "assignment_expression"}):
+        names = ("declarator", "value") if node.type == "init_declarator" else ("left", "right")
+        name, value = (node.child_by_field_name(one) for one in names)
+        early = node.end_byte <= write.statement.start_byte and node.parent is not None
+        plain = early and name is not None and name.type == "identifier"
+        if plain and name and value and node.parent and write.same(value):
+            yield node_text(name), value, node.parent
+
+
+def _read_first(name: str, statement: Node, write: _Write) -> Iterator[str]:
+    """Atomics for a location that was read into a variable before it is written."""
+    place, value = address(write.place), node_text(write.value)
+    left, right = (write.value.child_by_field_name(one) for one in ("left", "right"))
+    if write.value.type == "binary_expression" and left and right:
+        operator = field_text(write.value, "operator").decode("latin-1")
+        straight = _between(statement, write.statement) == []
+        for one, other in ((left, right), (right, left)):
+            if straight and node_text(one) == name and operator in ("+-" if one == left else "+"):
+                step = node_text(other) if operator == "+" else f"-({node_text(other)})"
+                yield f"atomicAdd({place}, {step})"
+    if re.search(rf"\b{re.escape(name)}\b", value):
+        return
+    for test, branch, inside in _conditions(write, lambda one: node_text(one) == name):
+        top = branch if inside else write.statement
+        only = _between(statement, top) == ([] if inside else [branch])
+        after = _after(test, write, inside)
+        if test.before < 0 and only and after is not None and name not in test.other:
+            yield after[0]
+
+
+def _between(first: Node, last: Node) -> list[Node] | None:
+    """What decides between two statements of one list; ``None``: they are of two."""
+    found, node = [], last.prev_named_sibling
+    while node is not None and node != first:
+        found += [node] if _decides(node) else []
+        node = node.prev_named_sibling
+    return found if node is not None else None
+
+
+# -- places ----------------------------------------------------------------------------
+
+
+def _unchanged(around: Node, write: _Write, start: int, but: str) -> bool:
+    """Whether what the write names has the same value where the look is."""
+    function = _function(around) or around
+    used = [write.place, write.value]
+    names = {node_text(n) for one in used for n in (one, *descendants(one, {"identifier"}))}
+    for node in descendants(function, _CHANGES):
+        if start <= node.start_byte < write.statement.start_byte:
+            inner = next((node.child_by_field_name(field) for field in
+                          ("left", "argument", "declarator") if node.child_by_field_name(field)),
+                         None)  # fmt: skip
+            if inner is not None and node_text(inner) in names - {but}:
+                return False
+    return True
+
+
+def _gone(content: bytes, statement: Node) -> tuple[int, int, bytes]:
+    """A statement taken out: with its ``if`` if that has nothing else, with its line if alone."""
+    node, parent = statement, statement.parent
+    while parent is not None and _alone(parent, statement):
+        above = parent.parent
+        if parent.type == "if_statement":
+            node = parent
+        elif parent.type != "compound_statement" or not above or above.type != "if_statement":
+            break
+        parent = above
+    start, end = node.start_byte, node.end_byte
+    if node.parent is not None and node.parent.type not in ("compound_statement",):
+        return start, end, b";"
+    begin = content.rfind(b"\n", 0, start) + 1
+    newline = content.find(b"\n", end)
+    alone = not content[begin:start].strip() and newline >= 0
+    if alone and not content[end:newline].strip():
+        return begin, newline + 1, b""
+    while content[end : end + 1] == b" ":
+        end += 1
+    return start, end, b""
+
+
+def _alone(branch: Node, statement: Node) -> bool:
+    """Whether a statement is all that a branch or a list has."""
+    if branch.type not in ("if_statement", "compound_statement"):
+        return False
+    if branch.type == "if_statement":
+        if branch.child_by_field_name("alternative") is not None:
+            return False
+        body = branch.child_by_field_name("consequence")
+        return body is not None and (body == statement or _alone(body, statement))
+    listed = [node for node in branch.named_children if node.type != "comment"]
+    inner = listed[0] if len(listed) == 1 else None
+    return inner is not None and (
+        inner == statement or (inner.type == "if_statement" and _alone(inner, statement))
+    )
+
+
+def _leaves(branch: Node) -> bool:
+    """Whether an ``if`` is there for a jump alone."""
+    body = branch.child_by_field_name("consequence")
+    if body is None or branch.child_by_field_name("alternative") is not None:
+        return False
+    last = body.named_children[-1] if body.type == "compound_statement" and body.named_children \
+        else body  # fmt: skip
+    return last.type in _JUMPS
+
+
+def _function(node: Node) -> Node | None:
+    at: Node | None = node
+    while at is not None and at.type not in FUNCTIONS:
+        at = at.parent
+    return at
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\s()]", "", text)
+
+
+def _plain(node: Node) -> str:
+    """An expression without its blanks; ``*p`` is ``p[0]``."""
+    while node.type == "parenthesized_expression" and node.named_children:
+        node = node.named_children[0]
+    text = re.sub(r"\s", "", node_text(node))
+    return re.sub(r"^\*(\w+)$", r"\1[0]", text)

@@ -1,0 +1,124 @@
+"""Edits that might cure a race between blocks which hand on what they write: fences, barriers.
+
+A thread writes, and then tells by an atomic, or a flag, that it has: a fence belongs between the
+two, and another one where that was read, in front of what reads the rest (PTX ISA, memory model).
+Where one thread tells for others, or reads for them, these have to meet it at a barrier first, or
+then.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kernels.source.source_edit import Edit, joined, line_of
+from kernels.source.source_text import node_end
+
+from .divergence import may_part
+from .insertion_points import Levels, inserted
+from .statements import StatementList, Syntax
+from .sync_statements import BLOCK_BARRIER
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+FENCE = "__threadfence();"
+NO_FENCE = (
+    "no cure: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
+    "front of the read, removes this race alone"
+)
+_HANDS_ON = re.compile(
+    rb"\batomic[A-Z]\w*\s*\(|\bvolatile\b|\.(store|exchange|fetch_\w+|compare_exchange\w*)\s*\("
+    rb"|\b(red|atom|st\.(release|relaxed|volatile|mmio))\."
+)
+_VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?(\w+)\s*(?:[;,)=\[]|$)")
+_PLACES, _MEETINGS, _PAIRED = 8, 2, 3
+"""On each side: for a fence, for a barrier, and for two fences at once."""
+_DEEP = 3
+"""So many calls are followed to what hands on."""
+
+
+def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]:
+    """A fence, or a barrier: behind a write, where something hands it on, or before the read.
+
+    Behind a write both as well, then some at either place. Nothing, where nothing hands it on.
+    """
+    handed = list(_handed(syntax, write))
+    if not handed:
+        return
+    behind = [*handed, *((body, index + 1) for body, index in write[:1])]
+    ahead = _ahead(read)
+    both = f"{BLOCK_BARRIER} {FENCE}"
+    one = [list(_inserted(syntax, behind, text)) for text in (FENCE, BLOCK_BARRIER, both)]
+    two = [list(_inserted(syntax, ahead, text)) for text in (FENCE, BLOCK_BARRIER)]
+    for edits in (one[0], two[0], one[1], two[1], one[2]):
+        yield from edits
+    first, second = ([edits[0] for edits in side if edits] for side in (one, two))
+    fences = itertools.product(one[0][:_PAIRED], two[0][:_PAIRED])
+    pairs = [*fences, *itertools.product(first, second)]
+    yield from filter(None, dict.fromkeys(joined(*pair) for pair in pairs))
+
+
+def acquiring_edits(syntax: Syntax, read: Levels) -> Iterator[Edit]:
+    """A fence in front of a read: for a relaxed read of a flag that comes before it."""
+    yield from _inserted(syntax, _ahead(read), FENCE)
+
+
+def _ahead(read: Levels) -> list[tuple[StatementList, int]]:
+    """The places in front of a read, likeliest first."""
+    inner = {key: i for i, key in enumerate(dict.fromkeys(body.key for body, _ in read))}
+    # Of statements on one line the last that reads is the likeliest; next to it, or out of loops.
+    calm = sorted(read, key=lambda level: (level[0].loops, inner[level[0].key], -level[1]))
+    near = sorted(read, key=lambda level: (inner[level[0].key], level[1]))
+    both_ways = [level for pair in zip(calm, near, strict=True) for level in pair]
+    return [(body, min(index, len(body.statements) - 1)) for body, index in both_ways]
+
+
+def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[StatementList, int]]:
+    """Where something that may hand on what was written comes, in the lists around the write."""
+    text = b"\n".join(syntax.files.values())
+    names = [re.escape(name) for name in {*_VOLATILE.findall(text)}]
+    flag = re.compile(rb"\b(" + b"|".join(names) + rb")\b") if names else None
+
+    def first(body: StatementList, start: int, deep: int = _DEEP) -> Levels:
+        """The first statement that hands on, in a function that it calls and here."""
+        for gap in range(start, len(body.statements)):
+            code = body.statements[gap].text or b""
+            if _HANDS_ON.search(code) or (flag and flag.search(code)):
+                return [(body, gap)]
+            for called in syntax.called(body.statements[gap]) if deep else ():
+                if inside := first(called, 0, deep - 1):
+                    return [*inside, (body, gap)]
+        return []
+
+    for body, index in write:
+        yield from first(body, index + 1)
+
+
+def _narrow(body: StatementList, gap: int) -> Node | None:
+    """A fence of the block alone that stands where one of the device belongs."""
+    for node in body.statements[max(gap - 1, 0) : gap + 1]:
+        if re.fullmatch(rb"__threadfence_block\s*\(\s*\)\s*;", node.text or b""):
+            return node
+    return None
+
+
+def _inserted(syntax: Syntax, gaps: Levels, text: str) -> Iterator[Edit]:
+    """A text at the first of some places; a barrier where threads have not come apart."""
+    seen = set()
+    meets = BLOCK_BARRIER in text
+    for body, gap in gaps:
+        fits = gap in body.gaps() and not (meets and may_part(body))
+        narrow = _narrow(body, gap) if text == FENCE else None
+        edit = inserted(syntax, body, gap, text) if fits else None
+        if fits and narrow is not None:
+            content, end = syntax.files[body.file], node_end(syntax.files[body.file], narrow)
+            piece, line = (narrow.start_byte, end, FENCE.encode()), line_of(content, end)
+            edit = Edit(body.file, (piece,), line, "for __threadfence_block() on", FENCE)
+        if edit is not None and (edit.file, edit.pieces) not in seen:
+            seen.add((edit.file, edit.pieces))
+            yield edit
+            if len(seen) == (_MEETINGS if meets else _PLACES):
+                return

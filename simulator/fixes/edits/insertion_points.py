@@ -1,0 +1,188 @@
+"""Edits that might cure a race, likeliest first: a barrier between two statements.
+
+What is proposed here is only tried; ``source_cures`` keeps what a compiler and runs confirm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernels.source.source_edit import Edit, Piece, line_of
+from kernels.source.source_text import (
+    begins_line,
+    column_of,
+    ends_line,
+    indent_at,
+    line_end,
+    newline_at,
+    node_end,
+)  # fmt: skip
+
+from .divergence import may_part
+from .macros import goes_on
+from .statements import LOOPS, Point, StatementList, Syntax, descendants
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Levels = list[tuple[StatementList, int]]
+
+
+def barrier_edits(
+    syntax: Syntax, earlier: Levels, later: Levels, text: str, apart: bool | None = None,
+    late: bool = False,
+) -> Iterator[Edit]:  # fmt: skip
+    """Places for a statement between two others; each edit comes once.
+
+    ``apart``: those alone where threads of a block may have come apart, or those where not;
+    ``late``: the nearest to the later one first, as a wait should stand.
+
+    In front come places that no branch encloses, then those between the two in the list of
+    statements that holds both, the nearest to the earlier one first; then the end and the
+    start of a loop around them, then places further in.
+    """
+    ranked: list[tuple[tuple[int, ...], StatementList, int]] = []
+    for rank, body, gap in _places(earlier, later, late):
+        if gap in body.gaps() and (apart is None or apart == may_part(body)):
+            ranked.append(((body.choices, *rank, len(ranked)), body, gap))
+    seen: set[tuple[Path, tuple[Piece, ...]]] = set()
+    for _, body, gap in sorted(ranked, key=lambda item: item[0]):
+        edit = inserted(syntax, body, gap, text)
+        if edit is not None and (edit.file, edit.pieces) not in seen:
+            seen.add((edit.file, edit.pieces))
+            yield edit
+
+
+def _places(
+    earlier: Levels, later: Levels, late: bool
+) -> Iterator[tuple[tuple[int, ...], StatementList, int]]:
+    """Gaps between statements with their rank: what kind of place, how far away."""
+    firsts, seconds = _by_body(earlier), _by_body(later)
+    shared = 0
+    for key, (body, ones) in firsts.items():
+        if key not in seconds:
+            continue
+        twos, last = seconds[key][1], len(body.statements)
+        shared += 1
+        between = {g for a in ones for b in twos for g in range(a + 1, b + 1)}
+        for gap in sorted(between):
+            yield (0, shared, -gap if late else gap), body, gap
+        # Round a loop, or called again, or seen by a schedule that ran the later one first:
+        rest = [g for g in range(last + 1) if g not in between]
+        turned = sorted(rest, key=lambda g: (g <= max(ones), -g if g <= min(twos) else g))
+        for number, gap in enumerate(turned):
+            yield (1 if body.loops else 3, shared, number), body, gap
+    for levels, other, near in ((firsts, seconds, 1), (seconds, firsts, 0)):
+        for number, (key, (body, places)) in enumerate(levels.items()):
+            if key not in other:
+                for gap in body.gaps():
+                    yield (2, number, abs(gap - near - places[0])), body, gap
+
+
+def _by_body(levels: Levels) -> dict[object, tuple[StatementList, list[int]]]:
+    found: dict[object, tuple[StatementList, list[int]]] = {}
+    for body, index in levels:
+        found.setdefault((body.key, body.single), (body, []))[1].append(index)
+    return found
+
+
+def inserted(syntax: Syntax, body: StatementList, gap: int, text: str) -> Edit | None:
+    """A statement put between two of a list, in braces where there were none."""
+    content = syntax.files[body.file]
+    if body.single:
+        return _braced(content, body, gap, text)
+    if gap:
+        end = node_end(content, body.statements[gap - 1])
+        line, stop = line_of(content, end), line_end(content, end)
+        if body.macro and goes_on(content, end):
+            code = _indent(content, body, gap) + text.encode() + b" \\"
+            return Edit(
+                body.file, ((stop, stop, newline_at(content, stop) + code),), line, "after", text
+            )
+        if body.macro or not ends_line(content, end):
+            piece = (end, end, f" {text}".encode())
+            return Edit(body.file, (piece,), line, "after", text, column_of(content, end))
+        piece = (
+            stop,
+            stop,
+            newline_at(content, stop) + _indent(content, body, gap) + text.encode(),
+        )
+        return Edit(body.file, (piece,), line, "after", text)
+    start = body.statements[0].start_byte
+    line = line_of(content, start)
+    if body.macro or not begins_line(content, start):
+        piece = (start, start, f"{text} ".encode())
+        return Edit(body.file, (piece,), line, "before", text, column_of(content, start))
+    at = start - len(indent_at(content, start))
+    code = _indent(content, body, gap) + text.encode()
+    piece = (at, at, code + newline_at(content, start))
+    return Edit(body.file, (piece,), line, "before", text)
+
+
+def _indent(content: bytes, body: StatementList, gap: int) -> bytes:
+    """The indentation of a list: that of the statement nearest to a gap which begins a line.
+
+    Directives stand in column 0, and a first statement may follow its brace.
+    """
+    near = body.statements[max(gap - 1, 0)]
+    for node in (near, *body.statements[gap:], *reversed(body.statements[:gap])):
+        if not node.type.startswith("preproc") and begins_line(content, node.start_byte):
+            return indent_at(content, node.start_byte)
+    return indent_at(content, body.statements[0].start_byte) + b"    "
+
+
+def _braced(content: bytes, body: StatementList, gap: int, text: str) -> Edit | None:
+    """The one statement of a loop or branch together with another, in braces."""
+    statement = body.statements[0]
+    head = statement.prev_sibling
+    while head is not None and head.type == "comment":
+        head = head.prev_sibling
+    if head is None or statement.parent is None:
+        return None
+    start, end, opens = statement.start_byte, node_end(content, statement), node_end(content, head)
+    edge = end if gap else start
+    where, line = ("after", "before")[not gap], line_of(content, edge)
+    if not (begins_line(content, start) and ends_line(content, end)):
+        first, second = (b"{ ", f" {text} }}") if gap else (f"{{ {text} ".encode(), " }")
+        pieces = (start, start, first), (end, end, second.encode())
+        return Edit(body.file, pieces, line, where, text, " in braces")
+    newline, inner = newline_at(content, end), indent_at(content, start)
+    outer = indent_at(content, statement.parent.start_byte)
+    stop, code = line_end(content, end), text.encode()
+    opening = (opens, opens, b" {")
+    closing = newline + outer + b"}"
+    if gap:
+        pieces = opening, (stop, stop, newline + inner + code + closing)
+    else:
+        at = start - len(inner)
+        pieces = opening, (at, at, inner + code + newline), (stop, stop, closing)  # type: ignore[assignment]
+    return Edit(body.file, pieces, line, where, text, " in braces")
+
+
+def reads_and_writes(
+    syntax: Syntax, earlier: Levels, later: Levels, lines: tuple[Point, Point]
+) -> tuple[str, int] | None:
+    """The statement that two accesses both stand in, if there is one: its kind, and its line.
+
+    A loop is none, nor is a call of what has both: there is room for a barrier in them. Nor is an
+    ``if`` with both in loops: their rounds take turns, as of one who writes and one who reads.
+    """
+    kinds = {"if_statement": "if", "expression_statement": "statement"}
+    places = {(body.key, index) for body, index in later}
+    for body, index in earlier:
+        if (body.key, index) in places and index < len(body.statements):
+            node = body.statements[index]
+            first, last = node.start_point.row + 1, node.end_point.row + 1
+            inside = all(p.file == body.file and first <= p.line <= last for p in lines)
+            if node.type not in kinds or not inside or _turns(node, lines):
+                return None
+            return kinds[node.type], line_of(syntax.files[body.file], node.start_byte)
+    return None
+
+
+def _turns(statement: Node, lines: tuple[Point, Point]) -> bool:
+    """Whether loops in a statement have two lines."""
+    rows = [(at.start_point.row, at.end_point.row) for at in descendants(statement, LOOPS)]
+    return all(any(low < point.line <= high + 1 for low, high in rows) for point in lines)

@@ -1,0 +1,65 @@
+"""Edits that might cure a wait for the wrong phase of an mbarrier: another parity.
+
+The phases of an mbarrier have the parities 0, 1, 0 ...; a loop that goes round several of them
+comes back to each after so many rounds. What a wait names last is replaced by the parity of a round
+of the loop around it, or by the other one (PTX ISA, ``mbarrier.try_wait.parity``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kernels.source.source_edit import Edit, decoded, line_of
+
+from .statements import Point, Syntax, descendants, field_text
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_STAGES = range(1, 5)
+"""How many mbarriers a loop may go round."""
+
+
+def parity_edits(syntax: Syntax, waits: Sequence[Sequence[Point]]) -> Iterator[Edit]:
+    """Other parities for waits, each told by its place and the calls that led to it."""
+    seen = set()
+    for point in dict.fromkeys(point for points in waits for point in points):
+        for statement in syntax.at(point):
+            for node in _last_arguments(statement):
+                variable = _round(node)
+                for text in _parities(variable) if variable else ():
+                    piece = node.start_byte, node.end_byte, text.encode()
+                    if (point.file, piece) not in seen:
+                        seen.add((point.file, piece))
+                        content = syntax.files[point.file]
+                        old = decoded(content[node.start_byte : node.end_byte])
+                        line = line_of(content, node.start_byte)
+                        yield Edit(point.file, (piece,), line, f"for {old} on", text)
+
+
+def _parities(variable: str) -> Iterator[str]:
+    for stages in _STAGES:
+        text = f"{variable} / {stages} & 1" if stages > 1 else f"{variable} & 1"
+        yield text
+        yield f"({text}) ^ 1"
+
+
+def _last_arguments(statement: Node) -> Iterator[Node]:
+    """What calls in a statement are given last, behind something else."""
+    for call in descendants(statement, {"call_expression"}):
+        given = call.child_by_field_name("arguments")
+        if given is not None and given.named_child_count > 1:
+            yield given.named_children[-1]
+
+
+def _round(node: Node) -> str:
+    """The variable of the innermost ``for`` around a place that declares one."""
+    at: Node | None = node
+    while at is not None:
+        start = at.child_by_field_name("initializer") if at.type == "for_statement" else None
+        if start is not None:
+            for one in descendants(start, {"init_declarator"}):
+                return field_text(one, "declarator").decode("latin-1")
+        at = at.parent
+    return ""

@@ -1,0 +1,271 @@
+"""Cures for races: where one barrier removes them, proved by running with it."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from kernels import Kernel, KernelError
+from kernels.compiler.recompile import user_files
+from kernels.errors import SimulatorError
+from kernels.ptx.module import Function, Instruction, Location
+
+from ..compile.cfg.basic_blocks import reachable
+from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.sources import Sources
+from ..isa import parse
+from ..isa.decoded import roles
+from ..run import Run
+from .budget import Budget
+from .edits.candidates import Proposals
+from .edits.ptx_edit import BARRIER, with_barriers
+from .edits.statements import Syntax
+from .edits.sync_statements import between_blocks, curable, ptx_remedies
+from .progress import ENDED, INTERRUPTED, Watch
+from .source_search import SourceSearch
+from .verification import Trial
+
+Rerun = Callable[[Kernel], Run]
+"""Runs an edited kernel on the same inputs, all checks on."""
+
+_TRIES = 12
+
+
+def find_cures(
+    kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None,
+    races: Rerun | None = None, watch: Watch | None = None,
+) -> int:  # fmt: skip
+    """Look for a barrier that removes each race inside blocks; how many hazards got a ``cure``.
+
+    Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is. Only what
+    runs with the edit proved is reported: no error left at all if one barrier can do that, else
+    this hazard gone and none new. Where several barriers are needed, a last run with all of them
+    says what is left then. ``rerun`` runs an edited kernel on the same inputs; ``trials`` are what
+    a cure has to pass, that alone if left out; ``races`` is ``rerun`` without the check of unset
+    memory, whose runs follow undefined bits: most edits fail before that. ``watch`` follows the
+    search, and may stop it: what it has found stays.
+    """
+    watch = watch or Watch()
+    if kernel.origin is None:
+        unset = any(h.kind == "uninitialised" for h in run.hazards)
+        return _cure_ptx(kernel, run, rerun, races if unset else None, watch)
+    here = Trial("this launch", run.schedule, lambda edited: (rerun(edited), True))
+    given = list(trials or [here])
+    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: given, [run], watch)
+
+
+def cure_source(
+    kernels: Mapping[str, Kernel],
+    hazards: Sequence[Hazard],
+    rerun: Rerun,
+    trials: Callable[[Sequence[Hazard]], Sequence[Trial]],
+    runs: Sequence[Run] = (),
+    watch: Watch | None = None,
+) -> int:
+    """Look for edits that cure the hazards of one launch, in all its builds; how many got one.
+
+    ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a cure has to
+    pass, those that found the hazards first, from what all builds show; ``runs`` are the launch
+    as it was found, in each build: some times their work may be spent; ``watch``: see
+    ``find_cures``. Sets ``hazard.cure``.
+    """
+    watch = watch or Watch()
+    hazards = [hazard for hazard in hazards if hazard.involved]  # no run shows what others do
+    if not any(curable(hazard) or between_blocks(hazard) for hazard in hazards):
+        return 0
+    first = next(iter(kernels.values()))
+    files = user_files(first)
+    budget = Budget(runs, watch.seconds)
+    try:
+        proposals = Proposals(kernels, Syntax(files))
+        if not any(proposals.any(hazard) for hazard in hazards):
+            return 0
+        others = [other for hazard in hazards for other in hazard.follows]
+        for build in {"device", "source"} - set(kernels):
+            try:
+                kernel = first.rebuild(build)
+                others += rerun(kernel).hazards
+                kernels = {**kernels, build: kernel}
+            except (KernelError, SimulatorError):
+                continue  # a build that cannot be had or run proves nothing
+        needed = trials([*hazards, *others])
+        search = SourceSearch(kernels, files, hazards, needed, budget, others, watch)
+    except watch.stops:
+        watch.ended = INTERRUPTED
+        return 0
+    return search.run()
+
+
+def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None, watch: Watch) -> int:
+    """A place in the PTX for each race inside blocks."""
+    errors = [h for h in run.hazards if h.severity == "error"]
+    racing = [h for h in errors if curable(h)]
+    whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
+    known = {identity(h) for h in run.hazards}
+    budget = Budget([run], watch.seconds)
+    try:
+        for hazard in racing:
+            hazard.cure = _cure(kernel, hazard, known, rerun, whole, races, budget, watch)
+            if budget.used_up and hazard.cure is None:
+                watch.ended = budget.used_up
+                hazard.notes = (*hazard.notes, ENDED[watch.ended])
+            whole = whole and hazard.cure is not None and not hazard.cure.left
+        _count_left(kernel, racing, rerun)
+    except watch.stops:
+        watch.ended = INTERRUPTED
+    _group(racing)
+    return sum(hazard.cure is not None for hazard in racing)
+
+
+def _count_left(kernel: Kernel, racing: Sequence[Hazard], rerun: Rerun) -> None:
+    """Where several places are needed, what all of them leave."""
+    cured = [h for h in racing if h.cure]
+    edits = {(h.cure.ptx_lines, h.cure.text) for h in cured if h.cure}
+    if len({h.cure.ptx_lines for h in cured if h.cure and h.cure.left}) > 1:
+        edited = kernel
+        for places, text in sorted(edits):
+            edited = with_barriers(edited, places, text)
+        left = _errors(rerun(edited))
+        for hazard in cured:
+            assert hazard.cure is not None
+            if hazard.cure.left:
+                hazard.cure = dataclasses.replace(hazard.cure, together=len(left))
+
+
+def _group(racing: list[Hazard]) -> None:
+    """A cure that left no error at all is the cure of every race: name the same everywhere."""
+    whole = next((h.cure for h in racing if h.cure and not h.cure.left), None)
+    numbers: dict[tuple[int, ...], int] = {}
+    for hazard in racing:
+        if cure := whole or hazard.cure:
+            group = numbers.setdefault(cure.ptx_lines, len(numbers) + 1)
+            hazard.cure = dataclasses.replace(cure, group=group)
+
+
+def identity(hazard: Hazard) -> object:
+    """What makes findings of two runs the same one, whatever else shares their variable."""
+    return hazard.family, hazard.places
+
+
+def _errors(run: Run) -> list[Hazard]:
+    return [h for h in run.hazards if h.severity == "error"]
+
+
+def _cure(
+    kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool,
+    races: Rerun | None, budget: Budget, watch: Watch,
+) -> Cure | None:  # fmt: skip
+    """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
+    functions = reachable(parse(kernel.ptx), kernel.entry)
+    partly: Cure | None = None
+    edits = list(_edits(functions, hazard))
+    for number, (after, places, text) in enumerate(edits, 1):
+        if budget.used_up:
+            break
+        watch.attempt(number, len(edits), hazard)
+        edited = with_barriers(kernel, places, text)
+        if races:
+            quick = races(edited)
+            if any(identity(h) == identity(hazard) for h in quick.hazards):
+                budget.pay(quick)
+                continue
+        result = rerun(edited)
+        errors = _errors(result)
+        found = {identity(h) for h in result.hazards}
+        if identity(hazard) in found or _new_trouble(result, known):
+            budget.pay(result)
+            continue
+        cure = _made(kernel, after, places, text, len(errors))
+        if not errors:
+            return cure
+        partly = partly or cure
+        if not whole:
+            break
+    return partly
+
+
+def _new_trouble(run: Run, known: set[object]) -> bool:
+    """Errors that were not there before, or a barrier where not all threads come together."""
+    return any(
+        identity(h) not in known
+        for h in run.hazards
+        if h.severity == "error" or h.row.check == "barriers"
+    )
+
+
+def _edits(
+    functions: list[Function], hazard: Hazard
+) -> Iterator[tuple[Instruction, tuple[int, ...], str]]:
+    """What to try, and where: a barrier, or what is missing where something is under way."""
+    for text in ptx_remedies(hazard.case) or (BARRIER,):
+        tried: set[tuple[int, ...]] = set()
+        for after, places in _candidates(functions, hazard):
+            if places not in tried:
+                tried.add(places)
+                if len(tried) > _TRIES:
+                    break
+                yield after, places, text
+
+
+def _made(
+    kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, left: int
+) -> Cure:
+    """The cure, told by PTX lines, and by the source line that it follows if there is one."""
+    before = " and ".join(str(place) for place in places)
+    source = _source(kernel, after)
+    how = f", {source}" if source.line else ""
+    return Cure(Source(f"PTX line {before}", 0), places, left, None, "before", text, how)
+
+
+def _source(kernel: Kernel, ins: Instruction) -> Source:
+    return Sources(kernel.source_text).of(ins)
+
+
+def _candidates(
+    functions: list[Function], hazard: Hazard
+) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
+    """Places for a barrier, likeliest first: (instruction it follows, PTX lines it precedes).
+
+    Between the end of the earlier access's source line and the next line; in front of
+    the later access's line; and each of these at every copy that unrolling made.
+    """
+    if len(hazard.involved) < 2:
+        return
+    earlier, later = hazard.involved[0], hazard.involved[1]
+    for function in functions:
+        body = function.body
+        borders = list(_borders(body, function))
+        first = next((i for i, ins in enumerate(body) if ins.line == earlier.ptx_line), None)
+        second = next((i for i, ins in enumerate(body) if ins.line == later.ptx_line), None)
+        if first is None and second is None:
+            continue
+        near: list[int] = []
+        if first is not None:
+            near += [b for b in borders if b > first][:2]
+        if second is not None:
+            near += [b for b in borders if b <= second][-2:][::-1]
+            near.append(second)
+        if first is not None and first + 1 < len(body):
+            near.append(first + 1)
+        for place in near:
+            yield body[place - 1], (body[place].line,)
+        for place in near:
+            crossing = (_line(body[place - 1]), _line(body[place]))
+            copies = [b for b in borders if (_line(body[b - 1]), _line(body[b])) == crossing]
+            if len(copies) > 1:
+                yield body[place - 1], tuple(body[b].line for b in copies)
+        for place in borders:
+            yield body[place - 1], (body[place].line,)
+
+
+def _line(ins: Instruction) -> tuple[str, int] | None:
+    location: Location | None = ins.location
+    return (location.file, location.line) if location else None
+
+
+def _borders(body: list[Instruction], function: Function) -> Iterator[int]:
+    """Indices at which one source line ends and another begins, and block starts."""
+    starts = set(function.labels.values())
+    for i in range(1, len(body)):
+        before = roles(body[i - 1]).flow
+        ended = before.jumps or before.leaves
+        if not ended and (_line(body[i]) != _line(body[i - 1]) or i in starts):
+            yield i

@@ -1,0 +1,251 @@
+"""Cures of races as edits of the CUDA C++: which are tried, and which is chosen."""
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kernels import Kernel
+from kernels.compiler.toolkit import short_path
+from kernels.source.source_edit import Edit, decoded, diff, joined, with_text
+
+from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.kinds import UPDATES
+from .budget import Budget
+from .edits.candidates import Proposals
+from .edits.statements import Syntax
+from .edits.sync_statements import BLOCK_BARRIER, WAITED, named_barriers
+from .multi_barrier import leaner, several
+from .obstacles import Obstacles
+from .progress import ENDED, INTERRUPTED, Watch
+from .verification import Failed, Prover, Trial, fact
+
+_TRIES = 32
+_APART = 4
+"""Places where a barrier for all would do, but some threads are missing: others are tried."""
+_HALVES = 2
+"""Edits that do some of it, each of which is tried together with any other."""
+_MORE = 8
+"""How many further places are tried for one that cures every error, when one was found."""
+_FEW = 2
+"""And for one that cures the warnings as well, when one was found that cures every error."""
+
+
+class SourceSearch:
+    """Looks for the edits that cure the hazards of one launch.
+
+    ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
+    are not asked about; ``watch`` follows the search; the rest is as ``Prover`` takes it.
+    """
+
+    def __init__(
+        self,
+        kernels: Mapping[str, Kernel],
+        files: Mapping[Path, bytes],
+        hazards: Sequence[Hazard],
+        trials: Sequence[Trial],
+        budget: Budget,
+        others: Sequence[Hazard] = (),
+        watch: Watch | None = None,
+    ) -> None:
+        self.watch = watch or Watch()
+        self.kernels, self.files, self.hazards = kernels, files, hazards
+        self.syntax = Syntax(files)
+        self.proposals = Proposals(kernels, self.syntax)
+        self.facts = [fact(hazard, {}) for hazard in hazards]
+        known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
+        self.prover, self.budget = Prover(kernels, files, trials, known, budget), budget
+        self.obstacles = Obstacles(files, hazards, self.syntax, self.proposals)
+
+    def run(self) -> int:
+        """Set each hazard's ``cure``, or say what stands in the way; how many got one.
+
+        Ctrl-C, or a ``Watch`` that stops it, ends the search; what it has found stays.
+        """
+        try:
+            self._each()
+        except self.watch.stops:
+            self.watch.ended = INTERRUPTED
+        for hazard in self.hazards:
+            if (
+                hazard.cure is None
+                and self.obstacles.curable(hazard)
+                and hazard.severity == "error"
+            ):
+                if self.watch.ended == INTERRUPTED:
+                    self.obstacles.cut[id(hazard)] = ENDED[INTERRUPTED]
+                note = self.obstacles.of(hazard)
+                hazard.notes = (*hazard.notes, note) if note else hazard.notes
+        try:
+            proved = self.watch.ended != INTERRUPTED and self._together()
+        except self.watch.stops:
+            self.watch.ended, proved = INTERRUPTED, False
+        if not proved:
+            self._first_alone()
+        return sum(hazard.cure is not None for hazard in self.hazards)
+
+    def _each(self) -> None:
+        """Look for a cure of one hazard after the other."""
+        groups = 0
+        for number in sorted(range(len(self.hazards)), key=self._late):
+            hazard = self.hazards[number]
+            if (
+                hazard.cure is not None
+                or not self.obstacles.curable(hazard)
+                or self.obstacles.told_by_another(hazard)
+            ):
+                continue
+            cure, mended = self._cure(number)
+            if cure is None:
+                continue
+            groups += 1
+            if cure.edit is not None:
+                self.syntax.take(cure.edit)
+            for group in {h.cure.group for h in self.hazards if h.cure is not None}:
+                members = [
+                    i for i, h in enumerate(self.hazards) if h.cure and h.cure.group == group
+                ]
+                if set(members) <= set(mended):  # that cure is needless now
+                    for member in members:
+                        self.hazards[member].cure = None
+            for other in [number, *mended]:
+                if self.hazards[other].cure is None:
+                    self.hazards[other].cure = dataclasses.replace(cure, group=groups)
+
+    def _late(self, number: int) -> bool:
+        """Whether a race is put off.
+
+        Of two copies, as the wait that a reader needs orders them; of two writes of updates, as
+        what a lock lacks between its holders does; of lanes, as what orders warps or blocks orders
+        these as well.
+        """
+        hazard = self.hazards[number]
+        writes = hazard.case in (*WAITED, *UPDATES) and not hazard.row.reads
+        return writes or hazard.reach == "lane"
+
+    # -- one hazard -----------------------------------------------------------------
+
+    def _cure(self, number: int) -> tuple[Cure | None, list[int]]:
+        """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
+        hazard = self.hazards[number]
+        errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
+        racing = [
+            i for i, h in enumerate(self.hazards) if i != number and self.obstacles.curable(h)
+        ]
+        lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
+        more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
+        found: list[tuple[int, int, int, Edit, list[int]]] = []
+        tried, half, harmless, apart = [], [], list[Edit](), list[Edit]()
+        edits = list(itertools.islice(self.proposals.edits(hazard), _TRIES))
+        number_of_tries = 0
+
+        def attempt(edit: Edit, tries: int, prove: bool = True) -> bool:
+            """Whether it leaves nothing that an edit might cure."""
+            nonlocal number_of_tries
+            if why := self.budget.used_up:
+                self.obstacles.cut[id(hazard)] = ENDED[why]
+                self.watch.ended = why
+                raise Failed
+            number_of_tries += 1
+            self.watch.attempt(number_of_tries, max(number_of_tries, len(edits)), hazard)
+            before = self.budget.left
+            left, partly = self.prover.check([edit], self.facts[number], hazard)
+            if self.prover.present(self.facts[number], left):
+                if partly:
+                    half.append(edit)
+                    harmless.append(edit)
+                return False
+            mended = [i for i, one in enumerate(self.facts) if not self.prover.present(one, left)]
+            remaining = sum(i not in mended for i in errors)
+            others = sum(i not in mended for i in lesser)
+            if not remaining and not others:  # no other is tried: one that fails elsewhere is none
+                if prove:
+                    self.prover.prove([edit], [self.facts[number]], clean=True)
+                self.budget.left = before
+            found.append((remaining, others, tries, edit, mended))
+            return not remaining and not others
+
+        for tries, edit in enumerate(edits):
+            if (found and more <= 0) or id(hazard) in self.obstacles.cut:
+                break
+            if any(not remaining for remaining, *_ in found):
+                more = min(more, _FEW)
+            more -= bool(found)
+            tried.append(edit)
+            try:
+                if attempt(edit, tries):
+                    break
+            except Failed as failed:
+                if failed.divergence and edit.text == BLOCK_BARRIER:
+                    self.obstacles.missed.setdefault(id(hazard), edit)
+                    apart.append(edit)
+                if failed.needless:
+                    harmless.append(edit)
+        if not found or any(min(found, key=lambda f: f[:3])[:2]):
+            for tries, edit in enumerate(self.proposals.chains(hazard, self.hazards), _TRIES):
+                with contextlib.suppress(Failed):
+                    if attempt(edit, tries):
+                        break
+        if not found:
+            several(harmless, attempt)
+        if not found:
+            for first, second in itertools.product(half[:_HALVES], tried):
+                both = joined(first, second)
+                with contextlib.suppress(Failed):
+                    if both is not None and attempt(both, len(found)):
+                        break
+        some = named_barriers(self.syntax) if apart and not found else ()
+        for edit, text in itertools.product(apart[:_APART], some):
+            with contextlib.suppress(Failed):
+                if attempt(with_text(edit, text), len(found)):
+                    break
+        leaner(found, attempt)
+        for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
+            before = self.budget.left
+            try:
+                proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
+            except Failed:
+                continue
+            self.budget.left = before
+            return self._made(edit, remaining, proof), mended
+        return None, []
+
+    # -- what is said -----------------------------------------------------------------
+
+    def _made(self, edit: Edit, left: int, proof: str) -> Cure:
+        content, name = self.files[edit.file], short_path(str(edit.file))
+        code = decoded(b"".join(content.splitlines()[edit.line - 1 : edit.line])).strip()
+        return Cure(
+            Source(name, edit.line, code), (), left, None, edit.where, edit.text, edit.how,
+            decoded(diff(content, [edit], name, context=2)), proof,
+            dataclasses.replace(edit, content=content),
+        )  # fmt: skip
+
+    def _together(self) -> bool:
+        """One more proof with all cures, where several are needed; whether they hold."""
+        cures = {h.cure.group: h.cure for h in self.hazards if h.cure is not None}
+        edits = [cure.edit for cure in cures.values() if cure.edit is not None]
+        if len(edits) < 2:
+            return True
+        wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.cure]
+        errors = sum(h.severity == "error" and h.cure is None for h in self.hazards)
+        try:
+            said = self.prover.prove(edits, wanted, clean=not errors)
+        except Failed:
+            return False
+        for hazard in self.hazards:
+            if hazard.cure is not None:
+                cure = dataclasses.replace(hazard.cure, proof=said)
+                if cure.left:
+                    cure = dataclasses.replace(cure, together=errors)
+                hazard.cure = cure
+        return True
+
+    def _first_alone(self) -> None:
+        """Of several cures that are not proved together the first is left."""
+        groups = [hazard.cure.group for hazard in self.hazards if hazard.cure is not None]
+        for hazard in self.hazards:
+            if hazard.cure is not None and hazard.cure.group != min(groups):
+                hazard.cure = None
+                hazard.notes = (*hazard.notes, "a cure of its own is left to the next check")

@@ -1,0 +1,266 @@
+"""Edits put to the proof: tried in copies, compiled in both builds, and run.
+
+The hazards of two runs, one of an edited kernel, are held against each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernels import Kernel, KernelError
+from kernels.compiler.recompile import recompiled
+from kernels.errors import SimulatorError
+from kernels.source.source_edit import Edit, applied, old_lines
+
+from ..hazards.hazard import Hazard
+from ..run import Run
+from .budget import Budget, given_up
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What one hazard says, told in lines of the files as they were before any edit.
+
+    Attributes:
+        kind: The hazard's; of a race that reads, the same whichever access is named first.
+        reach: Between whom a race is.
+        hazard: What says so.
+    """
+
+    kind: str
+    space: str
+    reach: str
+    places: frozenset[tuple[str, int]]
+    severity: str
+    hazard: Hazard = field(compare=False)
+
+    def within(self, other: Fact) -> bool:
+        """Whether the other says this, too."""
+        mine, others = (self.kind, self.space, self.reach), (other.kind, other.space, other.reach)
+        return mine == others and self.places <= other.places
+
+
+def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> Fact:
+    """What a hazard says.
+
+    ``lines``: for edited files, by real path, where each line comes from.
+    """
+    places = set()
+    for source in hazard.sources:
+        if source.line:
+            file = os.path.realpath(source.file)
+            old = lines.get(file, [])
+            line = old[source.line - 1] if 0 < source.line <= len(old) else source.line
+            places.add((file, line))
+    kind = "a read and a write" if hazard.row.reads else hazard.kind
+    return Fact(kind, hazard.space, hazard.reach, frozenset(places), hazard.severity, hazard)
+
+
+def same(found: Fact, known: Sequence[Fact]) -> list[Fact]:
+    """What a finding was called before: of the same places, or else of more."""
+    wider = [old for old in known if found.within(old)]
+    exact = [old for old in wider if old.places == found.places]
+    return [old for old in exact if old.severity == found.severity] or exact or wider
+
+
+def nothing_new(found: Sequence[Hazard], known: Sequence[Hazard]) -> bool:
+    """Whether hazards of one launch are all among those of another."""
+    facts = [fact(hazard, {}) for hazard in known]
+    return all(any(fact(hazard, {}).within(old) for old in facts) for hazard in found)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A launch that a cured kernel has to pass.
+
+    Attributes:
+        shape: Grid and block, or size, in words.
+        schedule: As ``simulator.launch`` takes it.
+        launch: Runs a kernel on fresh inputs, and says whether its result is right (or that
+            no reference is known).
+    """
+
+    shape: str
+    schedule: str | int
+    launch: Callable[[Kernel], tuple[Run, bool]]
+
+
+class Failed(Exception):
+    """An edit that does not compile, does not run, or brings something new.
+
+    Attributes:
+        divergence: Whether all that is new is a barrier that some threads are kept from.
+        needless: Whether it changes nothing.
+    """
+
+    def __init__(self, new: Sequence[Fact] = (), needless: bool = False) -> None:
+        self.needless = needless
+        found = {(f.hazard.row.check, f.severity) for f in new}
+        self.divergence = found == {("barriers", "warning")}
+
+
+class Prover:
+    """Compiles and runs edited kernels, and holds what is found to what was there.
+
+    ``kernels`` has the kernel in each build that runs, ``files`` the user's files by real path;
+    ``trials``: launches to pass, those at the shape of the hazards first; ``known``: what the first
+    of them shows without any edit; ``budget``: pays for what is run with an edit.
+    """
+
+    def __init__(
+        self,
+        kernels: Mapping[str, Kernel],
+        files: Mapping[Path, bytes],
+        trials: Sequence[Trial],
+        known: list[Fact],
+        budget: Budget,
+    ) -> None:
+        self.kernels, self.files, self.trials = kernels, files, trials
+        self.known, self.budget = {trials[0]: known}, budget
+        self._text = min(len(kernel.ptx) for kernel in kernels.values())  # -G names all it had
+        self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel | None] = {}
+        self._seen: dict[tuple[tuple[Edit, ...], str, Trial], tuple[list[Fact], bool] | None] = {}
+
+    def check(self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard) -> tuple[list[Fact], bool]:
+        """What is left after an edit in both builds, and whether the hazard is less, if there.
+
+        Raises:
+            Failed: Something new is there, or the hazard as it was.
+        """
+        first = [build for build in self.kernels if build in hazard.builds]
+        left: list[Fact] = []
+        lesser = False
+        for build in dict.fromkeys([*first, *self.kernels]):
+            facts, _ = self._facts(edits, build, self.trials[0])
+            left += facts
+            known = self.known[self.trials[0]]
+            rest = [f for f in facts if wanted in same(f, known) or self._renamed(f, wanted, build)]
+            whole = any(
+                f.places == wanted.places and f.hazard.kind == wanted.hazard.kind for f in rest
+            )
+            if whole and sum(f.hazard.count for f in rest) >= hazard.count:
+                raise Failed(needless=True)
+            self._compare(facts, [], self.trials[0])
+            lesser = lesser or bool(rest)
+        return left, lesser
+
+    def _renamed(self, found: Fact, wanted: Fact, build: str) -> bool:
+        """Whether a finding is the wanted one, between others: the build had no such before.
+
+        (A wait in front of the end of its group waits for nothing, but the text has a wait now.)
+        """
+        what = [(f.kind, f.space, f.places) for f in (found, wanted)]
+        if what[0] != what[1] or found.reach == wanted.reach:
+            return False
+        return not any(
+            found.within(old) and build in (old.hazard.builds or self.kernels)
+            for old in self.known[self.trials[0]]
+        )
+
+    def prove(self, edits: Sequence[Edit], wanted: Sequence[Fact], clean: bool) -> str:
+        """Run all trials in both builds; what was run, in words.
+
+        Raises:
+            Failed: A hazard is still there, something new is, or the result is wrong.
+        """
+        for trial in self.trials:
+            for build in self.kernels:
+                facts, right = self._facts(edits, build, trial)
+                self._compare(facts, wanted, trial)
+                if clean and not right:
+                    raise Failed
+        return _in_words(list(self.kernels), self.trials)
+
+    def _known(self, trial: Trial) -> list[Fact]:
+        """The hazards that a trial shows without any edit."""
+        if trial not in self.known:
+            found: list[Fact] = []
+            for build in self.kernels:
+                found += self._facts([], build, trial)[0]
+            self.known[trial] = found
+        return self.known[trial]
+
+    def _compare(self, facts: list[Fact], wanted: Sequence[Fact], trial: Trial) -> None:
+        """Hold what is left to what was there.
+
+        Raises:
+            Failed: Some of what should be gone is left, or something is new.
+        """
+        if any(self.present(one, facts) for one in wanted):
+            raise Failed
+        new = [f for f in facts if not any(f.within(old) for old in self._known(trial))]
+        if new:
+            raise Failed(new)
+
+    def present(self, fact: Fact, facts: Sequence[Fact]) -> bool:
+        """Whether a finding, or a part of it, is still among these."""
+        known = self.known[self.trials[0]]
+        return any(fact in same(other, known) for other in facts)
+
+    def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
+        if not edits:
+            return self.kernels[build]
+        key = (tuple(edits), build)
+        if key not in self._kernels:
+            self._kernels[key] = None
+            self.budget.compiled(self._text)
+            files = dict(self.files)
+            with contextlib.suppress(KernelError, ValueError):
+                for file in {edit.file for edit in edits}:
+                    files[file] = applied(files[file], [e for e in edits if e.file == file])
+                self._kernels[key] = recompiled(self.kernels[build], files, build)
+        made = self._kernels[key]
+        if made is None:
+            raise Failed
+        return made
+
+    def _facts(self, edits: Sequence[Edit], build: str, trial: Trial) -> tuple[list[Fact], bool]:
+        """What a trial shows of an edited kernel; each is run once."""
+        key = (tuple(edits), build, trial)
+        if key not in self._seen:
+            self._seen[key] = self._shown(edits, self._compiled(edits, build), trial)
+        seen = self._seen[key]
+        if seen is None:
+            raise Failed
+        return seen
+
+    def _shown(
+        self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
+    ) -> tuple[list[Fact], bool] | None:
+        """The same, run now; ``None``: it cannot be run, or with the edit does not end."""
+        try:
+            run, right = trial.launch(kernel)
+        except (SimulatorError, ValueError):
+            return None
+        if edits:
+            self.budget.pay(run)
+            if given_up(run.hazards):
+                return None
+        lines = {
+            str(file): old_lines(self.files[file], [e for e in edits if e.file == file])
+            for file in {edit.file for edit in edits}
+        }
+        return [fact(hazard, lines) for hazard in run.hazards], right
+
+
+def _in_words(builds: Sequence[str], trials: Sequence[Trial]) -> str:
+    """What was run to verify a cure, in words."""
+    runs: dict[tuple[str, ...], list[str]] = {}
+    for shape in dict.fromkeys(trial.shape for trial in trials):
+        schedules = tuple(
+            f"seed {t.schedule}" if isinstance(t.schedule, int) else t.schedule
+            for t in trials if t.shape == shape
+        )  # fmt: skip
+        runs.setdefault(schedules, []).append(shape)
+    built = " and ".join(builds)
+    built += " build" + "s" * (len(builds) > 1)
+    parts = [
+        f"{'schedule' if len(names) == 1 else 'schedules'} {', '.join(names)} at "
+        + " and at ".join(shapes)
+        for names, shapes in runs.items()
+    ]
+    return f"verified in the {built}, {'; '.join(parts)}"

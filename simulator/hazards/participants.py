@@ -1,0 +1,163 @@
+"""What a hazard is told by: source lines, instructions that take part, a cure."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from kernels.source.source_edit import INSTEAD, Edit
+from kernels.source_access import display_path
+
+Triple = tuple[int, int, int]
+VERBS = {"load": "read", "store": "write", "atomic": "atomic access"}
+ROLES = {"load": "read", "store": "write", "atomic": "atomic"}
+"""What an access does, and what its part in a hazard is called."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source line: path, number from 1 (0: unknown), and its code."""
+
+    file: str
+    line: int
+    code: str = ""
+
+    def __str__(self) -> str:
+        shown = display_path(self.file)
+        return f"{shown}:{self.line}" if self.line else shown
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready."""
+        return {"file": self.file, "line": self.line, "code": self.code}
+
+
+@dataclass(frozen=True)
+class Involved:
+    """One instruction that takes part in a hazard, and an example of who executed it.
+
+    Attributes:
+        role: ``read``, ``write``, ``atomic``, ``waits``, ``missing`` ...
+        instruction: Its PTX opcode; ``ptx_line`` its line in the PTX text.
+        thread: An example thread, x first, and its ``block``.
+        calls: The calls that led to the source line, innermost first.
+        also: Other calls that led to it, of the function that ``source`` stands in.
+        inside: Where it stands in a toolkit's header, if ``source`` calls one.
+    """
+
+    role: str
+    source: Source
+    instruction: str
+    ptx_line: int
+    thread: Triple | None = None
+    block: Triple | None = None
+    calls: tuple[Source, ...] = ()
+    also: tuple[Source, ...] = ()
+    inside: Source | None = None
+
+    def called(self, *calls: Source) -> Involved:
+        """The part that the same function has, called from these places as well."""
+        known = dict.fromkeys((*self.calls[:1], *self.also))
+        new = tuple(call for call in dict.fromkeys(calls) if self.calls and call not in known)
+        return dataclasses.replace(self, also=(*self.also, *new)) if new else self
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready."""
+        return {
+            "role": self.role,
+            **self.source.to_dict(),
+            "instruction": self.instruction,
+            "ptx_line": self.ptx_line,
+            "thread": self.thread,
+            "block": self.block,
+            "calls": [source.to_dict() for source in self.calls],
+            "also_called": [source.to_dict() for source in self.also],
+            "inside": self.inside.to_dict() if self.inside else None,
+        }
+
+
+@dataclass(frozen=True)
+class Cure:
+    """An edit that removes the hazard, proved by compiling it and by runs with it.
+
+    Attributes:
+        source: The source line that the edit is told by.
+        ptx_lines: For PTX alone: the lines before which a barrier was put (several if
+            unrolled).
+        left: Errors that the run with this edit still had, none of them new.
+        together: Errors left with the cures of the other races as well; ``None`` if there
+            are no others, or nothing is left anyway.
+        where: Whether the text goes ``before`` or ``after`` the line, what begins there is
+            ``split by`` it, or it stands ``for ... on`` the line, or ``instead of`` a statement.
+        text: What is put there.
+        how: What else is to say of the place, after the line's number.
+        diff: The edit as a unified diff; empty for PTX alone.
+        proof: In which builds, schedules and launch shapes it was verified.
+        edit: What ``tilescope check --fix`` writes.
+        group: Which hazards it mends, all of one launch; the same number, the same edit.
+    """
+
+    source: Source
+    ptx_lines: tuple[int, ...] = ()
+    left: int = 0
+    together: int | None = None
+    where: str = "after"
+    text: str = "__syncthreads();"
+    how: str = ""
+    diff: str = field(default="", repr=False)
+    proof: str = ""
+    edit: Edit | None = field(default=None, repr=False, compare=False)
+    group: int = 0
+
+    @property
+    def file(self) -> str:
+        """The file to edit."""
+        return self.source.file
+
+    @property
+    def line(self) -> int:
+        """The line, from 1, that the text goes before or after (0: PTX without lines)."""
+        return self.source.line
+
+    @property
+    def places(self) -> list[tuple[int, str]]:
+        """Every line at which text is put, and where there."""
+        return [(self.line, self.where), *(self.edit.also if self.edit else ())]
+
+    def __str__(self) -> str:
+        errors = "error" if self.left == 1 else "errors"
+        place = f"line {self.line}" if self.line else str(self.source)
+        text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
+        if self.where == "split by":
+            text = f"{self.text.rstrip(';')} splits {self._split(place)}{self.how}"
+        if self.where == INSTEAD:
+            text = f"{self.text.rstrip(';')} instead of the statement on {place}"
+        text += f": verified, {self.left} {errors} left"
+        return text if self.together is None else f"{text}, {self.together} with the other cures"
+
+    def _split(self, place: str) -> str:
+        """The statements that are split, and where the text is put besides."""
+        lines = [line for line, where in self.places if where == self.where]
+        text = f"the statement on {place}"
+        if len(lines) > 1:
+            text = f"the statements on lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
+        return text + "".join(
+            f", and stands {where} line {line}"
+            for line, where in self.places
+            if where != self.where
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready."""
+        return {
+            "file": self.source.file,
+            "after_line": self.line if self.where == "after" else max(self.line - 1, 0),
+            "line": self.line,
+            "where": self.where,
+            "places": [{"line": line, "where": where} for line, where in self.places],
+            "text": self.text,
+            "diff": self.diff,
+            "verified": self.proof,
+            "group": self.group,
+            "left": self.left,
+            "left_with_other_cures": self.together,
+        }

@@ -1,0 +1,1 @@
+"""Hazards made of races."""

@@ -1,0 +1,139 @@
+"""The ways in which races come about: what each is called, how severe it is, what to say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .relaxed_reads import BEHIND_RELAXED
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
+
+    Attributes:
+        message: The finding in a sentence. Where empty, the row's.
+        severity: ``error``, ``warning`` or ``note``. Where empty, the row's.
+        note: What else is to say of it.
+        branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
+        waits: For whom a barrier waits that names a number of threads.
+        condition: What is said of the text of an assertion.
+        role: The part in it of the instruction at which it comes about.
+        policy: What of ``tilescope``'s policy decides on the severity, if people disagree on it.
+    """
+
+    message: str = ""
+    severity: str = ""
+    note: str = ""
+    branch: str = "{line} sends {who} another way"
+    advice: str = ""
+    waits: str = ""
+    condition: str = "the condition is {text}"
+    role: str = "at"
+    policy: str = ""
+
+
+TOO_FEW = "it waits, but with {left} for {needed}: "
+WAITS = {
+    "copy": "cp.async.wait_group {needed}, __pipeline_wait_prior({needed})",
+    "product": "wgmma.wait_group {needed}",
+    "bulk": "cp.async.bulk.wait_group.read {needed}",
+    "sent": "cp.async.bulk.wait_group {needed}",
+}
+"""What to wait with, by the case, where a wait leaves too many groups under way."""
+REACHES = {
+    "copy": "an asynchronous copy that is under way",
+    **dict.fromkeys(("product", "registers"), "a wgmma that is under way"),
+    **dict.fromkeys(("bulk", "transaction", "sent"), "a copy in bulk that is under way"),
+    "proxy": "a thread, with no fence.proxy.async since,",
+    "ungrouped": "a wgmma that is in no group",
+    "unfenced": "the thread, with no wgmma.fence since,",
+    "lane": "another lane of the warp",
+    "warp": "another warp",
+    "block": "another block",
+}
+"""Between whom a race is: how far its two threads are apart."""
+
+_VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics and fences"
+_FLAG = "a __threadfence_block() before a lane sets a flag, and behind where another waits for it"
+_CHECKED = "a compare-and-swap checks what was read; tell the compiler by an atomic load"
+_LANES = "lanes of a warp need __syncwarp() between them"
+LOST = "an update is lost: both read the old value, and each writes what it made of it"
+_UPDATE = "an update takes several steps: another thread's may come between its read and write"
+EQUAL = "equal"
+"""The case in which every write of a race leaves the same value."""
+LOOK = "look"
+"""The case in which a location is looked at and then written, in two steps."""
+UPDATES = ("lost", "update", "update in step", LOOK)
+"""The cases in which an update that is no single operation races with itself."""
+OVERRUN = "overrun"
+"""The case in which one of the accesses of a race is out of bounds of its own array."""
+GUESS = "guess"
+"""The case in which a read is the first guess of a loop that swaps if it was right."""
+ANY_RACE = {
+    "blocks": Case(
+        note="no __syncthreads() alone orders blocks: use atomics, two launches or a grid.sync(); "
+        "an atomic or a flag that hands on needs a __threadfence() before it, and one behind "
+        "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
+    ),
+    "far": Case(
+        note="only what the blocks of a cluster share orders them: put a cluster.sync() "
+        "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
+    ),
+    **{case: Case("", *said) for case, said in BEHIND_RELAXED.items()},
+    "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
+    "steps": Case(
+        note="of this atomic ptxas makes a load and a store where it is another block's shared "
+        "memory: updates are lost on an H100 and H200; use a 32-bit one, or add, exch or cas"
+    ),
+    OVERRUN: Case(note="one of the two is out of bounds of its own array, and lands in this one"),
+    "freed": Case(note="free() takes the memory from all: what uses it has to be done"),
+    "size": Case(note="strong accesses of different sizes are not atomic to each other"),
+    "volatile": Case(note=_VOLATILE),
+    "polled": Case("", "warning", _VOLATILE),
+    "volatile lanes": Case("", "warning", f"{_LANES}: volatile orders nothing"),
+    "copy": Case(
+        note="wait for the copy first: cp.async.wait_group 0, __pipeline_wait_prior(0); then a "
+        "__syncthreads() where other threads read it"
+    ),
+    "product": Case(note="wgmma.wait_group 0 first; then a barrier where other warps write there"),
+    "bulk": Case(
+        note="wait for the copy first: cp.async.bulk.wait_group.read 0; then a barrier where other "
+        "threads write there"
+    ),
+    "sent": Case(
+        note="wait until it is written: cp.async.bulk.wait_group 0, without .read, which waits for "
+        "what the copy reads alone; then a barrier where other threads touch it"
+    ),
+    "transaction": Case(
+        note="wait first until the phase of its mbarrier is over, for the right parity"
+    ),
+    "proxy": Case(
+        note="copies in bulk and wgmma read another way than threads write: put a "
+        "fence.proxy.async (fence_proxy_async()) behind the write, before the barrier"
+    ),
+    "registers": Case(
+        note="wait for it first: wgmma.wait_group, for so few groups that its own is done"
+    ),
+    "ungrouped": Case(
+        note="a wait is for groups: put a wgmma.commit_group behind the wgmma, and a "
+        "wgmma.wait_group 0 in front of what touches its registers"
+    ),
+    "unfenced": Case(
+        note="a wgmma.fence has to come before the first wgmma, and after its accumulators, or "
+        "registers with A, were touched"
+    ),
+    "quiet": Case(
+        "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
+    ),
+    GUESS: Case("", "warning", _CHECKED),
+    "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
+    "update": Case(note=_UPDATE),
+    LOOK: Case(
+        note="the location is looked at and written in two steps, and another thread may come "
+        "between them: let one atomic operation do both, as atomicCAS(), atomicExch(), "
+        "atomicAdd() or atomicMax() do"
+    ),
+    "update in step": Case("", "warning", _UPDATE, policy="warp_synchronous"),
+    "flag": Case("", "warning", _FLAG, policy="warp_synchronous"),
+}

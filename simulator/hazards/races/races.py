@@ -1,0 +1,287 @@
+"""Hazards out of the races that were found: of which kind, how severe, who for example.
+
+Longer: the case of a race is looked for among all of its kinds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from kernels.ptx.module import Instruction
+
+from ...analysis.influence import Steering
+from ...core.geometry import Geometry, Mask
+from ...races.in_flight.async_copies import UNDER_WAY
+from ...races.report.race_log import OVERRUN, UNACQUIRED, RaceBook, RaceGroup
+from ..hazard import Hazard
+from ..kinds import EQUAL, GUESS, LOOK, RAW_RACE, REACHES, SCRATCH, WAR_RACE, WAW_RACE, HazardKind
+from ..participants import ROLES
+from ..sources import Sources, Who
+from ..wording.titles import race_title
+from .race_cases import TOO_FEW, WAITS
+from .read_modify_write import Steps
+from .relaxed_reads import FRESH
+
+
+class RaceHazards:
+    """Makes hazards of the races in a book.
+
+    ``scratch``: the shared array that is the compiler's own, if there is one.
+    """
+
+    def __init__(
+        self, book: RaceBook, sources: Sources, steering: Steering, scratch: str = ""
+    ) -> None:
+        self.book, self.sources, self.steering = book, sources, steering
+        self.scratch = scratch
+        self.sites, self.steps = book.sites, Steps(book, steering)
+        self.of_registers = RegisterRaces(sources)
+
+    def hazards(self, g: Geometry) -> list[Hazard]:
+        """One for each group; races alike that have a line in common are joined.
+
+        They come in the order of the program, and are joined whichever came first in the run.
+        """
+        groups = self.book.groups.values()
+        joined: list[list[tuple[RaceGroup, Hazard]]] = []
+        for group in groups:
+            if _explained(group, groups) or (self.steps.guesses(group) and _wider(group, groups)):
+                continue
+            hazard = self._hazard(group, g)
+            same = [known for known in joined if any(_alike(hazard, h) for _, h in known)]
+            joined = [known for known in joined if all(known is not one for one in same)]
+            joined.append([*(pair for known in same for pair in known), (group, hazard)])
+        for races in joined:
+            races.sort(key=lambda pair: _place(pair[0]))
+        joined.sort(key=lambda races: _place(races[0][0]))
+        counted = [_counted(*_join(races)) for races in joined]
+        return counted + self.of_registers.hazards()
+
+    def _hazard(self, group: RaceGroup, g: Geometry) -> Hazard:
+        kind, case = _kind(group), self._case(group)
+        said = kind.case(case)
+        example = group.examples[group.in_order]
+        sides = group.sides if group.in_order else group.sides[::-1]
+        involved = tuple(
+            self.sources.part(
+                ROLES[self.sites[site].access],
+                [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
+                *g.place(number % group.threads, number // group.threads),
+            )
+            for site, side, number in zip(
+                example.sites, sides, (example.first, example.second), strict=True
+            )
+        )  # fmt: skip
+        place, who = f"{group.space} {group.name}", REACHES[group.distance]
+        return Hazard(
+            kind.name, said.message.format(place=place, who=who), said.severity,
+            group.space, group.name, example.element, involved,
+            notes=tuple(filter(None, [self._note(group, case)])), case=case, reach=group.distance,
+            pairs=(tuple(item.source for item in involved),),
+        )  # fmt: skip
+
+    def _note(self, group: RaceGroup, case: str) -> str:
+        """What else is to say; of a wait for too few, the number."""
+        pairs = {*group.meets, *((other, one) for one, other in group.meets)}
+        short = [self.book.waits[pair] for pair in sorted(pairs & {*self.book.waits})]
+        queues = {self.sites[one].queue for pair in group.meets for one in pair}
+        queue = next((name for name in WAITS if name in (case, *queues)), "")
+        if not short or not (case in WAITS or _kind(group) is RAW_RACE):
+            return _kind(group).case(case).note
+        left, needed = min(short, key=lambda pair: pair[1])
+        return (TOO_FEW + WAITS[queue]).format(left=left, needed=needed)
+
+    def _case(self, group: RaceGroup) -> str:
+        """Why it is as severe as it is: a case of its kind."""
+        near, in_global = group.distance == "lane", group.space == "global"
+        volatile = group.how == "volatile"
+        if group.how in (OVERRUN, "quiet", "proxy", "steps", *UNDER_WAY):
+            return group.how
+        if group.how != UNACQUIRED and self.steps.looks(group):
+            return LOOK
+        if group.reads:
+            if self.steps.guesses(group):
+                return GUESS
+            if volatile:
+                return "volatile lanes" if near else "polled" if in_global else "volatile"
+            if near and self._flagged(group):
+                return "flag"
+            if not volatile and self._updates(group):
+                return "update in step" if near else "update"
+            if near:
+                return "in step"
+        else:
+            if volatile and in_global:
+                steps = near and not group.clashes
+                return EQUAL if not group.unequal else "volatile lanes" if steps else "polled"
+            if group.unequal and self._of_scratch(group):
+                return SCRATCH
+            if (group.at_once or not near) and self.steps.loses(group):
+                return "lost"
+            if not group.unequal:
+                return EQUAL
+            if near:
+                return "one instruction" if group.clashes else "in step"
+        if group.how == UNACQUIRED:
+            return FRESH if group.fresh else UNACQUIRED
+        if group.how in _kind(group).cases:
+            return group.how
+        if group.distance == "block":
+            return "blocks" if in_global else "far"
+        return ""
+
+    def _of_scratch(self, group: RaceGroup) -> bool:
+        """Whether it is one instruction's stores to the compiler's own memory."""
+        mine = group.space == "shared" and group.name == self.scratch
+        return mine and all(one == other for one, other in group.meets)
+
+    def _updates(self, group: RaceGroup) -> bool:
+        """Whether threads read for updates that are lost, all in the same lines."""
+        return any(
+            (other.space, other.name) == (group.space, group.name)
+            and group.lines <= other.lines
+            and not other.reads
+            and self._case(other) == "lost"
+            for other in self.book.groups.values()
+        )
+
+    def _flagged(self, group: RaceGroup) -> bool:
+        """Whether a flag is to hand on what lanes race for."""
+        one, other = (self.sites[min(side)] for side in group.sides)
+        return self.book.find_order().handed(one, other, group.distance, False) is not None
+
+
+def _place(group: RaceGroup) -> tuple[object, ...]:
+    """Where it stands in the program, and in which order a report says so."""
+    sites = [sorted(side) for side in group.sides]
+    reach = list(REACHES).index(group.distance)
+    return min(map(min, sites)), sites, group.space, group.name, group.how, reach
+
+
+def _alike(one: Hazard, other: Hazard) -> bool:
+    """Whether two races say the same of a line, of two variables perhaps."""
+    said = (one.family, one.notes) == (other.family, other.notes)
+    return said and bool(one.places & other.places)
+
+
+def _join(races: Sequence[tuple[RaceGroup, Hazard]]) -> tuple[RaceGroup, Hazard]:
+    """All of them as one."""
+    (first, into), *others = races
+    for group, hazard in others:
+        first.pairs.update(group.pairs)
+        first.take_places(group)
+        into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
+        into.pairs += hazard.pairs
+        if hazard.variable != into.variable and hazard.variable not in into.also:
+            into.also = (*into.also, hazard.variable)
+    return first, into
+
+
+def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
+    """Whether lanes of a warp race at what one of them has under way, which says it all."""
+    return group.distance == "lane" and any(
+        other.how in UNDER_WAY
+        and (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
+        and _kind(other) is _kind(group)
+        for other in others
+    )
+
+
+def _wider(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
+    """Whether threads further apart read at the same lines what others write."""
+    reach = list(REACHES)
+    return any(
+        other.reads
+        and (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
+        and reach.index(other.distance) > reach.index(group.distance)
+        for other in others
+    )
+
+
+def _kind(group: RaceGroup) -> HazardKind:
+    """Which race it is."""
+    return WAW_RACE if not group.reads else RAW_RACE if group.in_order else WAR_RACE
+
+
+def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
+    """The hazard, once nothing is joined to it any more."""
+    hazard.count, hazard.capped = len(group.pairs), group.pairs.behind is not None
+    hazard.locations = group.locations
+    pairs = "pair" if hazard.count == 1 else "pairs"
+    text = f"{'more than ' if hazard.capped else ''}{hazard.count:,} {pairs} of threads"
+    if not hazard.capped:  # those that are not counted may be of any block
+        blocks = len(group.pairs.blocks(group.threads))
+        text += f" in {blocks:,} block{'s' if blocks != 1 else ''}"
+    text += f": a {hazard.kind[:3].upper()} race"
+    if hazard.also:
+        text += f"; also on {', '.join(hazard.also)}"
+    hazard.notes = (text, *hazard.notes)
+    hazard.heading = race_title(hazard)
+    return hazard
+
+
+@dataclasses.dataclass
+class _Registers:
+    """Threads whose registers a ``wgmma`` and another instruction touch, in no order.
+
+    Attributes:
+        how: What the other one does: ``read``, ``write``, or ``write of A``.
+        other: That; ``None``: whatever there was before, as no fence ever came.
+    """
+
+    case: str
+    how: str
+    product: Instruction
+    other: Instruction | None
+    who: Who
+
+
+_REGISTERS = {"read": (RAW_RACE, WAR_RACE), "write": (WAW_RACE, RAW_RACE),
+              "write of A": (WAR_RACE, WAR_RACE)}  # fmt: skip
+"""Which race it is, if the other touches what is under way, and if it came first."""
+
+
+class RegisterRaces:
+    """Collects races on registers, one for each case and pair of source lines."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.found: dict[tuple[object, ...], _Registers] = {}
+
+    def add(
+        self, case: str, how: str, product: Instruction, other: Instruction | None,
+        g: Geometry, lanes: Mask,
+    ) -> None:  # fmt: skip
+        """Lanes that a product and another instruction race in."""
+        key = case, how, product.user_line, other and other.user_line
+        known = self.found.setdefault(key, _Registers(case, how, product, other, Who()))
+        known.who.add(g, lanes)
+
+    def merge(self, other: RegisterRaces) -> None:
+        """Take over races in other blocks."""
+        for key, theirs in other.found.items():
+            mine = self.found.setdefault(key, theirs)
+            if mine is not theirs:
+                mine.who.merge(theirs.who)
+
+    def hazards(self) -> list[Hazard]:
+        """As they were found."""
+        return [self._hazard(found) for found in self.found.values()]
+
+    def _hazard(self, found: _Registers) -> Hazard:
+        first = found.case == "unfenced"
+        kind = _REGISTERS[found.how][first]
+        said = kind.case(found.case)
+        parts = [self.sources.part("wgmma", [found.product], *found.who.example)]
+        if found.other:
+            role = found.how.partition(" ")[0]
+            part = self.sources.part(role, [found.other], *found.who.example)
+            parts.insert(0 if first else 1, part)
+        count = found.who.count
+        return Hazard(
+            kind.name, said.message.format(place="registers", who=REACHES[found.case]),
+            said.severity, involved=tuple(parts), count=count,
+            notes=(f"{count:,} thread{'s' * (count != 1)}", said.note), case=found.case,
+            reach=found.case,
+        )  # fmt: skip

@@ -1,0 +1,80 @@
+"""Shapes of arrays: those of the launch's arguments, and those that the source declares."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+from kernels.ptx.debug_sections import LocalVariable, local_variables
+from kernels.source.array_shapes import Shape as Shape
+from kernels.source.array_shapes import declared, local_arrays
+
+from ...execute.prepare import Prepared
+
+
+class Piece(NamedTuple):
+    """A local variable: where in a function's local memory it lies, and its shape."""
+
+    name: str
+    start: int
+    nbytes: int
+    shape: Shape
+
+
+class Shapes:
+    """What is known of the arrays of a launch: its kernel's sources have the declarations."""
+
+    def __init__(self, launch: Prepared) -> None:
+        self.launch = launch
+        self.python = any(file.endswith(".py") for file in launch.kernel.sources)
+
+    def argument(self, number: int, size: int) -> Shape:
+        """The shape of a global array, as elements of a size; nothing if it has another one."""
+        arrays = self.launch.arguments.arrays
+        array = arrays[number] if 0 <= number < len(arrays) else None
+        if array is None or array.dtype.itemsize != size or not array.flags.c_contiguous:
+            return ()
+        return tuple(array.shape)
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - lives as long as one launch
+    def variable(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
+        """The shape that the source gives an array of so many bytes, of elements of a size."""
+        entry = (
+            self.launch.kernel.origin.entry
+            if self.launch.kernel.origin
+            else self.launch.kernel.name
+        )
+        shapes = declared(self.launch.kernel.declarations, entry, name, shared)
+        fitting = [shape for shape in shapes if math.prod(shape) * size == nbytes]
+        return fitting[0] if len(fitting) == 1 else ()
+
+    @functools.cached_property
+    def _locals(self) -> list[LocalVariable]:
+        return local_variables(self.launch.kernel.ptx)
+
+    def piece(self, memory: str, at: int, nbytes: int, size: int, code: str) -> Piece | None:
+        """The variable that a byte of a function's local memory belongs to, or is next to.
+
+        Optimised code does not say. There it is the array that the line of code names, if that
+        fills the memory.
+        """
+        own = [one for one in self._locals if one.memory == memory]
+        if own:
+            one = min(own, key=lambda v: max(v.offset - at, at - v.end + 1, 0))
+            fits = one.nbytes == size and one.sizes
+            return Piece(one.name, one.offset, one.end - one.offset, one.sizes) if fits else None
+        names = local_arrays(self.launch.kernel.declarations, code)
+        found = [(name, self.variable(name, False, nbytes, size)) for name in names]
+        fitting = [(name, shape) for name, shape in found if shape]
+        return Piece(fitting[0][0], 0, nbytes, fitting[0][1]) if len(fitting) == 1 else None
+
+    def index(self, shape: Shape, element: int) -> str:
+        """``[16][0]``: an element by its number; beyond the array in its first dimension."""
+        numbers = list[int]()
+        for count in reversed(shape[1:]):
+            element, rest = divmod(element, count)
+            numbers.append(rest)
+        numbers.append(element)
+        texts = map(str, reversed(numbers))
+        return f"[{', '.join(texts)}]" if self.python else "".join(f"[{text}]" for text in texts)

@@ -1,0 +1,21 @@
+"""The first words of a race's title: what is missing; and how a cure changes them."""
+
+import re
+
+from ..participants import Cure
+
+BARRIER, FENCE, WAIT, RACE = "Missing barrier", "Missing fence", "Missing wait", "Race"
+WARP_BARRIER = "Missing __syncwarp()"
+
+
+def with_cure(title: str, cure: Cure | None) -> str:
+    """A title that names what the verified edit puts in."""
+    lead, _, rest = title.partition(": ")
+    if cure is None or lead not in (BARRIER, WARP_BARRIER):
+        return title
+    if re.search(r"sync|bar", cure.text):
+        return f"{BARRIER}: {rest}" if "__syncthreads" in cure.text else title
+    for word, better in (("fence", FENCE), ("wait", WAIT)):
+        if word in cure.text:
+            return f"{better}: {rest}"
+    return f"{RACE}: {rest}"

@@ -1,0 +1,1 @@
+"""Syntax of loads, stores, copies, mbarriers and images."""

@@ -1,0 +1,166 @@
+"""``mbarrier``: barriers that are objects in shared memory, with phases.
+
+(PTX ISA, "mbarrier": contents of the object, phases, expect-tx, complete-tx and arrive-on.) The
+object is opaque to programs; here its 64 bits are, from the lowest: the arrivals still pending
+(20), the arrivals of a phase (20), the bytes still to come (22, with a sign), and the phase's
+parity (1). A phase ends when neither arrivals nor bytes are to come.
+"""
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ...core.geometry import Lanes, Mask
+from ..table import Op, plain, row
+from .load_store import PARALLEL
+
+MOST_ARRIVALS = (1 << 20) - 1
+"""Of a phase (PTX ISA, "Count argument of mbarrier object")."""
+_ARRIVALS, _BYTES = np.int64(MOST_ARRIVALS), np.int64((1 << 22) - 1)
+_NONE: Lanes = np.array(0)
+_EACH, _SUM, PARITY = np.int64(20), np.int64(40), np.int64(62)
+
+
+def initial(count: Lanes) -> Lanes:
+    """The object at its start, for so many arrivals a phase (uint32); int64."""
+    wanted = count.astype(np.int64) & _ARRIVALS
+    return wanted | wanted << _EACH
+
+
+def arrived(
+    old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lanes, held: Lanes = _NONE
+) -> Lanes:
+    """The object after an arrival.
+
+    Args:
+        old: What it held, int64.
+        count: Arrivals, int64.
+        expected: Bytes that are to come, besides the others.
+        come: Bytes that have come.
+        dropped: Arrivals that later phases do without.
+        held: Not 0 where it must not end the phase: one that would is undefined, here never ends.
+    """
+    pending = (old - count) & _ARRIVALS
+    wanted = ((old >> _EACH) - dropped) & _ARRIVALS
+    to_come = ((old >> _SUM) + expected - come) & _BYTES
+    ends = (pending == 0) & (to_come == 0) & (held == 0)
+    parity = (old >> PARITY & 1) ^ ends
+    return np.where(ends, wanted, pending) | wanted << _EACH | to_come << _SUM | parity << PARITY
+
+
+def to_come(state: int) -> tuple[int, int, int]:
+    """Of an object: the arrivals of a phase; those, and the bytes, that are still to come in it.
+
+    Less than none where more have come than the phase has.
+    """
+    wanted, pending = state >> int(_EACH) & MOST_ARRIVALS, state & MOST_ARRIVALS
+    come = state >> int(_SUM) & int(_BYTES)
+    signed = come - (int(_BYTES) + 1 if come > int(_BYTES) >> 1 else 0)
+    return wanted, pending - (MOST_ARRIVALS + 1 if pending > wanted else 0), signed
+
+
+_AT = "shared|shared::cta?"
+_RELEASE, _ACQUIRE = "release|relaxed cta|cluster", "acquire|relaxed cta|cluster"
+_FAR = "shared::cluster"
+
+
+def _arrivals(opcode_: str) -> str:
+    """The forms of ``arrive`` and ``arrive_drop``."""
+    ways = "\n".join(
+        f"""
+        {opcode_}! {order} {_AT} .b64 : u64* = @
+        {opcode_}! {order} {_AT} .b64 : u64* = @ arrivals
+        {opcode_}! expect_tx! {order} {_AT} .b64 : u64* = @ i32
+        """
+        for order in ("", _RELEASE)
+    )
+    ways += "".join(
+        f"""
+        {opcode_}! {order} {_FAR} .b64 @90 : _ = @
+        {opcode_}! {order} {_FAR} .b64 @90 : _ = @ arrivals
+        {opcode_}! expect_tx! {order} {_FAR} .b64 @90 : _ = @ i32
+        """
+        for order in ("", _RELEASE)
+    )
+    return f"""{ways}
+        {opcode_}! noComplete {_AT} .b64 : u64* = @ arrivals
+        {opcode_}! noComplete release cta {_AT} .b64 : u64* = @ arrivals
+    """
+
+
+def _counted(opcode_: str) -> str:
+    return "\n".join(
+        f"{opcode_}! {order} shared|shared::cta|{_FAR}? .b64 : = @ i32"
+        for order in ("", "relaxed cta|cluster")
+    )
+
+
+@row(
+    "mbarrier",
+    section=PARALLEL,
+    memory="store",
+    phase="init",
+    forms=f"init! {_AT} .b64 : = @ i32",
+)
+def init(ins: Instruction) -> Op:
+    """The object at its start."""
+    return Op(initial, ("u32",), ("b64",))
+
+
+plain("mbarrier", section=PARALLEL, memory="store", phase="end", forms=f"inval! {_AT} .b64 : = @")
+plain(
+    "mbarrier", section=PARALLEL, memory="atomic", phase="arrive",
+    forms=_arrivals("arrive"),
+)  # fmt: skip
+plain(
+    "mbarrier", section=PARALLEL, memory="atomic", phase="drop",
+    forms=_arrivals("arrive_drop"),
+)  # fmt: skip
+plain(
+    "mbarrier", section=PARALLEL, memory="atomic", phase="expect",
+    forms=_counted("expect_tx"),
+)  # fmt: skip
+plain(
+    "mbarrier", section=PARALLEL, memory="atomic", phase="complete",
+    forms=_counted("complete_tx"),
+)  # fmt: skip
+
+
+@row("mbarrier", section=PARALLEL, forms="pending_count! .b64 : i32 = u64")
+def count_pending(ins: Instruction) -> Op:
+    """The arrivals that are still to come."""
+
+    def pending(state: Lanes) -> Lanes:
+        return (state & _ARRIVALS).astype(np.uint32)
+
+    return Op(pending, ("b64",), ("u32",))
+
+
+@row(
+    "mbarrier", section=PARALLEL, memory="load", phase="wait",
+    forms="\n".join(
+        f"""
+        test_wait! {order} {_AT} .b64 : pred = @ u64
+        try_wait! {order} {_AT} .b64 : pred = @ u64
+        try_wait! {order} {_AT} .b64 : pred = @ u64 i32
+        test_wait! parity! {order} {_AT} .b64 : pred = @ parity
+        try_wait! parity! {order} {_AT} .b64 : pred = @ parity
+        try_wait! parity! {order} {_AT} .b64 : pred = @ parity i32
+        """
+        for order in ("", _ACQUIRE)
+    ),
+)  # fmt: skip
+def wait(ins: Instruction) -> Op:
+    """Whether a phase is over: the one in which the object was what it was, or one of a parity."""
+
+    def since(state: Lanes, before: Lanes) -> Mask:
+        ended: Mask = (state ^ before) >> PARITY & 1 != 0
+        return ended
+
+    def of_parity(state: Lanes, parity: Lanes) -> Mask:
+        ended: Mask = (state >> PARITY ^ parity.astype(np.int64)) & 1 != 0
+        return ended
+
+    if ins.has("parity"):
+        return Op(of_parity, ("b64", "u32"), ("pred",))
+    return Op(since, ("b64", "b64"), ("pred",))

@@ -1,0 +1,1 @@
+"""Bit-exact arithmetic without PTX."""

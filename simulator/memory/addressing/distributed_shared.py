@@ -1,0 +1,85 @@
+"""Shared memory of the other blocks of a cluster ("distributed shared memory")."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.geometry import Addresses, Geometry, Mask
+from ...isa.memory.address_windows import RANK_BITS, WINDOWS
+from ..event import Part
+from ..site import Site
+from ..storage.spaces import ColumnIndex, ColumnMemory, PlaceIndex
+
+_RANKS = 1 << 5
+"""Numbers of blocks in a cluster that an address has room for."""
+
+
+class Far(NamedTuple):
+    """Lanes of an access that say by a number in the cluster whose shared memory they mean.
+
+    Attributes:
+        parts: Where they fall, with the lanes; ``events``: what is told of them.
+        inside: Their places in that memory.
+        outside: Lanes that reach beyond it; first (with true) those for which there is no block.
+    """
+
+    parts: list[tuple[Mask, PlaceIndex]]
+    events: list[Part]
+    inside: Addresses
+    outside: list[tuple[bool, Mask]]
+    misaligned: Mask
+
+
+def at(g: Geometry, address: int, column: int) -> tuple[int, int]:
+    """Where an address of a lane of a block lies in shared memory, and in which block's, by column.
+
+    Where there is no such block, it is left as it is: out of bounds.
+    """
+    rank = (address >> RANK_BITS) - 1
+    if not 0 <= rank < g.clusters.size:
+        return address, column
+    return address & (1 << RANK_BITS) - 1, int(g.clusters.columns[column, rank])
+
+
+def plain(g: Geometry, base: Addresses) -> Addresses:
+    """Generic addresses; those of a lane's own shared memory do not say whose it is."""
+    if g.clusters.size == 1:
+        return base
+    own = (g.clusters.rank + 1).reshape(1, 1, 1, -1)
+    inside = base - np.int64(WINDOWS["shared"])
+    mine = inside >> np.int64(RANK_BITS) == own
+    if not mine.any():
+        return base
+    found: Addresses = base - np.where(mine, own << np.int64(RANK_BITS), np.int64(0))
+    first = found[..., :1]
+    return first if (found == first).all() else found
+
+
+def take(
+    g: Geometry, shared: ColumnMemory, site: Site, address: Addresses, left: Mask, aligned: Mask
+) -> Far:
+    """Take such lanes out of those that are ``left``, by addresses of ``windows.map_address``.
+
+    All are in the geometry's full shape.
+    """
+    if site.space == "generic":
+        address = address - np.int64(WINDOWS["shared"])
+    whose = address >> np.int64(RANK_BITS)
+    lanes = left & (whose > 0) & (whose <= _RANKS)
+    left &= ~lanes
+    block = lanes & (whose <= g.clusters.size)
+    inside = address & np.int64((1 << RANK_BITS) - 1)
+    there = block & (inside <= shared.nbytes - site.nbytes)
+    outside = [(True, lanes & ~block), (False, block & ~there)]
+    found = Far([], [], inside, [o for o in outside if o[1].any()], there & ~aligned)
+    good = there & aligned
+    if good.any():
+        own = np.broadcast_to(np.arange(g.columns), g.shape)
+        columns = g.clusters.columns[own, np.where(block, whose - 1, 0)]
+        index = ColumnIndex(shared, inside, site.type, site.count, columns)
+        found.parts.append((good, index))
+        told = inside - np.int64(site.offset)
+        found.events.append(("cluster", told, good, shared, columns))
+    return found

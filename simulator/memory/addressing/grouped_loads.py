@@ -1,0 +1,143 @@
+"""Loads of shared memory from one base, with nothing between that could change what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ...core.geometry import Addresses, Lanes, Mask
+from ...isa import DTYPES
+from ..access import Access
+from ..event import Event
+from ..memories import Memories
+
+_AT_ONCE = 1 << 16
+"""So many elements are gathered at once; more of them are cheaper one array after the other."""
+
+
+class Loads:
+    """They are looked up and told at the first of them, and done together where lanes are few.
+
+    Args:
+        accesses: Of one 4-byte element each, of one type.
+        told: Called with the sites, and an event for each.
+    """
+
+    __slots__ = (
+        "_base", "_bits", "_events", "_high", "_low", "_mask", "_offsets", "_rows", "_shape",
+        "_store", "accesses", "memories", "sites", "told",
+    )  # fmt: skip
+
+    def __init__(
+        self, accesses: Sequence[Access], memories: Memories, told: Sequence[Callable[..., None]]
+    ) -> None:
+        self.accesses, self.memories, self.told = accesses, memories, told
+        self.sites = tuple(access.site for access in accesses)
+        starts = [site.offset for site in self.sites]
+        self._low, self._high = min(starts), max(starts) + 4
+        self._bits = int(np.bitwise_or.reduce(starts))
+        self._offsets = (np.array(starts) >> 2)[:, None]
+        self.forget()
+
+    def forget(self) -> None:
+        """Between batches: the memories are new."""
+        self._base: Addresses | None = None
+        self._mask: Mask | None = None
+        self._rows: Lanes | None = None
+
+    def __call__(self, base: Addresses, mask: Mask | None) -> Found:
+        """What they load, by their numbers."""
+        repeated = base is self._base and mask is self._mask
+        if not repeated:
+            self._base, self._mask = base, mask
+            self._look(base)
+        if self._rows is None:
+            return OneByOne(self.accesses, base, mask)
+        if self.told:
+            self._tell(repeated)
+        if self._rows.size * self._shape[3] > _AT_ONCE:
+            return self
+        got: Lanes = self._store.take(self._rows.reshape(-1), axis=0, mode="clip")
+        return got.reshape(-1, *self._shape)
+
+    def __getitem__(self, number: int) -> Lanes:
+        """What one of them loads."""
+        assert self._rows is not None
+        got: Lanes = self._store.take(self._rows[number], axis=0, mode="clip")
+        return got.reshape(self._shape)
+
+    def _look(self, base: Addresses) -> None:
+        """Find the words of all, where each lane is inside and aligned: the usual case.
+
+        Otherwise there are no rows, and each load looks for itself.
+        """
+        self._rows, self._events, memory = None, list[Event](), self.memories.shared
+        low, high, bits = self.memories.extent(base)
+        inside = low + self._low >= 0 and high + self._high <= memory.nbytes
+        alike = base.ndim == 0 or 1 in (base.shape[3], memory.count)
+        if not (inside and alike) or (bits | self._bits) & 3:
+            for access in self.accesses:  # what it did last may be told since of all
+                access.forget()
+            return
+        self._shape = (*(base.shape[:3] if base.ndim else (1, 1, 1)), memory.count)
+        self._rows = (base >> 2).reshape(1, -1) + self._offsets
+        self._store = memory.words.view(DTYPES[self.sites[0].type])
+
+    def _tell(self, repeated: bool) -> None:
+        if not (self._events and self._events[0].repeated):
+            assert self._base is not None
+            what = self._base, self._mask, repeated, self.memories.shared, None
+            self._events = [Event(site, "shared", *what) for site in self.sites]
+        for tell in self.told:
+            tell(self.sites, self._events)
+
+
+class _Loader(Protocol):
+    def load(self, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]: ...
+
+
+class OneByOne:
+    """Loads that are done one after the other, each where it stands."""
+
+    __slots__ = ("accesses", "base", "mask")
+
+    def __init__(self, accesses: Sequence[_Loader], base: Addresses, mask: Mask | None) -> None:
+        self.accesses, self.base, self.mask = accesses, base, mask
+
+    def __getitem__(self, number: int) -> Lanes:
+        """What one of them loads."""
+        return self.accesses[number].load(self.base, self.mask)[0]
+
+
+Found = Lanes | Loads | OneByOne
+"""What several load, by their numbers."""
+
+
+class AllLoads:
+    """A launch's, by the number of the first site; made when they are first done."""
+
+    def __init__(
+        self, accesses: Sequence[Access], memories: Memories, told: Sequence[Callable[..., None]]
+    ) -> None:
+        self.accesses, self.memories, self.told = accesses, memories, told
+        self._made: dict[int, Loads] = {}
+
+    def __call__(self, sites: tuple[int, ...], base: Addresses, mask: Mask | None) -> Found:
+        """What several sites load from one base; generated code calls it."""
+        return self.of(sites)(base, mask)
+
+    def of(self, sites: tuple[int, ...]) -> Loads:
+        """The loads of several sites."""
+        made = self._made.get(sites[0])
+        if made is None:
+            several = [self.accesses[number] for number in sites]
+            made = Loads(several, self.memories, self.told)
+            self._made[sites[0]] = made
+        return made
+
+    def forget(self) -> None:
+        """Between batches."""
+        for made in self._made.values():
+            made.forget()

@@ -1,0 +1,74 @@
+"""What was worked out of an array, kept for the next access: unrolled loops share a base."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from ...core.address_deltas import Moves
+from ...core.geometry import Lanes
+
+Found = TypeVar("Found")
+_MOST = 8
+"""Arrays whose results are kept; they are held as long."""
+_SMALL, _CONTENTS = 512, 64
+"""Lanes of an array that is known by its content as well, and how many such are: a loop that makes
+its addresses anew goes to and fro between a few stages."""
+_Kept = dict[int, tuple[Lanes, Found]]
+
+
+class Recent(Generic[Found]):
+    """``make`` of an array, done once for each of the last few that came.
+
+    A register's array is never changed in place: the same object has the same content. Of one that
+    is another moved by a number (``Moves``) ``move`` tells it from what was made of that one, or
+    raises ``OverflowError``.
+    """
+
+    def __init__(self, make: Callable[[Lanes], Found], move: Callable[[Found, int], Found]) -> None:
+        self._make, self._move = make, move
+        self._kept: _Kept[Found] = {}
+        self._contents: dict[tuple[object, ...], Found] = {}
+        self._origins: _Kept[Found] = {}
+
+    def start(self, moves: Moves) -> None:
+        """A batch begins: let go of what there was."""
+        self.moves = moves
+        self._kept.clear()
+        self._contents.clear()
+        self._origins.clear()
+
+    def __call__(self, array: Lanes) -> Found:
+        """What was made of it."""
+        known = self._kept.get(id(array))
+        if known is None:
+            known = self._keep(self._kept, array, self._found(array))
+        return known[1]
+
+    def _found(self, array: Lanes) -> Found:
+        origin, by = self.moves.origin(array)
+        known = None if origin is None else self._origins.get(id(origin))
+        if known is not None:
+            try:
+                return self._move(known[1], by)
+            except OverflowError:
+                return self._make(array)
+        content: tuple[object, ...] | None = None
+        if 1 < array.size <= _SMALL:
+            content = array.dtype.char, array.shape, array.tobytes()
+            if content in self._contents:
+                return self._contents[content]
+        found = self._make(array)
+        if content:
+            if len(self._contents) >= _CONTENTS:
+                self._contents.clear()
+            self._contents[content] = found
+        if origin is not None:
+            with contextlib.suppress(OverflowError):
+                self._keep(self._origins, origin, self._move(found, -by))
+        return found
+
+    def _keep(self, kept: _Kept[Found], array: Lanes, found: Found) -> tuple[Lanes, Found]:
+        if len(kept) >= _MOST:
+            del kept[next(iter(kept))]
+        kept[id(array)] = array, found
+        return array, found

@@ -1,0 +1,104 @@
+"""Which variables an address was computed from, and how far those reach.
+
+C++ has no array beside an array: who runs over the end of one does not mean what stands behind it.
+The hardware's limit is the block's shared memory; the text of the program tells of which variable
+an address was made.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kernels.ptx.module import Function, Operand, Reg, Special, Symbol
+
+from ...isa.decoded import OWN, Roles, calls, roles
+from ...isa.table import OfAddress
+from ..site import Site
+from ..storage.layout import Layout
+
+OTHER = ""
+"""What came from memory, from a caller, or from numbers: another address, or a number."""
+MADE = "+"
+"""A number that was made of an address: a distance, a comparison. With another address it may be
+any; no variable of PTX has such a name."""
+_OWN = Special(OWN)
+"""Adds to an address which block's it is."""
+Origins = dict[str, frozenset[str]]
+"""By register the variables of whose addresses it may be one; ``OTHER``, ``MADE``, if it may."""
+_Known = frozenset[str]
+
+
+def origins(function: Function) -> Origins:
+    """Of which variables the registers of a function may hold addresses."""
+    made: list[tuple[Sequence[str], Roles]] = []
+    known: Origins = {p.name: frozenset([OTHER]) for p in function.params}
+    for ins in function.body:
+        role = roles(ins)
+        if role.row.memory or calls(ins):
+            known |= dict.fromkeys(role.writes, frozenset([OTHER]))
+        elif role.writes:
+            made.append((role.writes, role))
+    changed = True
+    while changed:  # sets grow only
+        changed = False
+        for writes, role in made:
+            given = [_source(known, operand) for operand in role.sources if operand != _OWN]
+            found = combined(given, role.row.of_address)
+            for name in writes if found else ():
+                before = known.get(name, frozenset())
+                if not found <= before:
+                    known[name], changed = before | found, True
+    return known
+
+
+def _source(known: Origins, operand: Operand | None) -> _Known:
+    if isinstance(operand, Reg):
+        return known.get(operand.name, frozenset())
+    return frozenset([operand.name if isinstance(operand, Symbol) else OTHER])
+
+
+def combined(sources: Sequence[_Known], how: OfAddress) -> _Known:
+    """What an instruction makes of its sources; nothing while they are not known."""
+    nothing: _Known = frozenset()
+    if how == "either":
+        return nothing.union(*sources[:2])
+    if how == "same":
+        return nothing.union(*sources)
+    if not all(sources):
+        return nothing  # not yet; where it never is, nothing writes it
+    if how == "difference" and not _names(sources[1]):
+        sources = sources[:1]
+    elif how == "addend" and not any(map(_names, sources[:2])):
+        sources = sources[2:]
+    elif how != "sum":
+        return frozenset([MADE if any(map(_names, sources)) else OTHER])
+    named = [part for part in sources if _names(part)]
+    return nothing.union(*(named or sources))
+
+
+def _names(part: _Known) -> bool:
+    """Whether something of an address is in it."""
+    return part != {OTHER}
+
+
+def named(found: Origins, site: Site) -> frozenset[str]:
+    """The variables of which an access's address may be one, and what else it may be made of."""
+    if site.variable:
+        return frozenset([site.variable])
+    base = site.operand.base if site.operand else None
+    return found.get(base.name, frozenset([OTHER])) if isinstance(base, Reg) else frozenset()
+
+
+def set_rooms(layout: Layout, functions: Iterable[Function], sites: Iterable[Site]) -> None:
+    """Tell sites between which bytes of shared memory the variables lie that they are meant for."""
+    shared = [p for p in layout.placed.values() if p.variable.space == "shared"]
+    if len(shared) < 2:
+        return
+    by_name: Mapping[str, Origins] = {f.name: origins(f) for f in functions}
+    for site in sites:
+        if site.space not in ("shared", "generic") or site.bound:
+            continue
+        names = named(by_name[site.function], site)
+        placed = [layout.named(site.function, name) for name in names]
+        variables = [p for p in placed if p and p.variable.space == "shared" and p.variable.nbytes]
+        if variables and len(variables) == len(placed):
+            ends = [p.address + p.variable.nbytes for p in variables]
+            site.room = min(p.address for p in variables), max(ends)

@@ -1,0 +1,1 @@
+"""Bulk copies, by address or by tensor map."""

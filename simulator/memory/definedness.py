@@ -1,0 +1,300 @@
+"""The shadows of memory: which bits nothing has written, or hold what came from such bits."""
+
+import dataclasses
+import functools
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from ..core.geometry import NO_LANE, Addresses, Flat, Geometry, Lanes, Mask, as_mask
+from ..isa import Op
+from ..isa.definedness import bits_of, spread
+from ..isa.memory.address_windows import WINDOWS
+from . import atomics
+from .access import Access
+from .addressing.lane_index import MixedIndex
+from .bulk.bulk_copy import Moved
+from .memories import Memories
+from .site import Site
+from .storage.layout import HEAP, Layout, array_number
+from .storage.spaces import Allocation
+from .stored_bytes import Written
+
+_SHADOWS = 1 << 30
+"""Added to a site's number: that of its shadow."""
+
+
+def shadow_site(site: Site) -> Site:
+    """The access to the shadow that goes with one to memory; an atomic's mixes both shadows."""
+    operation = site.operation and ("exch" if site.operation == "exch" else "or")
+    kind = bits_of(site.type)
+    number = site.number + _SHADOWS
+    return dataclasses.replace(site, number=number, type=kind, operation=operation, returns=True)
+
+
+class UndefinedMemory:
+    """The shadows of a launch's memory.
+
+    Args:
+        allocations: Global memory at the start.
+        wanted: Numbers of the sites whose reads of what nothing wrote count as undefined.
+        followed: Numbers of the global arrays to which stores are followed.
+
+    Attributes:
+        copied: Ones where what was written is undefined; ``unset``: where nothing was written.
+        stores: The sites that stored undefined bits in a global array, by its number.
+        printed: Whether any were printed.
+        returned: Whether undefined bits were read back from where they had been stored.
+        written: Where those of ``followed`` are written.
+        readers: The lanes of a batch whose reads count, by ``wanted`` site, whatever they read;
+            ``None``: all lanes, where they read what nothing wrote.
+        strays: Whether what is read out of bounds is undefined too, and what is written there.
+    """
+
+    readers: dict[int, Mask] | None = None
+    strays = False
+
+    def __init__(
+        self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
+        wanted: Collection[int], followed: Collection[int] = (),
+    ) -> None:  # fmt: skip
+        def shadow(unset: bool) -> Memories:
+            made = {number: _shadow(a, unset) for number, a in allocations.items()}
+            return Memories(layout, made, shared_bytes, (), ())
+
+        self.copied, self.unset, self.wanted = shadow(False), shadow(True), wanted
+        self.stores: dict[int, set[int]] = {}
+        self.returned = self.printed = False
+        self.written = {n: Written(np.zeros(allocations[n].nbytes, bool)) for n in followed}
+
+    def accesses(self, sites: Collection[Site], real: Memories) -> dict[str, object]:
+        """What generated code calls, by its name there; ``real``: where the values are."""
+        self._accesses = [_UndefinedAccess(site, self, real) for site in sites]
+        names = ((a, a.copied.site) for a in self._accesses)
+        return {f"{s.access}_{s.number}": getattr(a, s.access) for a, s in names}
+
+    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+        """Nothing has written these bytes of local memory."""
+        for memories, fill in ((self.copied, 0), (self.unset, 255)):
+            local = memories.local
+            on = np.broadcast_to(as_mask(lanes), local.shape).reshape(-1)
+            content = local.words.view(np.uint8).reshape(-1, local.count, 4)
+            for place in places:
+                at = np.arange(place.start, place.stop)[:, None]
+                content[at // 4, np.flatnonzero(on), at % 4] = fill
+
+    def moved(self, into: Site, moved: Sequence[Moved]) -> None:
+        """Copies in bulk take undefined bits along; a reduction mixes them with what is there."""
+        assert into.bulk
+        wanted = {site.number for site in (into, into.bulk)} & set(self.wanted)
+        wanted = wanted if self.readers is None else set()
+        for piece in moved:
+            nearby = piece.column if into.space == "shared" else piece.block
+            source = _Bytes(into.bulk.space, _all_of(piece.source, piece.size), nearby)
+            to = _Bytes(into.space, _all_of(piece.into, piece.size), piece.block)
+            bits = source.of(self.copied)
+            self.returned |= bool(bits.any())
+            if into.bulk.number in wanted:
+                bits = bits | source.of(self.unset)
+            if into.operation:
+                bits = bits | to.of(self.copied)
+            if into.operation and into.number in wanted:
+                bits = bits | to.of(self.unset)
+            if bits.any() and into.space == "global":
+                self.stores.setdefault(to.array, set()).add(into.number)
+            to.put(self.copied, bits)
+            if to.array in self.written:
+                self.written[to.array].mask[to.places - self.copied.allocations[to.array].base] = (
+                    True
+                )
+            filled = _Bytes(into.space, _all_of(piece.filled, piece.size), piece.block)
+            for memories, where in ((self.unset, to), (self.unset, filled), (self.copied, filled)):
+                where.put(memories, 0)
+
+    def looked(self, address: int, most: int, lane: tuple[int, ...]) -> None:
+        """What is printed of memory has to be defined: a number, a text up to its NUL."""
+        self.printed |= any(self.copied.bytes_at(address, most, lane))
+
+    def start(self, geometry: Geometry) -> None:
+        """Shared and local memory of a batch: nothing is written."""
+        for access in self._accesses:
+            access.copied.forget()
+            access.unset.forget()
+            access.settled.forget()
+        for memories in (self.copied, self.unset):
+            memories.start(geometry)
+        self.unset.shared.words.fill(-1)
+        self.unset.shared.words[: self.unset.layout.reserved // 4] = 0
+        self.unset.local.words.fill(-1)
+
+
+class _Bytes:
+    """Bytes of one array, or of the shared memory of a block, by its column."""
+
+    def __init__(self, space: str, places: Flat, column: int) -> None:
+        self.array = array_number(int(places[0])) if len(places) and space != "shared" else -1
+        self.places, self.column = places, column
+
+    def of(self, memories: Memories) -> Flat:
+        """What memories have there."""
+        if self.array < 0:
+            return self._column(memories)[self.places]
+        array = memories.allocations[self.array]
+        found: Flat = array.content()[self.places - array.base]
+        return found
+
+    def put(self, memories: Memories, value: Flat | int) -> None:
+        """Write there."""
+        if self.array >= 0:
+            array = memories.allocations[self.array]
+            array.content()[self.places - array.base] = value
+        elif len(self.places):
+            column = self._column(memories)
+            column[self.places] = value
+            memories.shared.words[:, self.column] = column.view(np.int32)
+
+    def _column(self, memories: Memories) -> Flat:
+        return np.ascontiguousarray(memories.shared.words[:, self.column]).view(np.uint8)
+
+
+def _all_of(places: Flat, size: int) -> Flat:
+    """The bytes of pieces of ``size``."""
+    return (places[:, None] + np.arange(size)).reshape(-1)
+
+
+def _shadow(array: Allocation, unset: bool) -> Allocation:
+    nothing = np.zeros(0, np.uint8)
+    made = Allocation(array.number, nothing, array.name, array.writable, array.nbytes)
+    made.change()
+    if unset and array.number == HEAP:  # whatever is allocated
+        made.content().fill(0xFF)
+    elif unset and array.missing is not None:
+        made.content()[array.missing] = 0xFF
+    return made
+
+
+class _UndefinedAccess:
+    """A site's access to the shadows."""
+
+    def __init__(self, site: Site, memory: UndefinedMemory, real: Memories) -> None:
+        shadow = shadow_site(site)
+        self.site, self.real = site, real
+        self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted
+        self.copied, self.unset = Access(shadow, memory.copied), Access(shadow, memory.unset)
+        self.settled = Access(dataclasses.replace(shadow, operation="and"), memory.copied)
+
+    def load(self, base: Addresses, mask: Mask | None, *length: Lanes) -> tuple[Lanes, ...]:
+        """The undefined bits of what is loaded."""
+        found = self._read(self.copied, base, mask, *length)
+        self.memory.returned |= any(bits.any() for bits in found)
+        if self.memory.strays and (astray := self._astray(base, mask)) is not None:
+            found = tuple(np.where(astray, ~bits.dtype.type(0), bits) for bits in found)
+        if self.wanted:
+            unset = self._wanted(found, base, mask, *length)
+            found = tuple(a | b for a, b in zip(found, unset, strict=True))
+        return tuple(bits if bits.any() else bits.dtype.type(0) for bits in found)
+
+    def _wanted(
+        self, like: tuple[Lanes, ...], base: Addresses, mask: Mask | None, *length: Lanes
+    ) -> tuple[Lanes, ...]:
+        """The bits that count as undefined because they are read here."""
+        if self.memory.readers is None:
+            return self._read(self.unset, base, mask, *length)
+        on = self.memory.readers[self.number] & as_mask(mask)
+        return tuple(np.where(on, ~bits.dtype.type(0), bits.dtype.type(0)) for bits in like)
+
+    def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
+        """Undefined bits are stored, and defined ones."""
+        if self.memory.strays and (astray := self._astray(base, mask)) is not None:
+            values = tuple(np.where(astray, ~v.dtype.type(0), v) for v in values)
+        self.copied.store(base, mask, *values)
+        self._note(mask, values)
+        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))
+
+    def _astray(self, base: Addresses, mask: Mask | None) -> Mask | None:
+        """The lanes out of bounds: of all memory, or of the shared variables they are meant for."""
+        index, _ = self.memory.copied.resolve(self.copied.site, base, mask)
+        placed: Mask = as_mask(None)
+        if isinstance(index, MixedIndex):
+            placed = functools.reduce(np.logical_or, (part for part, _ in index.parts), NO_LANE)
+        elif self.site.room is None:
+            return None
+        if self.site.room is not None:
+            start = WINDOWS["shared"] if self.site.space == "generic" else 0
+            at = base + np.int64(self.site.offset - start)
+            placed = placed & (at >= self.site.room[0]) & (at < self.site.room[1])
+        astray = as_mask(mask) & ~placed
+        return astray if astray.any() else None
+
+    def atomic(
+        self, base: Addresses, mask: Mask | None, *values: Lanes
+    ) -> Lanes | tuple[Lanes, ...]:
+        """The undefined bits of what an atomic finds.
+
+        ``values``: those of its operands; but for an exchange the operands themselves as well.
+        """
+        values, operands = values[: self.site.count], values[self.site.count :]
+        zeros = tuple(value.dtype.type(0) for value in values)
+        found = self._read(self.unset, base, mask) if self.wanted else zeros
+        mixed = self._mixed(base, mask, found, values, operands) if operands else ()
+        stored = values
+        if self.copied.site.operation != "exch":
+            stored = tuple(a | b for a, b in zip(values, found, strict=True))
+        self.unset.store(base, mask, *zeros)
+        old = self.copied.atomic(base, mask, *stored)
+        if self.site.operation in ("and", "or"):  # defined zeros or ones leave nothing undefined
+            turned = (x if self.site.operation == "and" else ~x for x in operands)
+            self.settled.atomic(base, mask, *(x | a for x, a in zip(turned, values, strict=True)))
+        elif mixed:
+            self.settled.atomic(base, mask, *zeros)
+            self.copied.atomic(base, mask, *mixed)
+        several = old if isinstance(old, tuple) else (old,)
+        found = tuple(a | b for a, b in zip(found, several, strict=True))
+        self._note(mask, tuple(a | b for a, b in zip(stored, found, strict=True)))
+        return found if len(found) > 1 else found[0]
+
+    def _mixed(
+        self, base: Addresses, mask: Mask | None, found: tuple[Lanes, ...],
+        values: tuple[Lanes, ...], operands: tuple[Lanes, ...],
+    ) -> tuple[Lanes, ...]:  # fmt: skip
+        """The undefined bits of what each lane leaves by arithmetic; none if all is defined."""
+        copied = self._read(self.copied, base, mask)
+        shadows = [(a | b, c) for a, b, c in zip(found, copied, values, strict=True)]
+        if self.site.operation in ("and", "or") or not any(a.any() or b.any() for a, b in shadows):
+            return ()
+        kind = self.site.type
+        fn = atomics.meaning(self.site.operation, kind, False)
+        spreads = spread(Op(fn, (kind, kind), (kind,)))
+        index, _ = self.real.resolve(self.site, base, mask)
+        return tuple(
+            np.asarray(spreads(old, x, *undefined))
+            for old, x, undefined in zip(index.load(), operands, shadows, strict=True)
+        )
+
+    def _read(
+        self, access: Access, base: Addresses, mask: Mask | None, *length: Lanes
+    ) -> tuple[Lanes, ...]:
+        """What is loaded; zeros where a lane is off, or has no place."""
+        found, index = access.load(base, mask, *length), access.index
+        on = as_mask(mask)
+        if isinstance(index, MixedIndex):
+            on = on & functools.reduce(np.logical_or, (part for part, _ in index.parts), NO_LANE)
+        return tuple(np.where(on, bits, bits.dtype.type(0))[()] for bits in found)
+
+    def _note(self, mask: Mask | None, values: tuple[Lanes, ...]) -> None:
+        if self.memory.written:
+            self._follow()
+        if any((as_mask(mask) & (value != 0)).any() for value in values):
+            for _, _, _, home, _ in self.copied.events:
+                if isinstance(home, Allocation):
+                    self.memory.stores.setdefault(home.number, set()).add(self.number)
+
+    def _follow(self) -> None:
+        """Where the last store or atomic wrote to arrays that are followed."""
+        site, shape = self.site, self.memory.copied.geometry.shape
+        for _, address, lanes, home, _ in self.copied.events:
+            if isinstance(home, Allocation) and home.number in self.memory.written:
+                chosen = np.broadcast_to(address, shape)[np.broadcast_to(as_mask(lanes), shape)]
+                places = np.unique(chosen.astype(np.int64)) + (site.offset - home.base)
+                if places.size:
+                    self.memory.written[home.number].add(site, places)

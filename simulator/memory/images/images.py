@@ -1,0 +1,161 @@
+"""Textures and surfaces by their handles: what all of their instructions have in common."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from kernels.arguments.texture import Surface, Texture, described
+from kernels.errors import LaunchError
+
+from ...core.geometry import Flat, Lanes, Mask, as_mask
+from ...isa import DTYPES
+from ...isa.memory import images
+from ..event import ADDRESS_SPACE, BadAccess, Event, Spread
+from ..memories import Memories
+from ..site import Site
+from ..storage.spaces import Allocation
+from ..storage.word_ops import distinct
+
+_HANDLES = 0x7E << 52
+"""Handles begin here: an array's number and which of its objects follow."""
+Picture = Texture | Surface
+MOST = 256
+
+
+def handle(array: Allocation, of: Picture) -> bytes:
+    """An object's handle, as a kernel gets it; an array has room for ``MOST`` objects.
+
+    Raises:
+        LaunchError: One more.
+    """
+    if of not in array.pictures:
+        array.pictures.append(of)
+    which = array.pictures.index(of)
+    if which == MOST:
+        raise LaunchError(f"{array.name} has more than {MOST} textures and surfaces")
+    return (_HANDLES | array.number << 8 | which).to_bytes(8, "little")
+
+
+class PictureAccess:
+    """An instruction on textures or surfaces, bound to a launch; generated code calls it.
+
+    Attributes:
+        made: ``Texture`` or ``Surface``: what it takes.
+    """
+
+    made: ClassVar[type[Texture] | type[Surface]] = Texture
+
+    def __init__(self, site: Site, memories: Memories) -> None:
+        self.site, self.memories, self.shape = site, memories, images.shape(site.instruction)
+        self.type, self.count = site.instruction.types[-1], site.count
+
+    def __call__(self, mask: Mask | None, handles: Lanes, *given: Lanes) -> Lanes | tuple[Lanes]:
+        """What each lane gets: an array an element; a sole one by itself."""
+        g = self.memories.geometry
+        on = g.full(as_mask(mask))
+        thread, column = np.nonzero(on)
+        asked = g.full(handles)[thread, column]
+        values = [g.full(value)[thread, column] for value in given]
+        loads = self.site.access == "load"
+        found = [np.zeros(on.shape, DTYPES[self.type]) for _ in range(self.count * loads)]
+        for number in distinct(asked).tolist():
+            chosen = np.flatnonzero(asked == number)
+            lanes = thread[chosen], column[chosen]
+            home = self._home(number)
+            if home is None:
+                what = "a number that is no handle" if number else "the null handle"
+                self.bad(ADDRESS_SPACE, lanes, None, number, f"{what}, {number:#x}")
+                continue
+            array, of = home
+            if wrong := self.misused(of):
+                text = f"{array.name}, {described(of)}, {wrong}"
+                self.bad(ADDRESS_SPACE, lanes, array, 0, text)
+                continue
+            results = self.do(array, of, lanes, [value[chosen] for value in values])
+            for into, result in zip(found, results, strict=True):
+                into[lanes] = result.view(into.dtype)
+        several = tuple(g.from_rows(one) for one in found)
+        return several[0] if len(several) == 1 else several  # type: ignore[return-value]
+
+    def _home(self, number: int) -> tuple[Allocation, Picture] | None:
+        array = self.memories.allocations.get(number >> 8 & 0xFFFFFFFF)
+        which = number & 0xFF
+        known = number >> 52 == _HANDLES >> 52 and array is not None
+        if not known or array is None or which >= len(array.pictures):
+            return None
+        return array, array.pictures[which]
+
+    def misused(self, of: Picture) -> str:
+        """Why an object cannot be used so, in words, if it cannot."""
+        if not isinstance(of, self.made):
+            return f"as a {self.made.__name__.lower()}"
+        axes, layered = self.shape.axes, self.shape.layered
+        if axes and (axes, layered) != (len(of.sizes), bool(of.layered)):
+            kind = f"a {'layered ' * layered}{axes}-D one"
+            return f"as {kind}"
+        return ""
+
+    def do(
+        self, array: Allocation, of: Picture, lanes: tuple[Flat, Flat], given: list[Flat]
+    ) -> list[Flat]:
+        """What some lanes get of one object."""
+        sizes = (*of.sizes, 0, 0)[:3]
+        width, height, depth = sizes
+        query = next(m for m in self.site.instruction.modifiers if m in images.QUERIES)
+        if isinstance(of, Texture):  # as an H200 says it
+            height = max(height, 1)
+        if of.layers:
+            height, depth = (of.layers, 0) if len(of.sizes) == 1 else (height, of.layers)
+        number = {"width": width, "height": height, "depth": depth}[query]
+        return [np.full(len(lanes[0]), number, np.int32)]
+
+    # -- what is told --------------------------------------------------------------
+
+    def tell(
+        self, array: Allocation, lanes: tuple[Flat, Flat], places: Flat,
+        values: tuple[Flat, ...] | None, inside: Flat | None = None, site: Site | None = None,
+    ) -> None:  # fmt: skip
+        """Tell of accesses; ``places``: byte addresses, a row a lane, if they are ``inside``."""
+        g = self.memories.geometry
+        if not len(lanes[0]):
+            return
+        mask = np.zeros((g.threads, g.columns), bool)
+        mask[lanes] = True
+        places = places.reshape(len(lanes[0]), -1)
+        thread, column = (np.repeat(one, places.shape[1]) for one in lanes)
+        where = Spread(thread, column, places.reshape(-1))
+        if inside is not None:
+            on = inside.reshape(-1)
+            where = Spread(thread[on], column[on], where.address[on])
+            values = values and tuple(value[on] for value in values)
+        event = Event(site or self.site, "global", where, g.from_rows(mask), False, array, values)
+        for tell in self.memories.told:
+            tell(event)
+
+    def bad(
+        self, kind: str, lanes: tuple[Flat, Flat], home: Allocation | None, at: int, what: str
+    ) -> None:
+        """Report what some lanes must not do."""
+        g = self.memories.geometry
+        column = int(lanes[1].min())
+        thread = int(lanes[0][lanes[1] == column].min())
+        place, count = g.place(thread, int(g.blocks[column])), len(lanes[0])
+        bad = BadAccess(kind, self.site, at, home, *place, count, what)
+        for tell in self.memories.told_bad:
+            tell(bad)
+
+
+def texel_numbers(of: Picture, axes: list[Flat], layer: Flat | None) -> Flat:
+    """The number of each texel in the array, from its coordinates, x first."""
+    number = np.zeros_like(axes[0]) if layer is None else layer
+    for axis, size in zip(reversed(axes), reversed(of.sizes), strict=True):
+        number = number * size + axis
+    return number
+
+
+def layers(of: Picture, given: list[Flat], clamped: bool = True) -> Flat | None:
+    """The layer that the first value names, if there are any; negative ones are beyond the last."""
+    if not of.layers:
+        return None
+    layer = given.pop(0).view(np.uint32).astype(np.int64)
+    return np.minimum(layer, of.layers - 1) if clamped else layer

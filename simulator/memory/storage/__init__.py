@@ -1,0 +1,1 @@
+"""Arrays, their layout, the heap, and state of module variables."""

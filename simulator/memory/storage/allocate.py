@@ -1,0 +1,117 @@
+"""A launch's global memory: what the host gives to it, and what the host gets back."""
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from kernels.arguments.convert import Arguments, Object, content, write_back
+from kernels.arguments.tensor_map import TensorMap
+from kernels.arguments.uninitialised import missing_of, still_unset
+from kernels.ptx.names import variable_name
+
+from ..images.images import handle
+from .layout import (
+    PARAMETERS,
+    Layout,
+    array_address,
+    array_number,
+    function_addresses,
+    variable_bytes,
+)
+from .module_state import Held, given_addresses, hold
+from .spaces import Allocation
+
+
+def allocate(
+    layout: Layout, functions: Collection[str], arguments: Arguments, held: Mapping[str, Held]
+) -> dict[int, Allocation]:
+    """Global memory: the argument arrays, the parameters, the module's variables.
+
+    ``held``: what variables hold that the launch does not fill.
+    """
+    made = {
+        number: Allocation(number, content(array), label, bool(array.flags.writeable))
+        for number, (array, label) in enumerate(
+            zip(arguments.arrays, arguments.labels, strict=True)
+        )
+    }
+    for number, array in enumerate(arguments.arrays):
+        missing = missing_of(array)
+        if missing is not None:
+            made[number].missing = missing
+
+    def encoded(of: Object, address: int) -> bytes:
+        if isinstance(of, TensorMap):
+            return of.packed(address)
+        return handle(made[int(array_number(address))], of)
+
+    for number in arguments.tables:
+        made[number].change()
+        made[number].content()[:] = arguments.table(number, array_address, encoded)
+    parameters = np.frombuffer(arguments.parameter_buffer(array_address, encoded), np.uint8)
+    made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
+    addresses = _addresses(layout, functions)
+    for (scope, name), p in layout.placed.items():
+        variable = p.variable
+        if variable.space in ("global", "const"):
+            number = array_number(p.address)
+            given = None if scope else arguments.symbols.get(name)
+            kept = None if scope or given is not None else held.get(name)
+            if given is not None and name in arguments.filled:
+                raw = bytearray(arguments.filled[name].filled(array_address, encoded))
+                given = np.frombuffer(raw, np.uint8)
+            initial = np.frombuffer(variable_bytes(layout, variable, addresses), np.uint8)
+            initial = initial if given is None else content(given)
+            initial = initial if kept is None else kept.over(initial)
+            writable = variable.space == "global" and (given is None or given.flags.writeable)
+            nbytes = max(variable.nbytes, len(initial))
+            made[number] = made_one = Allocation(
+                number, initial, variable_name(name), writable, nbytes, variable.space
+            )
+            filled = given is not None or kept is not None
+            made_one.unfilled = variable.space == "const" and not variable.init and not filled
+            made_one.missing = None if given is None else missing_of(given)
+            if kept is not None and kept.missing is not None:
+                made_one.missing = kept.missing.copy()
+    return made
+
+
+def left(
+    layout: Layout, functions: Collection[str], arguments: Arguments, held: Mapping[str, Held],
+    allocations: Mapping[int, Allocation],
+) -> dict[str, Held]:  # fmt: skip
+    """What variables hold behind a launch, of those that it or the host has filled."""
+    found: dict[str, Held] = {}
+    addresses = _addresses(layout, functions)
+    for (scope, name), p in layout.placed.items():
+        if scope or p.variable.space not in ("global", "const"):
+            continue
+        memory = allocations[array_number(p.address)]
+        if memory.changed or name in arguments.symbols:
+            initial = np.frombuffer(variable_bytes(layout, p.variable, addresses), np.uint8)
+            given = given_addresses(arguments, name, memory.nbytes)
+            if name not in arguments.symbols and name in held:
+                initial = held[name].over(initial)
+            found[name] = hold(memory, initial, given, allocations)
+    return found
+
+
+def _addresses(layout: Layout, functions: Collection[str]) -> dict[str, int]:
+    """Where functions and the module's variables are."""
+    found = function_addresses(functions)
+    return found | {name: p.address for (scope, name), p in layout.placed.items() if not scope}
+
+
+def give_back(
+    arguments: Arguments, layout: Layout, allocations: dict[int, Allocation], still: bool
+) -> None:
+    """The host's arrays hold what the launch left; ``still``: note what nothing has written.
+
+    Those are left alone that it did not write to.
+    """
+    symbols = {array_number(layout.placed["", n].address): a for n, a in arguments.symbols.items()}
+    for number, array in (*enumerate(arguments.arrays), *symbols.items()):
+        if allocations[number].changed:
+            write_back(array, allocations[number].content())
+        if still:
+            still_unset(array, allocations[number].missing)

@@ -1,0 +1,57 @@
+"""Memory that arrays let go of is kept for the next ones."""
+
+import ctypes
+import functools
+import mmap
+import os
+import sys
+
+import numpy as np
+
+from ...core.geometry import Flat
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_KEPT, _LARGE = 256 << 20, 32 << 20
+"""Bytes that stay with the process, and from which on an array's go back (its most, on 64 bits)."""
+_FRESH = 1 << 20
+"""Bytes that are better not looked at: what comes from the C library is, to make it zero."""
+_ALIGNED = 16
+"""What elements of any size want to be at a multiple of."""
+
+
+@functools.cache
+def keep_pages() -> None:
+    """Have the C library hand what is freed to the next array, not back to the system.
+
+    A register of a batch is an array of some hundred KiB, and its pages cost more to get from the
+    system than to compute on: saxpy of 2^22 takes half the time. (glibc, ``mallopt``; other
+    systems are left alone, and so is a user who has set this in the environment.)
+    """
+    if sys.platform != "linux" or any(name.startswith("MALLOC_") for name in os.environ):
+        return
+    tune = getattr(ctypes.CDLL(None), "mallopt", None)
+    if tune is not None:
+        tune(_TRIM_THRESHOLD, _KEPT)
+        tune(_MMAP_THRESHOLD, _LARGE)
+
+
+def untouched(nbytes: int, soon: int = 0) -> Flat:
+    """So many bytes of zero: if many, each page costs nothing until somebody touches it.
+
+    ``soon``: so many will be touched at once.
+    """
+    if nbytes - soon < _FRESH:
+        return np.zeros(nbytes, np.uint8)
+    return np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
+
+
+def copied(content: Flat, nbytes: int) -> Flat:
+    """A copy of bytes, with zeros behind them up to so many."""
+    copy = untouched(nbytes, len(content))
+    copy[: len(content)] = content
+    return copy
+
+
+def aligned(content: Flat) -> bool:
+    """Whether NumPy takes elements out of bytes without that it copies all of them first."""
+    return int(content.__array_interface__["data"][0]) % _ALIGNED == 0

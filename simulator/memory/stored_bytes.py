@@ -1,0 +1,31 @@
+"""Where a launch stores to an array of which no type is known."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..core.geometry import Flat
+from .site import Site
+
+
+@dataclass
+class Written:
+    """Where a launch stores to an array.
+
+    Attributes:
+        mask: Its bytes that are written.
+        stride: The most bytes by which all addresses of one store instruction lie apart; 0 if each
+            has one address.
+    """
+
+    mask: Flat
+    stride: int = 0
+    _sites: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, site: Site, places: Flat) -> None:
+        """A store to these bytes, each the first one of an access."""
+        self.mask[(places[:, None] + np.arange(site.nbytes)).reshape(-1)] = True
+        first, apart = self._sites.get(site.number, (int(places[0]), 0))
+        apart = int(np.gcd.reduce(np.append(places - first, apart)))
+        self._sites[site.number] = first, apart
+        self.stride = max(apart for _, apart in self._sites.values())

@@ -1,0 +1,1 @@
+"""Small checks: uninitialised values, read-only path, wgmma registers."""

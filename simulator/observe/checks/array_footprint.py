@@ -1,0 +1,174 @@
+"""Which bytes of its arrays a launch reads and writes: what the order between launches is held to.
+
+Told where the host's memory has them, so that two launches can be compared that get views of one
+array, or the same one under two names.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernels.arguments.pointers import owner
+
+from ...core.geometry import Flat, Geometry
+from ...events import Observer
+from ...memory.event import Event, PickedEvent, Spread
+from ...memory.site import Site
+from ...memory.storage.spaces import Allocation
+from ...races.accesses import lanes_of
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What was done to an array in one way; the array itself is not kept.
+
+    Attributes:
+        name: The parameter's; ``address``: where the host has it; ``itemsize``: of its elements.
+        how: ``load``, ``store``, ``atomic`` (a strong store is one), or ``peek``: a strong load.
+        starts: Addresses of the host's memory, int64, ascending; ``ends``: one past each run.
+        exists: Whether the memory is still that array's, and not given to another one.
+    """
+
+    name: str
+    address: int
+    itemsize: int
+    how: str
+    starts: Flat
+    ends: Flat
+    exists: Callable[[], bool]
+
+    @classmethod
+    def marked(cls, array: Any, name: str, how: str, marks: Flat, granule: int) -> Touched:
+        """What is marked of an array in units of ``granule`` bytes, in C order."""
+        address = int(array.__array_interface__["data"][0])
+        bounds = _runs(marks, granule, array, address)
+        return cls(name, address, array.itemsize, how, *bounds, _existence(array))
+
+    @classmethod
+    def whole(cls, array: Any, name: str, how: str) -> Touched:
+        """All of an array."""
+        if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.size:
+            return cls.marked(array, name, how, np.ones(array.nbytes, bool), 1)
+        address = int(array.__array_interface__["data"][0])
+        starts = np.array([address])
+        return cls(name, address, array.itemsize, how, starts, starts + array.nbytes,
+                   _existence(array))  # fmt: skip
+
+
+_LANES = 1 << 18
+"""Addresses that are gathered before they are marked."""
+
+
+class TouchRecorder(Observer):
+    """Marks what is touched, in units of ``granule`` bytes, of the first ``count`` arrays."""
+
+    def __init__(self, granule: int, count: int) -> None:
+        self.granule, self.count = granule, count
+        self.marks: dict[tuple[int, str], Flat] = {}
+        self.whole: set[tuple[int, str]] = set()
+        self._gathered: dict[tuple[int, int], list[Event | PickedEvent]] = {}
+        self._lanes = 0
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``; which lane it is does not matter."""
+        self.access(event)
+
+    def access(self, event: Event | PickedEvent) -> None:
+        """See ``Observer``; addresses never change in place."""
+        home = event.home
+        if event.repeated or not isinstance(home, Allocation) or not 0 <= home.number < self.count:
+            return
+        key = home.number, event.site.number
+        if key not in self._gathered:
+            self._gathered[key] = []
+        self._gathered[key].append(event)
+        if isinstance(event.address, Spread):
+            self._lanes += event.address.address.size
+        else:
+            self._lanes += event.address.size if event.mask is None else self.geometry.lanes
+        if self._lanes > _LANES:
+            self._mark()
+
+    def finish(self) -> None:
+        """See ``Observer``; what is marked all over need not be marked again."""
+        self._mark()
+        self.whole |= {key for key, marks in self.marks.items() if marks.all()}
+
+    def _mark(self) -> None:
+        for (number, _), events in self._gathered.items():
+            site, home = events[0].site, events[0].home
+            key = number, _how(site)
+            if key in self.whole:
+                continue
+            if key not in self.marks:
+                self.marks[key] = np.zeros(-(-home.nbytes // self.granule), bool)
+            size = site.size if isinstance(events[0].address, Spread) else site.nbytes
+            first = np.concatenate([self._addresses(event) for event in events])
+            first = (first - (home.base - site.offset)) // self.granule
+            for further in range(-(-size // self.granule)):
+                self.marks[key][first + further] = True
+        self._gathered.clear()
+        self._lanes = 0
+
+    def _addresses(self, event: Event | PickedEvent) -> Flat:
+        address, mask = event.address, event.mask
+        if isinstance(address, Spread):
+            assert isinstance(event, Event)
+            return lanes_of(self.geometry, event).address - event.site.offset
+        if mask is not None:
+            address, mask = np.broadcast_arrays(address, mask)
+            return address[mask]
+        return address.reshape(-1)
+
+    def merge(self, other: TouchRecorder) -> None:
+        """See ``Observer``."""
+        for key, marks in other.marks.items():
+            self.marks[key] = self.marks[key] | marks if key in self.marks else marks
+        self.whole |= other.whole
+
+    def touched(self, arrays: list[Any], names: list[str]) -> list[Touched]:
+        """What was marked of the launch's arrays."""
+        return [
+            Touched.marked(arrays[number], names[number], how, marks, self.granule)
+            for (number, how), marks in self.marks.items()
+        ]
+
+
+def _how(site: Site) -> str:
+    if not site.strong or site.narrow:
+        return site.access
+    return "peek" if site.access == "load" else "atomic"
+
+
+def _existence(array: Any) -> Callable[[], bool]:
+    own = owner(array)
+    if type(own.base).__module__.partition(".")[0] == "torch":
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        storage = StorageWeakRef(own.base.untyped_storage())
+        return lambda: not storage.expired()
+    reference = weakref.ref(own)
+    return lambda: reference() is not None
+
+
+def _runs(marks: Flat, granule: int, array: Any, address: int) -> tuple[Flat, Flat]:
+    """Where the marked bytes of an array stand in memory, in runs."""
+    if not array.flags.c_contiguous:
+        axes = [np.arange(n) * step for n, step in zip(array.shape, array.strides, strict=True)]
+        places = functools.reduce(np.add.outer, [*axes, np.arange(array.itemsize)]).reshape(-1)
+        on = np.sort(places[np.repeat(marks, granule)[: array.nbytes]])
+        gaps = np.flatnonzero(np.diff(on) > 1)
+        return address + on[np.r_[0, gaps + 1]], address + on[np.r_[gaps, len(on) - 1]] + 1
+    edges = np.flatnonzero(np.diff(np.r_[False, marks, False]))
+    bounds = address + np.minimum(edges * granule, array.nbytes)
+    return bounds[::2], bounds[1::2]

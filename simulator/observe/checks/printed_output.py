@@ -1,0 +1,66 @@
+"""What a launch prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...compile.program import CompiledBlock
+from ...events import Observer
+from ...isa.memory.address_windows import WINDOWS
+from ...memory.storage.spaces import Allocation
+
+MOST = 1 << 20
+"""Characters that are kept, as many as a GPU's buffer has by default (CUDA C++ Programming Guide,
+"Formatted Output": 1 MB)."""
+_LITERALS = ("$str", "__unnamed")
+"""What NVRTC calls them."""
+
+
+class Output(Observer):
+    """Collects what threads print.
+
+    Attributes:
+        parts: Block, thread and text of each call, in the order they ran.
+        lost: Calls beyond ``MOST`` characters.
+        read: Of texts by ``%s``: the number of the block that prints, and the space it is in.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[int, int, str]] = []
+        self.room = MOST
+        self.lost = 0
+        self.read = set[tuple[int, str]]()
+
+    def text_read(
+        self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
+        home: Allocation | None,
+    ) -> None:  # fmt: skip
+        """See ``Observer``; a literal is as it stands in the source."""
+        if home is None:
+            self.read.add((block.number, "local" if address >= WINDOWS["local"] else "shared"))
+        elif home.space == "global" and not home.name.startswith(_LITERALS):
+            self.read.add((block.number, "global"))
+
+    def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
+        """See ``Observer``."""
+        while self.room > 0 and count:
+            part = next(texts)
+            self.parts.append(part)
+            self.room -= len(part[2])
+            count -= 1
+        self.lost += count
+
+    def merge(self, other: Output) -> None:
+        """See ``Observer``."""
+        self.printed(len(other.parts), iter(other.parts))
+        self.lost += other.lost
+        self.read |= other.read
+
+    def notes(self) -> tuple[str, ...]:
+        """What ``text`` leaves out, a sentence."""
+        what = f"{self.lost:,} more calls of printf, beyond {MOST:,} characters, are not shown"
+        return (what,) if self.lost else ()
+
+    def text(self) -> str:
+        """Block after block, thread after thread, each in its own order: under any schedule."""
+        return "".join(text for _, _, text in sorted(self.parts, key=lambda part: part[:2]))

@@ -1,0 +1,273 @@
+"""Read-only loads of bytes that the launch writes, and bytes that two restricted pointers reach.
+
+``ld.global.nc`` and textures read through a cache that is not coherent within a launch (PTX ISA,
+"ld.global.nc"; CUDA C++ Programming Guide, "Read/Write Coherency" of textures): neither program
+order nor a barrier makes a write of the same launch visible. At first only the numbers of arrays
+are recorded; if one is read so and written, the launch runs again with tables of that array.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.ptx.module import Line
+from kernels.source.restrict_pointers import Base, Pointers
+
+from ...analysis.pointer_bases import Bases
+from ...core.geometry import Flat, Geometry, as_mask
+from ...events import Observer
+from ...hazards.findings import Findings
+from ...hazards.read_only_path import Side, aliased, read_only
+from ...memory.event import Event, PickedEvent, Spread
+from ...memory.site import Site
+from ...memory.storage.spaces import Allocation
+from ...races.accesses import Closer, LookCloser, by_block
+from ...races.shadow.stored_values import changing
+
+_MOST = np.iinfo(np.int32).max
+
+
+def is_read_only(site: Site) -> bool:
+    """Whether it reads through the read-only path."""
+    texture = site.space == "texture"
+    return site.access == "load" and (texture or site.instruction.has("nc"))
+
+
+def _closely(number: int) -> int:
+    """The number under which ``LookCloser`` names an array to this check."""
+    return -2 - number
+
+
+class _Group(NamedTuple):
+    """Accesses of an array that are recorded together.
+
+    Attributes:
+        read_only, writes: What they do; a plain read is neither.
+        base: The restricted pointer that they are made through, if it is one.
+        line: The source line.
+    """
+
+    read_only: bool
+    writes: bool
+    base: Base | None
+    line: Line
+
+
+@dataclasses.dataclass
+class _Table:
+    """Who accesses what of an array.
+
+    Attributes:
+        site: Of the accesses the first in the program.
+        threads: By granule the lowest thread of the launch that accesses it, or ``nobody``.
+    """
+
+    site: int
+    threads: Flat
+
+
+class ReadOnlyPathCheck(Observer):
+    """Records read-only loads and writes.
+
+    Args:
+        granule: Bytes of a location; ``threads``: of the launch.
+        pointers: Of the launch; ``bases``: of the accesses, if there are pointers.
+
+    Attributes:
+        loaded, written: Numbers of arrays that are read through the read-only path, or written.
+        tables: By array and group.
+        quiet: Numbers of atomics that changed nothing, by their operands.
+    """
+
+    def __init__(
+        self, findings: Findings, sites: Sequence[Site], granule: int, threads: int,
+        pointers: Pointers, bases: Bases | None, closer: Closer,
+    ) -> None:  # fmt: skip
+        self.findings, self.sites, self.granule = findings, sites, granule
+        self.pointers, self.bases, self.watched = pointers, bases, pointers.names
+        few = threads < _MOST
+        self.dtype = np.dtype(np.int32 if few else np.int64)
+        self.nobody = int(_MOST if few else np.iinfo(np.int64).max)
+        self.read_only = [is_read_only(site) for site in self.sites]
+        self.close = {number for number in closer if number < -1}
+        self.loaded, self.written, self.quiet = set[int](), set[int](), set[int]()
+        self.homes: dict[int, Allocation] = {}
+        self.tables: dict[int, dict[_Group, _Table]] = {}
+        self.geometry: Geometry
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing of the program can be found by it."""
+        return not (any(self.read_only) or self.watched)
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+
+    def loads(self, sites: tuple[Site, ...], events: object) -> None:
+        """See ``Observer``: of shared memory."""
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
+        if self._concerns(event):
+            self._record(event.full)
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        if not event.repeated and self._concerns(event):
+            self._record(event)
+
+    def _concerns(self, event: Event | PickedEvent) -> bool:
+        """Whether an access has to be recorded in the tables."""
+        home, site = event.home, event.site
+        if not isinstance(home, Allocation) or not 0 <= site.number < len(self.read_only):
+            return False
+        number = home.number
+        if site.access != "load":
+            self.written.add(number)
+        elif self.read_only[site.number]:
+            self.loaded.add(number)
+        elif number not in self.watched:
+            return False
+        return number in self.watched or _closely(number) in self.close
+
+    def _record(self, event: Event) -> None:
+        g, site, home = self.geometry, event.site, event.home
+        mask, spread = event.mask, isinstance(event.address, Spread)
+        if site.access == "atomic" and not spread:
+            mask = changing(event, g)
+            if mask is not None and (as_mask(event.mask) & ~mask).any():
+                self.quiet.add(site.number)
+        address, threads = by_block(g, site, event.address, mask)
+        if not len(address):
+            return
+        group = _Group(
+            self.read_only[site.number], site.access != "load", self._base(site, home.number),
+            site.line,
+        )  # fmt: skip
+        self.homes[home.number] = home
+        tables = self.tables.setdefault(home.number, {})
+        if group not in tables:
+            size = -(-home.nbytes // self.granule)
+            tables[group] = _Table(site.number, np.full(size, self.nobody, self.dtype))
+        table = tables[group]
+        table.site = min(table.site, site.number)
+        first = (address - home.base) // self.granule
+        for part in range(max(1, (site.size if spread else site.nbytes) // self.granule)):
+            np.minimum.at(table.threads, first + part, threads.astype(self.dtype))
+
+    def _base(self, site: Site, number: int) -> Base | None:
+        """The restricted pointer that an access of an array is made through."""
+        if self.bases is None or number not in self.watched:
+            return None
+        here = [base for base in self.bases.of(site) if self.pointers.arrays[base] == number]
+        return here[0] if len(here) == 1 and here[0] in self.watched[number] else None
+
+    def merge(self, other: ReadOnlyPathCheck) -> None:
+        """See ``Observer``."""
+        self.loaded |= other.loaded
+        self.written |= other.written
+        self.quiet |= other.quiet
+        self.homes = other.homes | self.homes
+        for number, tables in other.tables.items():
+            mine = self.tables.setdefault(number, {})
+            for group, theirs in tables.items():
+                table = mine.setdefault(group, theirs)
+                if table is not theirs:
+                    table.site = min(table.site, theirs.site)
+                    np.minimum(table.threads, theirs.threads, out=table.threads)
+
+    def end(self) -> None:
+        """See ``Observer``.
+
+        Raises:
+            LookCloser: An array is read through the read-only path and written, perhaps not the
+                same bytes.
+        """
+        for number in sorted(self.loaded & self.written):
+            if number not in self.watched and _closely(number) not in self.close:
+                raise LookCloser(_closely(number))
+        for number in sorted(self.tables):
+            self._read_only(number, self._aliased(number))
+
+    def _aliased(self, number: int) -> set[frozenset[Base | None]]:
+        """Report restricted pointers that reach bytes which one of them writes; these pairs."""
+        names, tables = self.watched.get(number, {}), self.tables[number]
+        bases = sorted({group.base for group in tables if group.base is not None})
+        found = set[frozenset[Base | None]]()
+        for one, other in itertools.combinations(bases, 2):
+            pairs = [
+                (a, b, both)
+                for a, b in itertools.product(tables, tables)
+                if (a.base, b.base) == (one, other) and (a.writes or b.writes)
+                if (both := self._both(number, a, b)).any()
+            ]
+            if not pairs:
+                continue
+            found.add(frozenset([one, other]))
+            a, b, both = min(pairs, key=_order)
+            at = int(np.argmax(both))
+            aliased(
+                self.findings, self.homes[number], at * self.granule,
+                (self._side(number, a, at), self._side(number, b, at)),
+                (names[one], names[other]), self._elements(number, a, [m for _, _, m in pairs]),
+            )  # fmt: skip
+        return found
+
+    def _read_only(self, number: int, explained: set[frozenset[Base | None]]) -> None:
+        """Report read-only loads of bytes that are written, but for those that are explained."""
+        tables = self.tables[number]
+        groups = sorted(tables, key=lambda group: tables[group].site)
+        for fetches in (False, True):
+            found = [
+                (load, write, both)
+                for load, write in itertools.product(groups, groups)
+                if load.read_only and self._fetches(number, load) is fetches and write.writes
+                if frozenset([load.base, write.base]) not in explained
+                if (both := self._both(number, load, write)).any()
+            ]
+            if not found:
+                continue
+            pairs = []
+            for load, write, both in found:
+                at = int(np.argmax(both))
+                pairs.append((self._side(number, load, at), self._side(number, write, at)))
+            load, _, first = found[0]
+            read_only(
+                self.findings, self.homes[number], int(np.argmax(first)) * self.granule, pairs,
+                self._elements(number, load, [both for _, _, both in found]), fetches,
+            )  # fmt: skip
+
+    def _fetches(self, number: int, group: _Group) -> bool:
+        """Whether a group's accesses are of a texture."""
+        return self.sites[self.tables[number][group].site].picture
+
+    def _both(self, number: int, one: _Group, other: _Group) -> Flat:
+        """Which granules two groups access."""
+        tables = self.tables[number]
+        return np.maximum(tables[one].threads, tables[other].threads) < self.nobody
+
+    def _side(self, number: int, group: _Group, at: int) -> Side:
+        """The example of a group's access to a granule."""
+        table, g = self.tables[number][group], self.geometry
+        block, thread = divmod(int(table.threads[at]), g.threads)
+        return Side(self.sites[table.site], *g.place(thread, block))
+
+    def _elements(self, number: int, group: _Group, marks: Sequence[Flat]) -> int:
+        """How many elements of a group's accesses have any of these marks."""
+        size = self.sites[self.tables[number][group].site].size
+        granules = np.flatnonzero(functools.reduce(np.logical_or, marks))
+        return len(np.unique(granules * self.granule // size))
+
+
+def _order(pair: tuple[_Group, _Group, Flat]) -> tuple[object, ...]:
+    """A read and a write before two writes; then by source lines, or lines of the PTX."""
+    one, other, _ = pair
+    lines = [("", at) if isinstance(at, int) else at for at in (one.line, other.line)]
+    return one.writes and other.writes, sorted(lines)

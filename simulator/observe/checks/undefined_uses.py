@@ -1,0 +1,106 @@
+"""Where undefined bits are used: they steer the run, or a result is made of them."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kernels.ptx.module import Instruction
+
+from ...compile.program import Program
+from ...core.geometry import Lanes, Mask, as_mask
+from ...events import Observer
+from ...execute.prepare import Prepared
+from ...memory.bulk.bulk_copy import Moved
+from ...memory.definedness import UndefinedMemory
+from ...memory.site import Site
+from ...memory.storage.layout import HEAP
+from .padding import Members, may_be_padding, undefined_members
+
+_PRINTED = 10_000
+"""Texts of one call of ``printf`` that are looked at."""
+
+_TOGETHER = 1024
+"""Threads whose execution of a block takes about as long as what there is to do for one."""
+_LONG = 32
+"""Lines of Python that make a block count for one more: an unrolled loop has thousands."""
+
+
+class UseFinder(Observer):
+    """Observer of a program with shadows (``compile.undefined``).
+
+    Attributes:
+        work: How long the run takes, about: blocks executed, more for long ones and many threads.
+        assumed: Arrays in which undefined bits count as padding although no type says so.
+    """
+
+    def __init__(self, program: Program, memory: UndefinedMemory) -> None:
+        self.program, self.memory = program, memory
+        self.steered, self.prints, self.block = set[int](), set[int](), 0
+        self.work = 0
+        self.assumed = set[str]()
+        self.costs = [1 + len(block.body.lines) // _LONG for block in program.blocks]
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.block = block
+        self.work += self.costs[block] * (1 + threads // _TOGETHER)
+
+    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+        """See ``Observer``."""
+        self.memory.forgotten(lanes, places)
+
+    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+        """See ``Observer``."""
+        self.memory.moved(site, moved)
+
+    def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
+        """See ``Observer``; a text that is made looks at the numbers in it."""
+        self.memory.printed = False
+        for _ in itertools.islice(texts, min(count, _PRINTED)):
+            if self.memory.printed:
+                self.prints.add(self.block)
+                break
+
+    def traced(self, number: int, lanes: Mask | None, base: Any, *values: Lanes) -> None:
+        """See ``Observer``; the values are shadows."""
+        on = as_mask(lanes)
+        if number not in self.steered and any((on & (bits != 0)).any() for bits in values):
+            self.steered.add(number)
+
+    def uses(self, launch: Prepared) -> list[Instruction]:
+        """The instructions that use undefined values, after the launch.
+
+        Raises:
+            UntypedArray: Where stores write to an array has to be known as well.
+        """
+        sites = self.program.sites
+        found = [self.program.uses[number] for number in sorted(self.steered)]
+        found += [self.program.blocks[n].block.instructions[-1] for n in sorted(self.prints)]
+        members = Members(launch)
+        for number, stores in self.memory.stores.items():
+            if number == HEAP:  # nobody else sees it
+                continue
+            array = self.memory.copied.allocations[number]
+            bits = array.content()
+            if not bits.any():
+                continue
+            known = members.of(number)
+            if known is not None:
+                is_result = undefined_members(known, bits)
+            elif number not in self.memory.written:
+                raise UntypedArray(number)
+            else:
+                is_result = not may_be_padding(self.memory.written[number], bits)
+                if not is_result:
+                    self.assumed.add(array.name)
+            if is_result:
+                found += [sites[n].instruction for n in sorted(stores)]
+        return found
+
+
+class UntypedArray(Exception):
+    """Undefined bits were left in an array of which no type is known."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number

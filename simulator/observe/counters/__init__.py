@@ -1,0 +1,1 @@
+"""Counters: requests, sectors, wavefronts, instructions."""

@@ -1,0 +1,166 @@
+"""What a request costs: sectors of memory; passes through the banks of shared memory, conflicts."""
+
+import numpy as np
+
+from ...core.geometry import WARP, Flat, Rows
+
+SECTOR, LINE = 32, 128
+"""Bytes of a sector, the unit of global memory traffic, and of a cache's line."""
+BANKS = 32
+"""Banks of shared memory, each one 32-bit word wide."""
+_ROW = 11
+"""Bits of the number of a row of all banks in 16 bits, beside its bank."""
+_CLOSE = 2047 << 7
+"""No byte address with a lower one has the last row, which stands for what is off."""
+_NEAR = 1 << 30
+"""Bytes between addresses for which 32 bits are enough."""
+
+
+def off(lanes: Rows) -> int:
+    """What stands in the place of a lane that is off: it comes last when they are sorted."""
+    return int(np.iinfo(lanes.dtype).max)
+
+
+def switched_off(lanes: Rows, mask: Rows) -> Rows:
+    """Lanes, unsigned, with those ``off`` that a mask leaves out; faster than ``np.where``."""
+    filled: Rows = lanes | (mask.astype(lanes.dtype) - lanes.dtype.type(1))
+    return filled
+
+
+def fresh(rows: Rows) -> Rows:
+    """Where an element of a sorted row is none that is ``off``, and differs from the one before."""
+    flat = rows.reshape(-1)
+    out: Rows = np.append(True, flat[1:] != flat[:-1]).reshape(rows.shape)
+    out[:, 0] = True
+    out &= rows != off(rows)
+    return out
+
+
+def requests(address: Rows, mask: Rows | None) -> Rows:
+    """The lanes of each request side by side, as ``near`` has them, ``(warps * columns, 32)``.
+
+    A request is a warp of a column. (Contiguous: with other strides sorting takes ten times as
+    long.)
+
+    Args:
+        address: Byte addresses, int64 ``(threads, columns)``.
+        mask: Which of them; ``None``: all.
+    """
+    lanes = near(address, mask)
+    if len(lanes) % WARP:
+        lanes = np.pad(lanes, ((0, -len(lanes) % WARP), (0, 0)), constant_values=off(lanes))
+    warps = lanes.reshape(-1, WARP, lanes.shape[1]).transpose(0, 2, 1)
+    return np.ascontiguousarray(warps).reshape(-1, WARP)
+
+
+def near(address: Rows, mask: Rows | None) -> Rows:
+    """Addresses, unsigned, or ``off``.
+
+    Counted from a 128-byte line's start on, in 32 bits if that is enough.
+    """
+    low, high = int(address.min()), int(address.max())  # whose difference may have 64 bits
+    if mask is not None and high - low >= _NEAR:
+        low = int(np.min(address, where=mask, initial=high))
+        high = int(np.max(address, where=mask, initial=low))
+    low &= -4 * BANKS
+    lanes: Rows = (address - np.int64(low)).astype(np.uint32 if high - low < _NEAR else np.uint64)
+    return lanes if mask is None else switched_off(lanes, mask)
+
+
+def sectors(lanes: Rows) -> Flat:
+    """How many 32-byte sectors each request touches; byte addresses, sorted, as of ``requests``."""
+    found: Flat = np.count_nonzero(fresh(switched_off(lanes >> 5, lanes != off(lanes))), axis=1)
+    return found
+
+
+def distinct_bytes(lanes: Rows, width: int) -> Flat:
+    """How many bytes each request asks for, each once, ``width`` a lane; likewise."""
+    found: Flat = np.count_nonzero(fresh(lanes), axis=1) * width
+    return found
+
+
+def word_passes(lanes: Rows) -> tuple[Flat, Flat] | None:
+    """Passes of each request of up to 4 bytes a lane, and how many distinct words it wants.
+
+    Four to six times as fast as sorting and counting 32-bit numbers: a bank and a row in it fit
+    into 16 bits. (Arithmetic in place of masks: these take twice as long.)
+
+    Returns:
+        int64 both; ``None`` if the addresses are too far apart.
+    """
+    if lanes.dtype != np.uint32 or (lanes + np.uint32(1)).max(initial=0) > _CLOSE:
+        return None
+    row, bank = lanes >> np.uint32(7), (lanes << np.uint32(9)) & np.uint32((BANKS - 1) << _ROW)
+    keys = (bank | row).astype(np.uint16)
+    keys |= np.negative((lanes == off(lanes)).astype(np.uint16))
+    keys.sort()
+    again = keys[:, 1:] == keys[:, :-1]
+    if again.any():
+        keys[:, 1:] |= np.negative(again.astype(np.uint16))
+        keys.sort()
+    # Sorted, those of a bank stand side by side: where one and the k-th behind it are of the same,
+    # there are more than k. One row a lane, so that requests are neighbours in memory.
+    gone = np.ascontiguousarray((keys == off(keys)).T).view(np.uint8)
+    one = np.ascontiguousarray((keys >> np.uint16(_ROW)).astype(np.uint8).T)
+    one |= np.negative(gone)
+    other = one - gone  # nothing that is off is like anything
+    distinct = WARP - np.add.reduce(gone, axis=0, dtype=np.int64)
+    passes = (distinct > 0).astype(np.int64)
+    for behind in range(1, WARP):
+        more = np.logical_or.reduce(one[:-behind] == other[behind:], axis=0)
+        if not more.any():
+            break
+        passes += more
+    return passes, distinct
+
+
+def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
+    """How the banks of shared memory serve each request.
+
+    A request of up to 4, 8 or 16 bytes a lane is served in groups of 32, 16 or 8
+    lanes. A wide load takes groups of twice that if every lane wants the same as its
+    neighbour, counted one way (lane xor 1) or the other (lane xor 2), or one of the
+    two is off. A group takes as many passes as there are distinct words in its fullest
+    bank; passes beyond one a group are conflicts.
+
+    Measured on an H200 with Nsight Compute: ``tests/ground_truth/banks.json`` holds 508
+    patterns, loads and stores of 2 to 16 bytes, that this rule gives to the unit.
+
+    Args:
+        lanes: Byte addresses in lane order, as ``requests`` gives them.
+        width: Bytes a lane accesses.
+        load: Stores (and atomics) never take the wider groups.
+
+    Returns:
+        For each request: wavefronts, bank conflicts, and lanes a group; int64 each.
+    """
+    close = word_passes(lanes) if width <= 4 else None
+    if close:
+        return close[0], close[0] - (close[0] > 0), np.full(len(lanes), WARP)
+    live = lanes != off(lanes)
+    groups, words = 1, lanes >> 2
+    bank = words & (BANKS - 1)
+    size = np.full(len(lanes), {8: 16, 16: 8}.get(width, WARP))
+    if width > 4:
+        if load:
+            alike = np.zeros(len(lanes), bool)
+            for step in (1, 2):
+                partner = np.arange(WARP) ^ step
+                same = (lanes == lanes[:, partner]) | ~live | ~live[:, partner]
+                alike |= same.all(axis=1)
+            size[alike] *= 2
+        group = (np.arange(WARP) // size[:, None]).astype(lanes.dtype)[:, :, None]
+        groups, words = 4, words[:, :, None] + np.arange(width // 4, dtype=lanes.dtype)
+        bank = (words & (BANKS - 1)) + group * BANKS
+        live = np.broadcast_to(live[:, :, None], words.shape)
+    # Sorted by bank and row, what is distinct stands side by side; the rest goes to bin 0.
+    row, bins = words >> 5, groups * BANKS
+    bits = int((row * live).max(initial=0)).bit_length()
+    wanted = switched_off((bank << bits) + row, live).reshape(len(lanes), -1)
+    wanted.sort()
+    first = np.arange(1, len(lanes) * bins, bins, dtype=lanes.dtype)[:, None]
+    at = ((wanted >> bits) + first) * fresh(wanted)
+    per_bank = np.bincount(at.reshape(-1).astype(np.int64), minlength=len(lanes) * bins + 1)[1:]
+    fullest = per_bank.reshape(len(lanes), groups, BANKS).max(axis=2)
+    passes = fullest.sum(axis=1)
+    return passes, passes - np.count_nonzero(fullest, axis=1), size

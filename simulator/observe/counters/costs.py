@@ -1,0 +1,218 @@
+"""What requests cost: the figures of ``counters.Traffic``, in its order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.geometry import WARP, Flat, Rows
+from ...memory.event import Event, Spread
+from ...memory.site import Site
+from ...memory.storage.word_ops import changes, distinct
+from .banks import BANKS, SECTOR, bank_passes, fresh, off, word_passes
+
+
+def bulk_cost(event: Event, columns: int) -> Flat:
+    """Of a copy in bulk, where each lane's is a request of its own (``docs/counters.md``).
+
+    ``columns``: blocks of the batch.
+    """
+    where, size = event.address, event.site.size
+    assert isinstance(where, Spread)
+    count = len(where.thread)
+    # A copy's elements follow each other: runs of them are looked at, in a fifth of the time.
+    new = np.ones(count, bool)
+    np.not_equal(where.thread[1:], where.thread[:-1], out=new[1:])
+    new[1:] |= where.column[1:] != where.column[:-1]
+    begins = np.flatnonzero(new)
+    copy = where.thread[begins] * columns + where.column[begins]
+    names = distinct(copy)
+    sectors = ideal = 0
+    if event.space == "global":
+        elements, each = np.zeros(len(names), np.int64), np.diff(begins, append=count)
+        np.add.at(elements, np.searchsorted(names, copy), each)
+        ideal = int((-(-elements * size // SECTOR)).sum())
+        address, times = where.address + np.int64(event.site.offset), 1
+        if len(names) == len(begins) > 1 and (each == each[0]).all() and _alike(address, len(each)):
+            address, times = address[: each[0]], len(each)
+            new, copy, begins = new[: len(address)], copy[:1], begins[:1]
+        at = address >> SECTOR.bit_length() - 1
+        new[1:] |= at[1:] != at[:-1]
+        those = np.flatnonzero(new)
+        at = at[those] - at.min(initial=0)
+        copy = copy[np.searchsorted(begins, those, side="right") - 1]
+        sectors = distinct(changes(copy * (at.max(initial=0) + 1) + at)).size * times
+    copies, nbytes = len(names), count * size
+    return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)
+
+
+def _alike(address: Flat, copies: int) -> bool:
+    """Whether the elements of copies, as many of each, lie as those of the first one do."""
+    rows = address.reshape(copies, -1)
+    first = rows[:, :1]
+    aligned = not ((first - first[0]) % SECTOR).any()
+    return aligned and bool((rows - first == rows[0] - first[0]).all())
+
+
+class Words:
+    """Words of shared memory that the threads of a block access, one each, by byte address.
+
+    For masks that differ between blocks: these are added up by word, bank and warp.
+    """
+
+    def __init__(self, address: Flat) -> None:
+        word = address >> 2
+        bank = np.arange(len(word)) // WARP * BANKS + (word & (BANKS - 1))
+        self.order = np.lexsort((word, bank))
+        word, bank = word[self.order], bank[self.order]
+        self.words = _starts(bank, word)
+        self.banks = _starts(bank[self.words])
+        self.warps = _starts(bank[self.words][self.banks] // BANKS)
+
+    def cost(self, rows: Rows) -> Flat:
+        """Of threads that are on, bools ``(threads, blocks)``."""
+        wanted = rows[self.order]
+        if len(self.words) < len(wanted):
+            wanted = np.logical_or.reduceat(wanted, self.words, axis=0)
+        by_bank = np.add.reduceat(wanted.view(np.uint8), self.banks, axis=0, dtype=np.uint8)
+        passes = np.maximum.reduceat(by_bank, self.warps, axis=0)
+        on, asked, some = (int(np.count_nonzero(x)) for x in (rows, wanted, passes))
+        taken = int(passes.sum(dtype=np.int64))
+        return np.array([some, on, on * 4, asked * 4, 0, taken, taken - some, 0], np.int64)
+
+
+def _starts(*ordered: Flat) -> Flat:
+    """Where something begins that differs from what is before."""
+    changes = [one[1:] != one[:-1] for one in ordered]
+    return np.append(0, np.flatnonzero(np.logical_or.reduce(changes)) + 1)
+
+
+class Sorted:
+    """Requests to global or local memory, a row each: what is distinct stands side by side.
+
+    (Rows of 32 numbers are sorted at 1 ns a number, all of the lanes at once at 40.)
+
+    Args:
+        rows: Byte addresses, unsigned, sorted; those ``off`` come last.
+    """
+
+    REACH = 1 << 30
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows, self.width = rows, rows.shape[1]
+        flat = rows.reshape(-1)
+        live = flat != off(rows)
+        last = live[self.width - 1 :: self.width].copy()
+        self.on, self.ends = int(np.count_nonzero(live)), len(rows) - int(np.count_nonzero(last))
+        live[:-1] &= flat[1:] != flat[:-1]
+        live[self.width - 1 :: self.width] = last
+        bits = np.packbits(live).view(f"u{self.width // 8}")  # 0.1 of adding up along the rows
+        self.each: Flat = np.bitwise_count(bits).astype(np.int64)
+
+    def cost(self, width: int, offset: int = 0) -> Flat:
+        """Of ``width`` bytes a lane, so many bytes behind these addresses."""
+        flat = self.rows.reshape(-1)
+        if offset % SECTOR:  # what is off stays far from all others, around the corner too
+            flat = flat + flat.dtype.type(offset & off(flat))
+        far = (flat[1:] ^ flat[:-1]) >= SECTOR
+        across = np.count_nonzero(far[self.width - 1 :: self.width])
+        moved = int(np.count_nonzero(far) - across) + len(self.rows) - self.ends
+        asked, some = self.each * width, np.count_nonzero(self.each)
+        total, ideal = int(asked.sum()), int((-(-asked // SECTOR)).sum())
+        return np.array([some, self.on, self.on * width, total, moved, 0, 0, ideal], np.int64)
+
+
+class Requests:
+    """Requests of few lanes each, and where these stand as rows.
+
+    Args:
+        begins: Where each request's lanes begin, int64, ascending; ``lanes``: how many all have.
+    """
+
+    def __init__(self, begins: Flat, lanes: int) -> None:
+        counts = np.diff(begins, append=lanes)
+        most = int(counts.max())
+        width = 8 if most <= 8 else 16 if most <= 16 else 32
+        self._shape = len(begins), width
+        taken = np.arange(width, dtype=np.uint8) < counts.astype(np.uint8)[:, None]
+        self._places = np.flatnonzero(taken)  # half the time of a mask
+        self._known: dict[bytes, tuple[Flat, Sorted]] = {}
+
+    def sorted(self, lanes: Flat) -> Sorted:
+        """Their addresses, for any offset below ``Sorted.REACH``.
+
+        Args:
+            lanes: In bytes, counted from the start of a sector, below ``Sorted.REACH``, uint32.
+        """
+        start = lanes[:WARP].tobytes()  # arrays that one index goes into look alike
+        known = self._known.get(start)
+        if known is not None and (known[0] == lanes).all():
+            return known[1]
+        rows = np.full(self._shape, np.iinfo(np.uint32).max, np.uint32)
+        rows.reshape(-1)[self._places] = lanes + np.uint32(2 * Sorted.REACH)
+        rows.sort()
+        made = Sorted(rows)
+        self._known[start] = lanes, made
+        return made
+
+
+def access_kind(site: Site) -> str:
+    """What of an access decides on its cost besides where its lanes access."""
+    return "cas" if site.operation == "cas" else site.access
+
+
+def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:
+    """Of ``requests`` of atomic operations, as an H200 counts them (``docs/counters.md``).
+
+    Lanes that go to the same address come one after the other: a sector of global memory counts as
+    often as its fullest address has lanes, a request to shared memory passes as often as its
+    fullest bank has lanes, a compare-and-swap (``swaps``) twice as often.
+    """
+    rows = np.sort(in_order)
+    live = rows != off(rows)
+    on, some = int(np.count_nonzero(live)), int(np.count_nonzero(live[:, 0]))
+    first = fresh(rows)
+    each, nbytes = np.count_nonzero(first, axis=1) * width, on * width
+    ideal = int((-(-each // SECTOR)).sum())
+    moved = passes = conflicts = 0
+    flat, row = rows.reshape(-1), np.repeat(np.arange(len(rows)), rows.shape[1])
+    starts, lanes = np.flatnonzero(first), np.flatnonzero(live)
+    if space == "shared" and on:
+        banks = np.zeros((len(rows), BANKS), np.int64)
+        for word in range(max(width // 4, 1)):
+            at = (flat[lanes] >> 2) + flat.dtype.type(word)
+            np.add.at(banks, (row[lanes], (at & flat.dtype.type(BANKS - 1)).astype(np.intp)), 1)
+        fullest = banks.max(axis=1)
+        passes, conflicts = int(fullest.sum()) << swaps, int(fullest.sum()) - some
+    elif space != "cluster" and on:
+        ends = np.append(starts[1:], lanes[-1] + 1)
+        live_before = np.concatenate([[0], np.cumsum(live.reshape(-1))])
+        times = live_before[ends] - live_before[starts]
+        sector = flat[starts] >> flat.dtype.type(SECTOR.bit_length() - 1)
+        new = _starts(row[starts], sector)
+        moved = int(np.maximum.reduceat(times, new).sum())
+    return np.array(
+        [some, on, nbytes, int(each.sum()), moved, passes, conflicts, ideal], np.int64
+    )  # fmt: skip
+
+
+def by_word(figures: Flat, width: int) -> Flat:
+    """The cost of an access to local memory, where each word of an element is a request."""
+    words = max(width // 4, 1)
+    return figures * np.array([words, 1, 1, 1, words, 1, 1, 1]) if words > 1 else figures
+
+
+def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:
+    """Of ``requests``; ``width``: bytes a lane accesses."""
+    if space not in ("shared", "cluster"):
+        return Sorted(np.sort(in_order)).cost(width)
+    on = int(np.count_nonzero(in_order != off(in_order)))
+    close = word_passes(in_order) if space == "shared" and width == 4 else None
+    if close:
+        some, taken, words = (int(np.sum(n)) for n in (close[1] > 0, *close))
+        return np.array([some, on, on * 4, words * 4, 0, taken, taken - some, 0], np.int64)
+    each = Sorted(np.sort(in_order)).each
+    passes = conflicts = 0  # how a request passes the network between SMs is not known
+    if space == "shared":
+        passes, conflicts = (int(n.sum()) for n in bank_passes(in_order, width, load)[:2])
+    some, total = int(np.count_nonzero(each)), int(each.sum()) * width
+    return np.array([some, on, on * width, total, 0, passes, conflicts, 0], np.int64)

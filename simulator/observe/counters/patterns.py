@@ -1,0 +1,173 @@
+"""What the blocks of a batch see alike of an access."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from ...core.address_deltas import Moves
+from ...core.geometry import Addresses, Flat, Mask, Rows
+from ...memory.addressing.identity_memo import Recent
+from ...memory.event import Event
+from ...memory.site import Site
+from .banks import LINE
+
+PATTERNS = 16
+"""So many patterns of an access are looked up; of more of them all warps are judged at once."""
+_MOST = 256
+"""So many patterns are kept."""
+_SMALL = 1 << 14
+"""So many lanes are compared as fast as a part of them is."""
+
+
+@dataclass
+class Cost:
+    """Of loads of one pattern, a row each; ``count``: how often that was, not yet added up."""
+
+    slots: Flat
+    figures: Rows
+    count: int = 0
+
+
+@dataclass
+class Pattern:
+    """What all blocks see alike of an access.
+
+    Attributes:
+        relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
+        first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
+        content: Equal for equal ones.
+        costs: What accesses of such a pattern cost, by the counter's slots: those that begin whole
+            lines later cost the same. ``several``: of several sites together.
+    """
+
+    relative: Addresses
+    first: Flat
+    content: tuple[object, ...]
+    costs: dict[int, tuple[Flat, int]] = field(default_factory=dict)
+    several: dict[tuple[Site, ...], Cost] = field(default_factory=dict)
+
+    @functools.cached_property
+    def begins(self) -> list[tuple[int, int]]:
+        """``first`` modulo ``LINE``, and how many of the blocks begin there."""
+        if len(self.first) == 1:
+            return [(int(self.first[0]) & LINE - 1, 1)]
+        low = self.first & np.int64(LINE - 1)
+        if (low == low[0]).all():
+            return [(int(low[0]), len(low))]
+        times = np.bincount(low)
+        at = np.flatnonzero(times)
+        return list(zip(at.tolist(), times[at].tolist(), strict=True))
+
+
+def pattern_of(address: Addresses) -> Pattern | None:
+    """Of addresses; ``None`` where blocks differ in more than where they begin."""
+    if address.ndim == 0:
+        address = address.reshape(1, 1, 1, 1)
+    first = address[:1, :1, :1]
+    relative, flat = address[..., :1] - first[..., :1], first.reshape(-1)
+    if address.shape[3] > 1:
+        if address.size > _SMALL:  # most of those that differ do so in the last block
+            last = address[..., -1:] - first[..., -1:]
+            if not (last == relative).all():
+                return None
+        if not (address - first == relative).all():
+            return None
+    return Pattern(relative, flat, (relative.shape, relative.tobytes()))
+
+
+class Patterns:
+    """Of the last arrays; equal ones share what is known of them: in loops they come again."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Pattern] = {}
+        self._recent = Recent(self._of, moved)
+
+    def start(self, moves: Moves) -> None:
+        """A batch begins, perhaps of fewer blocks."""
+        self._known.clear()
+        self._recent.start(moves)
+
+    def __call__(self, address: Addresses) -> Pattern | None:
+        """See ``pattern_of``."""
+        return self._recent(address)
+
+    def known(self, event: Event, slot: int) -> tuple[Flat, int] | None:
+        """What an access of all lanes costs, if one of its pattern came before."""
+        if event.mask is not None or event.columns is not None or event.space == "local":
+            return None
+        pattern = self._recent(cast(Addresses, event.address))
+        return None if pattern is None else pattern.costs.get(slot)
+
+    def _of(self, address: Addresses) -> Pattern | None:
+        pattern = pattern_of(address)
+        if pattern is None:
+            return None
+        if len(self._known) > _MOST:
+            self._known.clear()
+        key = pattern.content, len(pattern.first), *pattern.begins
+        known = self._known.setdefault(key, pattern)
+        pattern.costs, pattern.several = known.costs, known.several
+        return pattern
+
+
+def moved(pattern: Pattern | None, by: int) -> Pattern | None:
+    """That of addresses that are others, whose pattern this is, plus a number."""
+    if pattern is None:
+        return None
+    found = Pattern(pattern.relative, pattern.first + np.int64(by), pattern.content)
+    if by % LINE == 0:
+        found.begins = pattern.begins
+        found.costs, found.several = pattern.costs, pattern.several
+    return found
+
+
+Alike = tuple[Flat, list[Mask]]
+"""Of each block the number of its mask, and the masks there are, ``(threads,)``."""
+
+
+def alike(rows: Rows, most: int) -> Alike | None:
+    """Which blocks have the same mask: at a ragged edge many have one of a few.
+
+    Args:
+        rows: The mask, ``(threads, blocks)``.
+        most: ``None`` if there are more masks than so many.
+    """
+    starts = np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))
+    runs = np.flatnonzero(starts)
+    numbers: dict[bytes, int] = {}
+    found: list[int] = []
+    masks: list[Mask] = []
+    for run in runs.tolist():
+        mask = np.ascontiguousarray(rows[:, run])
+        number = numbers.setdefault(mask.tobytes(), len(masks))
+        if number == len(masks):
+            masks.append(mask)
+            if number == most:
+                return None
+        found.append(number)
+    return np.array(found)[np.cumsum(starts) - 1], masks
+
+
+class Masks:
+    """The last masks that were looked at, and what was judged of each: loops repeat them."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Mask, Alike | None, dict[object, Flat | None]]] = {}
+
+    def alike(
+        self, mask: Mask, rows: Rows, shape: tuple[int, ...]
+    ) -> tuple[Alike | None, dict[object, Flat | None]]:
+        """``alike``, its masks in the ``shape`` of a block; and where to keep what is judged."""
+        known = self._known.get(id(mask))
+        if known is None or known[0] is not mask:
+            if len(self._known) >= PATTERNS:
+                self._known.clear()
+            found = alike(rows, PATTERNS)
+            if found is not None:
+                found = found[0], [block.reshape(*shape, 1) for block in found[1]]
+            known = self._known[id(mask)] = mask, found, {}
+        return known[1:]

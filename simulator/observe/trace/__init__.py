@@ -1,0 +1,1 @@
+"""The trace of a launch, step by step."""

@@ -1,0 +1,78 @@
+"""Global arrays as a trace has them, and who touched which of their elements how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from ...compile.program import Program
+from ...core.geometry import Flat
+from ...isa import DTYPES
+from ...memory.storage.layout import array_address, array_number
+from ...memory.storage.word_ops import distinct
+
+SHARED, LOCAL, NOWHERE = -1, -2, -3
+"""Places that are no global array."""
+
+
+@dataclass
+class ArrayMap:
+    """A global array, and how often each of its elements was accessed by all threads.
+
+    Attributes:
+        size: Bytes of an element.
+        dtype, shape: As the launch's argument has them; module variables are flat.
+        before, after: The content, flat bytes.
+        reads, writes: Thread accesses of each element, atomics in both.
+        owner: Who wrote each element last: block number times threads of a block, plus the
+            thread's number; -1 for nobody.
+    """
+
+    number: int
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    before: Flat
+    reads: Flat
+    writes: Flat
+    owner: Flat
+    argument: bool = True
+    after: Flat = field(init=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return int(self.dtype.itemsize)
+
+    def count(self, elements: Flat, weight: int, access: str) -> None:
+        """Add accesses to elements, so often each; what lies outside is none of them."""
+        inside = (elements >= 0) & (elements < len(self.reads))
+        some = elements if inside.all() else elements[inside]
+        if access != "store":
+            np.add.at(self.reads, some, weight)
+        if access != "load":
+            np.add.at(self.writes, some, weight)
+
+    def own(self, elements: Flat, threads: Flat) -> None:
+        """Threads write elements."""
+        inside = (elements >= 0) & (elements < len(self.owner))
+        self.owner[elements[inside]] = threads[inside]
+
+    def copied(self, places: Flat, size: int, thread: int, access: str) -> None:
+        """A copy in bulk of a thread reads or writes pieces, by their generic addresses."""
+        starts = (places - array_address(self.number))[:, None]
+        elements = distinct((starts + np.arange(0, size, min(size, self.size))) // self.size)
+        self.count(elements, 1, access)
+        if access != "load":
+            self.own(elements, np.full(len(elements), thread))
+
+
+def declared(program: Program, number: int) -> np.dtype[Any]:
+    """The element type of a module variable, as PTX declares it: often plain bytes."""
+    for placed in program.layout.placed.values():
+        here = array_number(placed.address) == number
+        if here and placed.variable.space in ("global", "const"):
+            return cast("np.dtype[Any]", np.dtype(DTYPES[placed.variable.type]))
+    return np.dtype(np.uint8)

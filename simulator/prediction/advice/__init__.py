@@ -1,0 +1,1 @@
+"""What would make a launch faster, a row for each defect."""

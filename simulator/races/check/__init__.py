@@ -1,0 +1,1 @@
+"""Observers that hold each access against order and shadow memory."""

@@ -1,0 +1,226 @@
+"""Shared memory between two barriers, judged once for each pattern of accesses.
+
+What one thread alone touches, what is only read and what only atomics touch does not race
+(``quick.Owners``); who accessed the rest is held against warp barriers.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
+from ...memory.site import Site
+from ..accesses import SHARED, LookCloser, by_block, columns_of, dense
+from ..order.happens_before import HappensBefore
+from ..shadow.conflicts import WRITTEN, clash, use
+from ..shadow.ownership import Owners
+from ..shadow.shadow_memory import Shadow
+
+_Told = tuple[tuple[Site, ...], Lanes, Mask | None]
+"""An access, or several from one base; or (no site) a warp barrier's member masks."""
+_Step = tuple[int, int, tuple[tuple[int, int, Hashable, Hashable], ...]]
+Memo = dict[str, Any]
+"""What is known of intervals, by what it is."""
+_LONG = 50_000
+"""Accesses between two barriers that are kept to be judged together."""
+
+
+def _content(value: Lanes | None) -> Hashable:
+    """Something small that is equal for equal arrays."""
+    if value is None or not value.ndim:
+        return None if value is None else value.item()
+    return hash((value.shape, value.tobytes()))
+
+
+def _which(sites: tuple[Site, ...]) -> tuple[int, int]:
+    """Tells several sites from any others that come together."""
+    return (sites[0].number, len(sites)) if sites else (-1, 0)
+
+
+def _each(told: Iterable[_Told]) -> Iterator[tuple[Site, Lanes, Mask | None]]:
+    """Every access by itself."""
+    return ((site, address, mask) for sites, address, mask in told for site in sites)
+
+
+class Intervals:
+    """Shared memory without the table: what happens between two barriers, judged once.
+
+    Which locations have been written so far is a state; a state and an interval lead to
+    the next state, or to suspicion. The steps are remembered across batches and launches.
+
+    Its arguments are those of ``RaceCheck``; ``reserved``: bytes that are written from the start.
+    """
+
+    def __init__(
+        self, granule: int, shared_bytes: int, races: bool, initialised: bool,
+        memo: Memo, reserved: int = 0,
+    ) -> None:  # fmt: skip
+        self.granule, self.shared_bytes = granule, shared_bytes
+        self.races, self.initialised, self.reserved = races, initialised, reserved
+        self.steps: dict[_Step, int] = memo.setdefault("steps", {})
+        self.states: list[Mask | None] = memo.setdefault(
+            "states", [_first(reserved, granule, shared_bytes)]
+        )
+        self.full: dict[int, bool] = memo.setdefault("full", {})
+        self.harmless: dict[Hashable, bool] = memo.setdefault("harmless", {})
+        self.tokens: dict[int, tuple[Lanes, Hashable]] = {}
+        self.kinds: dict[tuple[tuple[int, int], ...], bool] = memo.setdefault("kinds", {})
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins: nothing is written."""
+        self.geometry = geometry
+        self.state = 0
+        self.pending: list[_Told] = []
+        self.tokens = {}
+
+    def add(self, sites: tuple[Site, ...], address: Addresses, mask: Mask | None) -> None:
+        """Accesses from one base, or (no site) a warp barrier and its member masks."""
+        self.pending.append((sites, address, mask))
+        if len(self.pending) > _LONG:
+            raise LookCloser(SHARED)
+
+    def close(self) -> None:
+        """A barrier: judge what has happened since the last one."""
+        pending = self.pending
+        if not pending:
+            return
+        self.pending = []
+        if self._full and self._one_kind(pending):
+            return
+        key = (
+            self.state,
+            self.geometry.columns if self._wide(pending) > 1 else 1,
+            tuple([(*_which(s), self._token(a), self._token(m)) for s, a, m in pending]),
+        )
+        following = self.steps.get(key)
+        if following is None:
+            following = self.steps[key] = self._judge(pending)
+        self.state = following
+
+    def _wide(self, pending: list[_Told]) -> int:
+        return max(columns_of(a, m) for _, a, m in pending)
+
+    def _token(self, value: Lanes | None) -> Hashable:
+        """Something small that is equal for equal arrays."""
+        if value is None:
+            return None
+        known = self.tokens.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        token = _content(value)
+        if len(self.tokens) > 4096:
+            self.tokens = {}
+        self.tokens[id(value)] = (value, token)
+        return token
+
+    def _judge(self, pending: list[_Told]) -> int:
+        g = self.geometry
+        before = self.states[self.state]
+        races = self.races and not (self._one_kind(pending) or self._harmless(pending))
+        if self._full and not races:
+            return self.state
+        columns = g.columns if self._wide(pending) > 1 else 1
+        if before is not None:
+            columns = max(columns, len(before))
+        one = Geometry(g.grid, g.block, np.arange(columns))
+        granules = -(-self.shared_bytes // self.granule)
+        written = np.zeros((columns, granules), bool)
+        if before is not None:
+            written |= before
+        owners, flat = Owners(granules * columns, g.threads * columns), written.reshape(-1)
+        for site, address, mask in _each(pending):
+            for place, thread in self._places(one, site, address, mask):
+                at = dense(place)
+                if self.initialised and site.access != "store" and not flat[at].all():
+                    raise LookCloser(SHARED)
+                if site.access != "load":
+                    flat[at] = True
+                if races:
+                    owners.access(site, place, thread)
+        if owners.disputed:
+            self._look_at(owners.contested, pending, one)
+        if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
+            return self.state
+        self.states.append(written)
+        return len(self.states) - 1
+
+    @property
+    def _full(self) -> bool:
+        """Whether all has been written: an interval without a race changes nothing more."""
+        if self.state not in self.full:
+            written = self.states[self.state]
+            self.full[self.state] = written is not None and bool(written.all())
+        return self.full[self.state]
+
+    def _one_kind(self, pending: list[_Told]) -> bool:
+        """Whether none of it can race: all accesses are of one use (``conflicts.use``)."""
+        which = tuple([_which(sites) for sites, _, _ in pending])
+        if which not in self.kinds:
+            uses = {use(site) for sites, _, _ in pending for site in sites}
+            self.kinds[which] = len(uses) <= 1 and WRITTEN not in uses
+        return self.kinds[which]
+
+    def _harmless(self, pending: list[_Told]) -> bool:
+        """Whether none of it can race whichever lanes are on; where only masks tell blocks apart.
+
+        So it is if no two threads would touch the same location if each were on that is on in any
+        of the blocks.
+        """
+        if self._wide(pending) == 1 or columns_of(*(a for s, a, _ in pending if s)) > 1:
+            return False
+        union = [
+            (sites, address, mask if mask is None or columns_of(mask) == 1 else
+             np.logical_or.reduce(mask, axis=3, keepdims=True))
+            for sites, address, mask in pending if sites
+        ]  # fmt: skip
+        key = tuple([(*_which(s), self._token(a), _content(m)) for s, a, m in union])
+        if key not in self.harmless:
+            one = Geometry(self.geometry.grid, self.geometry.block, np.arange(1))
+            owners = Owners(-(-self.shared_bytes // self.granule), one.threads)
+            for site, address, on in _each(union):
+                for place, thread in self._places(one, site, address, on):
+                    owners.access(site, place, thread)
+            self.harmless[key] = not owners.disputed
+        return self.harmless[key]
+
+    def _places(
+        self, g: Geometry, site: Site, address: Addresses, mask: Mask | None
+    ) -> Iterator[tuple[Flat, Flat]]:
+        """The locations of an access and its threads, for each location that a lane accesses."""
+        granules = -(-self.shared_bytes // self.granule)
+        at, thread = by_block(g, site, address, mask)
+        place = at // self.granule + thread // g.threads * granules
+        for part in range(max(1, site.nbytes // self.granule)):
+            yield place + part, thread
+
+    def _look_at(self, contested: Mask, pending: list[_Told], g: Geometry) -> None:
+        """Is what several threads access at some locations in order, by warp barriers?"""
+        shadow, happens_before = Shadow(g.threads * g.columns, g.threads), HappensBefore(g)
+        for now, (sites, address, mask) in enumerate(pending, 1):
+            if not sites:
+                happens_before.warp_sync(mask, address, now)
+            for site in sites:
+                for place, thread in self._places(g, site, address, mask):
+                    at = np.flatnonzero(contested[place])
+                    if at.size:
+                        self._check(site, place[at], thread[at], shadow, happens_before, now)
+
+    def _check(
+        self, site: Site, place: Flat, thread: Flat, shadow: Shadow,
+        happens_before: HappensBefore, now: int,
+    ) -> None:  # fmt: skip
+        column, mine = np.divmod(thread, self.geometry.threads)
+        ordered, asked = happens_before.before(mine, column), shadow.asked(place, thread)
+        for history, _ in shadow.against(site):
+            if any(True for _ in shadow.races(history, asked, ordered, "near")):
+                raise LookCloser(SHARED)
+        if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
+            raise LookCloser(SHARED)
+        values, since = np.zeros(len(place), np.uint64), np.zeros(len(place), np.int64)
+        shadow.remember(site, place, thread, now, values, since)
+
+
+def _first(reserved: int, granule: int, nbytes: int) -> Mask | None:
+    """What is written at the start: the system's part of shared memory, where there is one."""
+    return np.arange(-(-nbytes // granule))[None] < reserved // granule if reserved else None

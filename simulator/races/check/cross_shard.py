@@ -1,0 +1,53 @@
+"""Two tables, of blocks that were watched apart, held against each other.
+
+Their blocks hand nothing on to each other, so no access of the one is ordered to the other's.
+"""
+
+import numpy as np
+
+from ...core.geometry import Flat, Mask
+from ...memory.storage.spaces import Allocation
+from ..accesses import Race
+from ..report.race_log import RaceBook
+from ..shadow.access_history import History
+from ..shadow.shadow_memory import Shadow
+from ..shadow.stored_values import compare, other_values
+from .shadow_check import ExactLook
+
+
+def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocation) -> None:
+    """Write down the races of what a table remembers with what another one does."""
+    g = look.geometry
+    for later in second.histories.values():
+        for earlier, how in first.against(later.site):
+            if how == "volatile" and look.polled(later.site, earlier.site):
+                continue
+            race = Race(
+                earlier.site, later.site, "global", home, look.granules.array, how, "block",
+                g.threads, g.columns,
+            )  # fmt: skip
+            _write_down(look.book, race, first, earlier, later)
+
+
+def _write_down(
+    book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
+) -> None:
+    asked = first.asked(*np.divmod(later.table.keys, first.threads))
+    bound, free = book.bound(race), None
+    if later.site.access == earlier.site.access == "store" and later.values is not None:
+        free = other_values(earlier, asked.start, first.threads, later.values)
+        free |= later.table.varied_far
+    for conflict in first.races(earlier, asked, _unordered, "block", None, bound, free):
+        unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
+        if later.values is not None:  # the last that each thread left, of several perhaps
+            varied = later.table.varied_far[conflict.lane]
+            unequal = unequal | varied
+            again = conflict.some(quiet & varied)
+            if len(again.lane):
+                some = np.zeros(len(again.lane), bool)
+                book.add(race, again, ~some, some)
+        book.add(race, conflict, unequal, quiet)
+
+
+def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
+    return np.zeros(len(time), bool)

@@ -1,0 +1,253 @@
+"""Race detection: which accesses no barrier, warp barrier or release puts in order.
+
+Cheap where nothing is wrong. Shared memory is judged once for each *interval* (what is
+accessed between two barriers), and intervals that repeat are remembered; a global array
+costs a look only when it is written, and if it is read as well, a dense table of owners.
+Where a quick look finds something suspicious it raises ``LookCloser``, and the launch starts
+again with the exact ``Shadow`` table on for those locations, which tells who raced with whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ...analysis.influence import Steering
+from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
+from ...events import Observer, Stall
+from ...memory.addressing.address_range_cache import Reaches
+from ...memory.event import Event, PickedEvent
+from ...memory.site import PHASE, Granules, Site
+from ...memory.storage.spaces import Allocation
+from ..accesses import SHARED, Accesses, Closer, LookCloser, by_block, lanes_of
+from ..order.stale_reads import Sectors, cached
+from ..report.race_log import RaceBook
+from ..shadow.ownership import Owners, QuickLook
+from ..shadow.shadow_memory import Shadow
+from ..shadow.stored_values import located
+from . import exited_blocks
+from .barrier_intervals import Intervals, Memo
+from .cross_shard import find_between
+from .shadow_check import ExactLook
+from .shared_memory import SharedMemory
+from .sync_observer import Synchronisation
+from .uninitialised_shared import Report
+
+
+class RaceCheck(Observer):
+    """Observer of accesses, barriers and fences.
+
+    Args:
+        closer: What to look at closely, by array number (and ``SHARED``): see ``LookCloser``.
+        granules: Bytes of a location.
+        book: Where races are written down.
+        uninitialised: Called with reads of shared memory that nothing wrote.
+        exited: Called with accesses to shared memory of blocks that may have left.
+        memo: What is known of intervals, for this shape of block and these checks.
+
+    Attributes:
+        order: What puts accesses in order.
+        shared: The checks of shared memory.
+    """
+
+    geometry: Geometry
+
+    def __init__(
+        self, closer: Closer, granules: Granules, shared_bytes: int, book: RaceBook,
+        steering: Steering, uninitialised: Report, exited: exited_blocks.Report, races: bool,
+        initialised: bool, memo: Memo,
+    ) -> None:  # fmt: skip
+        self.closer, self.granules, self.book, self.races = closer, granules, book, races
+        self.shadows: dict[int, Shadow] = {}
+        self.arrays: dict[int, Allocation] = {}
+        self.owners: dict[int, Owners] = {}
+        self.reaches = Reaches()
+        self.quick, self.exact = QuickLook(granules.array), ExactLook(granules, book, steering)
+        self.order = Synchronisation(steering)
+        reserved = steering.program.layout.reserved
+        intervals = Intervals(granules.shared, shared_bytes, races, initialised, memo, reserved)
+        self.shared = SharedMemory(intervals, self.exact, uninitialised, exited)
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins."""
+        self.geometry = geometry
+        self.reaches.start(geometry.moves)
+        self.order.start(geometry)
+        self.exact.start(geometry, self.order.happens_before, self.order.releases)
+        self.shared.start(self.order, SHARED in self.closer)
+        for owners in self.owners.values():
+            owners.forget()
+
+    def finish(self) -> None:
+        """The batch is done."""
+        self.shared.finish()
+
+    def end(self) -> None:
+        """The launch is done.
+
+        Raises:
+            LookCloser: Locations of an array are contested.
+        """
+        for number, owners in self.owners.items():
+            if owners.disputed:
+                raise LookCloser(number, owners.contested)
+        if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
+            return
+        self.exact.settle()
+
+    def merge(self, other: RaceCheck) -> None:
+        """See ``Observer``.
+
+        Raises:
+            LookCloser: What neither had to suspect alone, the two have together.
+        """
+        self.quick.merge(other.quick)
+        for number, owners in other.owners.items():
+            known = self.owners.setdefault(number, owners)
+            if known is not owners:
+                known.merge(owners)
+        other.exact.settle()
+        self.book.merge(other.book)
+        for number, shadow in other.shadows.items():
+            mine = self.shadows.setdefault(number, shadow)
+            home = self.arrays.setdefault(number, other.arrays[number])
+            if mine is not shadow:
+                find_between(self.exact, mine, shadow, home)
+                mine.merge(shadow)
+
+    # -- events -------------------------------------------------------------------
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site, space = event.site, event.space
+        if not site.counted:
+            return
+        self.order.now += 1
+        if site.operation == PHASE:
+            self.shared.need_table()
+            self.order.arrive_at(event)
+        elif site.strong and not site.order and self.races and space != "local":
+            self.order.strong_access(event)
+        if space in ("shared", "cluster"):
+            self.shared.access(event)
+        elif space == "global" and self.races:
+            self._global(event)
+            self.shared.repeats.pass_over(site, self.order.now)
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        if self.shared.shadow is not None:
+            super().loads(sites, events)
+            return
+        self.order.now += len(sites)
+        self.shared.loads(sites, events[0])
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``; what is only read, or a thread's own, need not be looked at."""
+        site, space = event.site, event.space
+        if not site.counted:
+            return
+        only_read = space == "global" and site.access == "load" and not site.strong
+        if space == "local" or (only_read and self.quick.reads(event.home.number)):
+            self.order.now += 1
+        else:
+            self.access(event.full)
+
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.shared.barrier(self.order.barrier(lanes, number))
+
+    def arrive(self, lanes: Mask | None, number: int) -> None:
+        """See ``Observer``."""
+        self.order.arrive(lanes, number)
+        self.shared.arrive()
+
+    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
+        """See ``Observer``."""
+        self.order.warp_sync(lanes, members)
+        self.shared.warp_sync(lanes, members)
+
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
+        """See ``Observer``."""
+        self.order.phase(lanes, base, offset, wait)
+
+    def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
+        """See ``Observer``."""
+        self.shared.cluster_arrive(self.order.cluster_arrive(lanes, releases))
+
+    def cluster_wait(self, lanes: Mask | None) -> None:
+        """See ``Observer``."""
+        self.shared.cluster_wait(self.order.cluster_wait(lanes))
+
+    def fence(self, lanes: Mask | None, reach: int) -> None:
+        """See ``Observer``."""
+        self.order.fence(lanes, reach)
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``; who waits for ever does not leave."""
+        self.shared.exits.staying = stall.staying
+
+    # -- global memory ---------------------------------------------------------------
+
+    def _global(self, event: Event) -> None:
+        site, home, g = event.site, event.home, self.geometry
+        number = home.number
+        closer = self.closer.get(number)
+        if closer is None:
+            self.quick.look(event, g)
+            return
+        if closer is False and self._owners(home).seen(event):
+            return
+        granule = self.granules.array
+        shift, parts = granule.bit_length() - 1, max(1, site.nbytes // granule)
+        if closer is False:
+            address, thread = by_block(g, site, event.address, event.mask)
+            for first in range(parts):
+                places = ((address - home.base) >> shift) + first
+                self._owners(home).access(site, places, thread)
+            return
+        lanes, part, values = located(event, lanes_of(g, event), g, granule)
+        place = ((lanes.address - home.base) >> shift) + part
+        shadow = self.shadows.get(number)
+        if shadow is None:
+            shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
+            self.arrays[number] = home
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        self.exact.in_step.access(site, thread, shadow.threads, self.order.now)
+        self._load(number, site, lanes, place, thread)
+        at = np.flatnonzero(closer[place])
+        if not at.size:
+            return
+        if at.size < len(place):
+            lanes, place, thread = lanes.some(at), place[at], thread[at]
+            values = None if values is None else values[at]
+        self.exact.look_up(shadow, event, self.order.now, lanes, place, thread, values)
+
+    def _load(self, number: int, site: Site, lanes: Accesses, place: Flat, thread: Flat) -> None:
+        """A load of global memory may leave its sectors in L1, if anything asks for that."""
+        if site.access != "load" or site.strong or not cached(site):
+            return
+        if self.order.releases.relaxed:
+            self.exact.now = self.order.now
+            self.order.releases.blocks()  # what has been noted down is gone through
+            sectors = self.exact.sectors.setdefault(number, Sectors(self.granules.array))
+            sectors.load(place, self.geometry.blocks[lanes.column], self.exact.looks(thread))
+
+    def forget(self, home: Allocation, piece: range) -> None:
+        """Bytes begin a new life: who used them before has nothing to do with it."""
+        granule = self.granules.array
+        places = range(piece.start // granule, -(-piece.stop // granule))
+        if home.number in self.owners:
+            self.owners[home.number].begin(places)
+        if home.number in self.shadows:
+            self.shadows[home.number].begin(places)
+
+    def _owners(self, home: Allocation) -> Owners:
+        found = self.owners.get(home.number)
+        if found is None:
+            size = len(home.buffer) // self.granules.array
+            found = self.owners[home.number] = Owners(size, self.geometry.everyone)
+        return found

@@ -1,0 +1,58 @@
+"""Shared memory of a block that may have left: a block's memory lasts as long as the block.
+
+Who accesses that of another block of the cluster has to be seen to have done so by some thread of
+that block, before it leaves: they meet once more at the cluster's barrier, or at an ``mbarrier``
+(CUDA C++ Programming Guide, "Distributed Shared Memory").
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.geometry import Flat, Geometry
+from ...memory.site import Site
+from ..accesses import Accesses
+from ..order.cluster_clocks import ClusterOrder
+from ..order.release_acquire import Releases
+
+Report = Callable[[Site, Flat, Flat], None]
+"""Takes the instruction, and of some of those who execute it the thread and the column."""
+
+
+class Exits:
+    """The accesses of one batch to shared memory of other blocks, the last of each kind."""
+
+    def __init__(self, geometry: Geometry) -> None:
+        self.geometry = geometry
+        self.staying: Sequence[int] = ()  # columns of blocks that wait for ever: they do not leave
+        self._last: dict[int, tuple[Site, NDArray[np.int64]]] = {}
+
+    def access(self, site: Site, lanes: Accesses, now: int) -> None:
+        """Lanes access the memory of their homes."""
+        g = self.geometry
+        if site.number not in self._last:
+            shape = (g.clusters.size, g.threads, g.columns)  # of whom, and in whose memory
+            self._last[site.number] = site, np.zeros(shape, np.int64)
+        far = lanes.home != lanes.column
+        rank = g.clusters.rank[lanes.column[far]]
+        self._last[site.number][1][rank, lanes.thread[far], lanes.home[far]] = now
+
+    def look(self, order: ClusterOrder, releases: Releases | None, report: Report) -> None:
+        """The batch is done: tell of those of whom their homes have not heard since."""
+        g = self.geometry
+        for site, times in self._last.values():
+            late: list[tuple[int, int]] = []
+            for rank, home in zip(*np.nonzero(times.any(axis=1)), strict=True):
+                if home in self.staying:
+                    continue
+                column = int(g.clusters.columns[home, rank])
+                when = times[rank, :, home]
+                for thread in np.flatnonzero(when > order.of_block(int(home), column)).tolist():
+                    who = int(g.blocks[column]) * g.threads + thread
+                    block = int(g.blocks[home])
+                    if releases is None or not releases.handed(int(when[thread]), who, block):
+                        late.append((column, thread))
+            if late:
+                columns, threads = np.array(sorted(set(late))).T
+                report(site, threads, columns)

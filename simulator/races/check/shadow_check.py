@@ -1,0 +1,397 @@
+"""The exact look: lanes held against the table of who accessed each location before.
+
+Longer: the pairs that one access makes are found, told apart and written down together.
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...analysis.influence import Steering
+from ...core.geometry import GROUP, Flat, Geometry, Mask
+from ...memory.event import Event
+from ...memory.site import Granules, Site
+from ...memory.storage.spaces import Allocation
+from ..accesses import SHARED, Accesses, Race
+from ..order.happens_before import HappensBefore
+from ..order.locks import Lock
+from ..order.release_acquire import Releases
+from ..order.stale_reads import Reads, Sectors, cached, needed
+from ..order.vector_clock import NOTHING, Clock
+from ..report.first_of import Firsts
+from ..report.pair_limit import Bound
+from ..report.pairs import DISTANCES, distances
+from ..report.race_log import UNACQUIRED, RaceBook
+from ..shadow.access_history import History
+from ..shadow.conflicts import clash
+from ..shadow.lookups import Alike, Clocks
+from ..shadow.shadow_memory import Conflict, Ordered, Shadow
+from ..shadow.stored_values import compare, in_steps, other_values, out_of_scope
+from .combined_lookup import Locked, all_before
+from .lockstep import InStep
+
+_DOUBTS = 100_000
+"""Pairs in a lock's order that are looked at again when it is let go."""
+
+
+class ExactLook:
+    """Finds the races of accesses with what a table remembers, location by location.
+
+    Attributes:
+        doubts: Pairs that a lock put in order, with the time of the second: would it have, had
+            that come first?
+    """
+
+    geometry: Geometry
+    happens_before: HappensBefore
+    releases: Releases
+
+    def __init__(self, granules: Granules, book: RaceBook, steering: Steering) -> None:
+        self.granules, self.book, self.steering = granules, book, steering
+        self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
+        self._doubted = 0
+        self.in_step = InStep()
+        self.first: dict[tuple[int, object], Firsts] = {}  # by array and line
+        self.sectors: dict[int, Sectors] = {}
+        self.now = 0
+
+    def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
+        """A new batch begins."""
+        self.geometry, self.happens_before, self.releases = g, happens_before, releases
+
+    def look_up(
+        self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
+        values: Flat | None, again: bool = False,
+    ) -> None:  # fmt: skip
+        """Hold lanes, a location each, against all that was there before; and remember them.
+
+        ``place`` is each lane's location, ``thread`` its global number, ``values``: see
+        ``written``; ``again``: what races with these lanes did so before, but for other stores.
+        """
+        self.now = now
+        if self.releases.acquiring and event.site.access != "load":
+            array = event.home.number if event.space == "global" else SHARED
+            first = self.first.setdefault((array, event.site.line), Firsts())
+            first.add(place * self.geometry.everyone + thread, np.full_like(place, now))
+        site, since = event.site, self.happens_before.block_time[lanes.column]
+        all_of_them = site, place, thread, now, values, since
+        if again and site.access == "load":
+            shadow.remember(*all_of_them)
+            return
+        if shadow.newest is not None:
+            known = shadow.newest.access(site, place, lanes, now, self.happens_before.horizon)
+            if site.access == "load" and known.any():
+                rest = np.flatnonzero(~known)
+                lanes, since = lanes.some(rest), since[rest]
+                place, thread = place[rest], thread[rest]
+                values = None if values is None else values[rest]
+        if len(place):
+            self._hold(shadow, event, now, lanes, place, thread, values, since, again)
+        shadow.remember(*all_of_them)
+
+    def _hold(
+        self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
+        values: Flat | None, since: Flat, again: bool,
+    ) -> None:  # fmt: skip
+        """Write down the races of lanes with what is remembered, and of each other."""
+        site = event.site
+        asked = shadow.asked(place, thread)
+        locked: list[Locked] = []
+        clocks = Clocks()
+        together: Alike | None = None
+
+        clusters = event.space != "global" and self.happens_before.cluster is not None
+        own = event.space == "shared" and self.happens_before.cluster is None
+        own = own or bool(shadow.threads <= shadow.block)  # no other block comes here
+        met = int(since.min(initial=now)) if own else -1
+        rivals = [
+            (history, how)
+            for history, how in shadow.against(site, clusters, met)
+            if not (how == "volatile" and self.polled(site, history.site))
+            # Those are a matter of other blocks; or known.
+            and not (own and (how in ("scope", "steps") or (again and history.loads)))
+        ]
+        early: dict[int, list[Locked]] = {}
+        if not own and self.releases.acquiring and self.releases.blocks():
+            few = itertools.takewhile(lambda rival: not shadow.many(rival[0], place), rivals)
+            unknown = [one for one, how in few if not self._known(event, one.site, how)]
+            ask = functools.partial(self.ordered, site, lanes=lanes, clocks=clocks)
+            early = all_before(unknown, asked, ask)
+        for history, how in rivals:
+            writes = history.site.strong and not history.loads
+            before = self.ordered(site, history.site, lanes, locked, clocks, strong=writes)
+            if history.site.queue == "product":
+                before = self._by_group(lanes, before)
+            far = event.space != "shared" and together is None and bool(self.releases.blocks())
+            if far and shadow.many(history, place):
+                together = self._alike(site, lanes, place, thread, clocks)
+
+            def races(
+                distance: str, bound: Bound | None = None, history: History = history,
+                before: Ordered = before, alike: Alike | None = together,
+            ) -> Iterator[Conflict]:  # fmt: skip
+                free = None
+                stores = site.access == history.site.access == "store"
+                if stores and values is not None and bound and not bound.learnt():
+                    free = other_values(history, asked.start, shadow.threads, values)
+                return shadow.races(history, asked, before, distance, alike, bound, free)
+
+            one_look = "near" if own else "any" if together is None else ""
+            known = not one_look or self._known(event, history.site, how)
+            if not known and history.site.whole in early:
+                locked += early[history.site.whole]
+            elif known or any(True for _ in races(one_look)):  # else one look is enough
+                locked.clear()
+                self._write_down(event, history.site, how, races, history, values, lanes)
+            for lane, earlier, lock, _ in self._all_locked(locked, thread, together):
+                for distance, at in distances(earlier, thread[lane], self.geometry.threads):
+                    self._doubted += at.size
+                    conflict = self._conflict(shadow, history, place, thread, lane[at], earlier[at])
+                    race = self._race(event, history.site, how, distance)
+                    race.at_once = history.site is site  # they took turns
+                    found = compare(conflict, history, site, history.site, values, distance)
+                    self.doubts.append((lock, now, (race, conflict, *found)))
+            locked.clear()
+        if how := clash(site, site, clusters):
+            self._write_down(
+                event, site, how,
+                lambda distance, bound: shadow.within(place, thread, distance, bound, values),
+                None, values, lanes,
+            )  # fmt: skip
+
+    def _granule(self, space: str) -> int:
+        return self.granules.array if space == "global" else self.granules.shared
+
+    def _alike(
+        self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: Clocks
+    ) -> Alike | None:
+        """Lanes of a block, at one location, that have heard the same of other blocks."""
+        if self.happens_before.cluster is not None:
+            return None
+        number = np.zeros(len(thread), np.int64)
+        groups = self._by_clock(site, lanes, np.arange(len(thread)), clocks, needed(site))
+        for i, (_, which) in enumerate(groups, 1):
+            number[which] = i
+        alone = np.flatnonzero(np.isin(thread, list(self.releases.locks.takers)))
+        number[alone] = -1 - alone  # who has a lock asks for itself
+        return Alike(number, thread // self.geometry.threads, place)
+
+    def _all_locked(
+        self, locked: list[Locked], thread: Flat, alike: Alike | None
+    ) -> Iterator[Locked]:
+        """With each lane those for which it was asked; until there are ``_DOUBTS``."""
+        for lane, earlier, lock, pair in locked:
+            if self._doubted >= _DOUBTS:
+                return
+            far = earlier // self.geometry.threads != thread[lane] // self.geometry.threads
+            far &= alike is not None
+            yield lane[~far], earlier[~far], lock, pair[~far]
+            for those, member in alike.members(alike.group[lane[far]]) if alike else ():
+                yield member, earlier[far][those], lock, pair[far][those]
+
+    def _conflict(
+        self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: Flat, earlier: Flat
+    ) -> Conflict:
+        entry = np.searchsorted(history.table.keys, place[lane] * shadow.threads + earlier)
+        return Conflict(place[lane], earlier, thread[lane], lane, entry)
+
+    def _race(self, event: Event, other: Site, how: str, distance: str) -> Race:
+        g = self.geometry
+        allocation = event.home if isinstance(event.home, Allocation) else None
+        space = "shared" if event.space == "cluster" else event.space
+        return Race(
+            other, event.site, space, allocation, self._granule(space), how, distance,
+            g.threads, g.columns, g.blocks if space == "shared" else None,
+        )  # fmt: skip
+
+    def polled(self, *sites: Site) -> bool:
+        """A flag that one thread writes and another only looks at, both ``volatile``."""
+        return any(site.access == "load" and self.steering.polls(site) for site in sites)
+
+    def _known(self, event: Event, other: Site, how: str) -> bool:
+        """Whether such races have been found."""
+        return any(self.book.knows(self._race(event, other, how, far)) for far in DISTANCES)
+
+    def _write_down(
+        self, event: Event, other: Site, how: str,
+        races: Callable[[str, Bound | None], Iterator[Conflict]],
+        history: History | None, values: Flat | None, lanes: Accesses,
+    ) -> None:  # fmt: skip
+        site = event.site
+        for distance in DISTANCES:
+            apart = event.space == "shared" and self.happens_before.cluster is None
+            if (distance == "block" and apart) or (how == "scope" and distance != "block"):
+                continue
+            race = self._race(event, other, how, distance)
+            for conflict in races(distance, self.book.bound(race)):
+                if how == "scope":
+                    conflict = conflict.some(out_of_scope(self.geometry, conflict, site, other))
+                elif how == "steps":
+                    home = lanes.home[conflict.lane]
+                    conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
+                found = compare(conflict, history, site, other, values, distance)
+                for race.at_once, some in self.in_step.apart(site, other, conflict, history):
+                    behind = self._behind(race, conflict, history, lanes)
+                    for race.behind in (False, True) if behind.any() else (False,):
+                        at = np.flatnonzero(some & (behind == race.behind))
+                        for one, part in self._by_looks(race, conflict.some(at), history, lanes):
+                            if part.any():
+                                left = conflict.some(at[part])
+                                self.book.add(one, left, *(column[at[part]] for column in found))
+                    race.behind = False
+
+    def _behind(
+        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+    ) -> Mask:
+        """Which reads come behind an earlier write of the same location by the same thread."""
+        site, other, out = race.site, race.other, np.zeros(len(conflict.lane), bool)
+        late = site.access == "load"
+        if history is None or late == (other.access == "load"):
+            return out
+        array = race.allocation.number if race.allocation else SHARED
+        first = self.first.get((array, (other if late else site).line))
+        if first is None:
+            return out
+        writer = conflict.earlier if late else conflict.later
+        began = first.of(conflict.place * self.geometry.everyone + writer)
+        if not late:
+            out[:] = (began >= 0) & (began < history.table.times[conflict.entry])
+            return out
+        at = np.flatnonzero(began >= 0)
+        ordered = self.ordered(site, other, lanes, [], Clocks())
+        out[at] = ordered(began[at], writer[at], conflict.lane[at])
+        return out
+
+    def _by_looks(
+        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+    ) -> Iterator[tuple[Race, Mask]]:
+        """The races that a fence behind a relaxed read would order, and the others.
+
+        The first say which sectors L1 would have to hold (``looks``).
+        """
+        one, other, every = race.site, race.other, np.ones(len(conflict.lane), bool)
+        read = next((s for s in (one, other) if s.access == "load" and not s.strong), None)
+        blocks = self.releases.blocks() if self.releases.acquiring else ()
+        copied = one.asynchronous or other.asynchronous
+        if race.how != "race" or history is None or read is None or copied or not blocks:
+            yield race, every
+            return
+        times, g = history.table.times[conflict.entry], self.geometry
+        rest = every
+        for reads in (Reads.MET, Reads.ALL) if len(every) else ():
+            before = self.ordered(one, other, lanes, [], Clocks(), reads)
+            found = np.zeros_like(rest)
+            found[rest] = before(times[rest], conflict.earlier[rest], conflict.lane[rest])
+            rest = rest & ~found
+            if not found.any():
+                continue
+            thread = conflict.later if read is one else conflict.earlier
+            sectors = self.sectors.get(race.allocation.number) if race.allocation else None
+            far = found & (conflict.later // g.threads != conflict.earlier // g.threads)
+            loaded = None
+            if sectors is not None and cached(read) and far.any():
+                known, block = self.looks(thread[far]), thread[far] // g.threads
+                loaded = sectors.asked(conflict.place[far], block, known)
+            met = reads is Reads.MET
+            yield dataclasses.replace(race, how=UNACQUIRED, met=met, loaded=loaded), found
+        yield race, rest
+
+    def looks(self, thread: Flat) -> Flat:
+        """Of how many relaxed reads of their blocks threads (global numbers) know now."""
+        g = self.geometry
+
+        def horizon(other: Flat, mine: Flat) -> Flat:
+            block, lane = np.divmod(mine, g.threads)
+            return self.happens_before.near(other, lane, np.searchsorted(g.blocks, block))
+
+        return self.releases.looks.known(thread, horizon, self.now)
+
+    def ordered(
+        self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
+        reads: Reads | None = None, strong: bool = True,
+    ) -> Ordered:  # fmt: skip
+        """What orders lanes after earlier accesses of ``other``.
+
+        ``locked`` gets those that a lock does; ``reads``: which strong reads count, if not those
+        that each of the two accesses needs; ``strong``: see ``Clock.covers``.
+        """
+        g, releases = self.geometry, self.releases
+        mine = needed(site) if reads is None else reads
+        met = (needed(other) if reads is None else reads) >= Reads.MET
+
+        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
+            column, lane = lanes.column[which], lanes.thread[which]
+            own = g.blocks[column]
+            out = self.happens_before.ordered_across(time, earlier, lane, column)
+            if not releases.acquiring or out.all():
+                return out
+            those = np.flatnonzero(~out)
+            asking = which[those]
+            each, place = np.unique(asking, return_inverse=True)
+            for clock, lots in self._by_clock(site, lanes, each, clocks, mine):
+                at = those[lots[place]]
+                known = clock.covers(time[at], earlier[at], g.threads, strong)
+                out[at] = known
+                if not clock.held or known.all():
+                    continue
+                at = at[~known]
+                who = own[at] * g.threads + lane[at]
+                out[at], given = releases.locks.ordered(clock, who, time[at], earlier[at], met)
+                for some, lock in given if self._doubted < _DOUBTS else ():
+                    locked.append((which[at[some]], earlier[at[some]], lock, at[some]))
+            return out
+
+        return ordered
+
+    def _by_clock(
+        self, site: Site, lanes: Accesses, asking: Flat, clocks: Clocks, reads: Reads
+    ) -> Iterator[tuple[Clock, Mask]]:
+        """What others have handed on to the threads of some lanes; and to which of them that."""
+        missing = clocks.missing(asking, len(lanes.thread))
+        if missing.size:
+            g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
+            lane, column = lanes.thread[missing], lanes.column[missing]
+            columns = (missing, lane, column, g.blocks[column], *happens_before.met(lane, column))
+            rows = zip(*(c.tolist() for c in columns), strict=True)
+            for i, me, at, block, met, warp in rows:
+                asker = block * g.threads + me
+                clock = clocks.of.get(asker) if block in blocks else NOTHING
+                if clock is None:
+                    seen = happens_before.known(me, at) if happens_before.partly else None
+                    clock = self.releases.known(site, asker, met, warp, seen, reads)
+                clocks.add(i, asker, clock)
+        yield from clocks.groups(asking)
+
+    def _by_group(self, lanes: Accesses, ordered: Ordered) -> Ordered:
+        """As ``ordered``, for what a ``wgmma`` read: it is one operation of its whole warpgroup.
+
+        So whoever of them has waited for it tells for all ("wgmma.wait_group": the groups that
+        are waited for are the warpgroup's), as one thread does for CUTLASS. A lane of it
+        has waited itself: what is still under way is told elsewhere (``copies.py``).
+        """
+        g = self.geometry
+
+        def together(time: Flat, earlier: Flat, which: Flat) -> Mask:
+            out = ordered(time, earlier, which)
+            rest = np.flatnonzero(~out)
+            (block, other), lane = np.divmod(earlier[rest], g.threads), which[rest]
+            mine, column = lanes.thread[lane], lanes.column[lane]
+            own = (block == g.blocks[column]) & (mine // GROUP == other // GROUP)
+            seen = self.happens_before.group_horizon(other, mine, column)
+            out[rest] = own | (time[rest] <= seen)
+            return out
+
+        return together
+
+    def settle(self) -> None:
+        """The launch is done: write down the doubts that were right."""
+        for lock, time, raced in self.doubts:
+            race = raced[0]
+            if self.releases.doubtful(lock, time, race.other, race.site):
+                self.book.add(*raced)
+        for group in self.book.groups.values():
+            group.fresh &= not any(loaded.held() for loaded in group.loaded)
+            group.loaded = []

@@ -1,0 +1,166 @@
+"""Race checks of shared memory: judged by barrier intervals, or with the exact table."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from ...core.geometry import Addresses, Lanes, Mask
+from ...memory.event import Event, Spread
+from ...memory.site import Site
+from ..accesses import SHARED, LookCloser, lanes_of
+from ..shadow.repeated_loads import Repeats
+from ..shadow.shadow_memory import Shadow
+from ..shadow.stored_values import located
+from . import exited_blocks
+from .barrier_intervals import Intervals
+from .shadow_check import ExactLook
+from .sync_observer import Synchronisation
+from .uninitialised_shared import Report, Unwritten
+
+
+class SharedMemory:
+    """The checks of the shared memory of a batch's blocks.
+
+    Args:
+        intervals: What judges it as long as no exact table is needed.
+        exact: What judges it with one.
+        uninitialised: Called with reads of what nothing wrote.
+        exited: Called with accesses to the memory of blocks that may have left.
+
+    Attributes:
+        order: What puts accesses in order.
+        shadow: The exact table, if it is kept.
+        written: Whether each location has been written, where there is a table.
+    """
+
+    order: Synchronisation
+
+    def __init__(
+        self,
+        intervals: Intervals,
+        exact: ExactLook,
+        uninitialised: Report,
+        exited: exited_blocks.Report,
+    ) -> None:  # fmt: skip
+        self.intervals, self.exact = intervals, exact
+        self.uninitialised, self.exited = uninitialised, exited
+        self.granule, self.nbytes = intervals.granule, intervals.shared_bytes
+        self.races, self.initialised = intervals.races, intervals.initialised
+        self._accesses, self._arrived = 0, -1
+
+    def start(self, order: Synchronisation, exactly: bool) -> None:
+        """Begin a batch; ``exactly``: with the table."""
+        self.order, g = order, order.geometry
+        self.shadow: Shadow | None = None
+        self.repeats = Repeats()
+        if exactly and self.nbytes:
+            places = -(-self.nbytes // self.granule) * g.columns
+            own = places if order.happens_before.cluster is None else 0
+            self.shadow = Shadow(g.everyone, g.threads, own)
+            self.written = np.zeros(places, bool)
+            self.written[: self.intervals.reserved // self.granule * g.columns] = True
+        self.unwritten = Unwritten(self.uninitialised)
+        self.exits = exited_blocks.Exits(g)
+        self.intervals.start(g)
+
+    def finish(self) -> None:
+        """Judge what is left at the end of a batch."""
+        if self.shadow is None:
+            self.intervals.close()
+            return
+        self.unwritten.tell()
+        cluster = self.order.happens_before.cluster
+        if cluster is not None and self.races:
+            self.exits.look(cluster, self.order.releases, self.exited)
+
+    def need_table(self) -> None:
+        """Go on with the table only.
+
+        Raises:
+            LookCloser: It is not kept.
+        """
+        if self.shadow is None:
+            raise LookCloser(SHARED)
+
+    # -- barriers ---------------------------------------------------------------------
+
+    def barrier(self, whole: bool) -> None:
+        """A block barrier; ``whole``: every thread of every block was there."""
+        if not whole:
+            self.arrive()
+        elif self.shadow is None:
+            self.intervals.close()
+        else:
+            self.unwritten.tell()
+            if self.order.geometry.clusters.size == 1:
+                self.shadow.clear()
+                self.repeats.meet(self.order.now)
+
+    def arrive(self) -> None:
+        """Some threads come to a barrier: intervals do not end there."""
+        if self.nbytes:
+            self.need_table()
+
+    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
+        """``bar.warp.sync``."""
+        if self.shadow is None:
+            self.intervals.add((), members, lanes)
+
+    def cluster_arrive(self, whole: bool) -> None:
+        """``barrier.cluster.arrive``; ``whole``: all threads arrive, and release."""
+        self._arrived = self._accesses if whole else -1
+
+    def cluster_wait(self, whole: bool) -> None:
+        """``barrier.cluster.wait``; ``whole``: all threads wait.
+
+        If all arrived since the last access, it is a barrier of all blocks.
+        """
+        if not whole or self._arrived != self._accesses:
+            self.arrive()
+        elif self.shadow is None:
+            self.intervals.close()
+        else:
+            self.unwritten.tell()
+            self.shadow.clear()
+
+    # -- accesses ---------------------------------------------------------------------
+
+    def loads(self, sites: tuple[Site, ...], first: Event) -> None:
+        """Loads from one base, without the table; ``first``: the first of them."""
+        self._accesses += len(sites)
+        self.intervals.add(sites, cast(Addresses, first.address), first.mask)
+
+    def access(self, event: Event) -> None:
+        """An access of shared memory, or of that of another block of the cluster."""
+        self._accesses += 1
+        if self.shadow is not None:
+            self.order.make(event)
+            self._access(event, self.shadow)
+        elif event.space == "cluster" or isinstance(event.address, Spread):
+            self.need_table()
+        else:
+            self.intervals.add((event.site,), event.address, event.mask)
+
+    def _access(self, event: Event, shadow: Shadow) -> None:
+        g, site, now = self.order.geometry, event.site, self.order.now
+        lanes = lanes_of(g, event)
+        if event.space == "cluster":
+            self.exits.access(site, lanes, now)
+        lanes, part, values = located(event, lanes, g, self.granule)
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        place = (lanes.address // self.granule + part) * g.columns + lanes.home
+        again = self.repeats.again(event, now)
+        self.exact.in_step.access(site, thread, shadow.threads, now)
+        if self.initialised and site.access != "store":
+            at = np.flatnonzero(~self.written[place])
+            if at.size:
+                self.unwritten.add(site, lanes, at, place[at], thread[at], now)
+        if site.access != "load":
+            self.written[place] = True
+        if self.races:
+            if site.access != "load":
+                before = self.order.happens_before.before(lanes.thread, lanes.column)
+                self.unwritten.overtake(site, place, thread, before)
+            self.exact.look_up(shadow, event, now, lanes, place, thread, values, again)

@@ -1,0 +1,1 @@
+"""Asynchronous copies, bulk copies and proxies."""

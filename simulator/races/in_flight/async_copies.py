@@ -1,0 +1,400 @@
+"""Asynchronous copies and products: what touches their bytes before they are done.
+
+A copy reads its source at once, and writes its destination some time before a wait for it ends
+(PTX ISA, "Asynchronous Data Movement": ``cp.async``). So it is two writes to the other race
+checks, one at either end; what touches the bytes in between is told here. That only goes for
+bytes: copies to other places of shared memory are told apart by their extents first, which costs
+next to nothing. A copy in bulk is done when the phase of the mbarrier is over in which its bytes
+arrive; one that reads shared memory, when its group has been waited for. A ``wgmma`` likewise
+reads shared memory until it has been waited for: two reads, and who writes in between is told.
+
+Longer: what begins, what touches it and what ends it change the same list.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ...core.geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
+from ...events import Observer
+from ...memory.event import Event, Spread
+from ...memory.site import PHASE, Site
+from ...memory.storage.word_ops import among, distinct
+from ..accesses import Race, rows_of
+from ..check.detector import RaceCheck
+from ..order.mbarrier_phases import barrier_number
+from ..report.race_log import READING, SENT, RaceBook
+from ..shadow.shadow_memory import Conflict
+from .in_flight import TOUCHES, Copy, Touch, meetings, places_of, whole_warps
+from .late_waits import Astray
+
+_SITES = 2
+"""Of a copy in bulk, besides its arrival: what it reads and what it writes."""
+UNDER_WAY = ("copy", "transaction", SENT, *READING)
+"""How an access races with what is under way: a name for all that the same waits are for."""
+_NOBODY = np.zeros((1, 1), bool)
+_FINISHED = 32
+"""Copies that are done, but not known to all as such, that are kept."""
+
+
+class CopyCheck(Observer):
+    """Follows the copies of a batch until somebody has waited for them.
+
+    Args:
+        book: Where races are written down.
+        granule: Bytes of a location.
+        race: The other race checks, which are told of the end of a copy.
+    """
+
+    def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
+        self.book, self.granule, self.race = book, granule, race
+        self.order, self.astray = race.order, Astray(book)
+        self.geometry: Geometry
+        self.open: list[Copy] = []
+        # Copies done by a wait in the text behind what may touch their bytes; may there be such?
+        self.over: list[tuple[Copy, Instruction]] = []
+        self.groups: dict[str, Rows]
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry, self.open, self.over = geometry, [], []
+        self.groups = {queue: np.zeros((), np.int32) for queue in UNDER_WAY}
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        g, site = self.geometry, event.site
+        followed = self.open or self.over or site.asynchronous
+        if event.space not in ("shared", "cluster") or not followed:
+            return
+        if site.operation == PHASE:
+            self._arrived(event)
+        if not site.asynchronous and self._far((site,), event):
+            return
+        lanes = rows_of(g, event)
+        whole = lanes is g.everyone_on
+        if not (whole or lanes.any()):
+            return
+        low, high = self.race.reaches.of(event)
+        for copy in self.open:
+            reads = copy.event.site.access == site.access == "load"
+            if low < copy.high and copy.low < high and not reads:
+                self._look(copy, event, lanes)
+        for copy, wait in self.over:
+            strays = self.book.find_order().strays(copy.event.site, site, wait)
+            if strays and low < copy.high and copy.low < high:
+                self._meet(copy, event)
+        if site.asynchronous:
+            self._replaced(event, low, high, lanes)
+            since = np.array(self.order.now)
+            lanes = lanes if whole else lanes.copy()
+            copy = Copy(event, lanes, self.groups[site.queue], low, high, since)
+            self.open.append(copy)
+            self._came_before(copy)
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        if (self.open or self.over) and not self._far(sites, events[0]):
+            super().loads(sites, events)
+
+    def _far(self, sites: tuple[Site, ...], event: Event) -> bool:
+        """Whether accesses are surely of other bytes than copies are, lanes that are off too."""
+        if isinstance(event.address, Spread):
+            return False
+        low, high = self.race.reaches.of_all(sites, event.address)
+        copies = self.open + [copy for copy, _ in self.over] if self.over else self.open
+        return not any(low < copy.high and copy.low < high for copy in copies)
+
+    def copies(
+        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+    ) -> None:
+        """See ``Observer``."""
+        on = EVERY_LANE if lanes is None else self.geometry.full(lanes)
+        if left is None:
+            self.groups[queue] = self.groups[queue] + on
+            return
+        awaited, everyone = self.groups[queue] - left, self.geometry.everyone_on
+        for copy in self.open:
+            if copy.event.site.queue != queue:
+                continue
+            late = on & (copy.group < awaited)
+            copy.awaits(on, left, self.groups[queue], self.order.now)
+            if not late.any():
+                continue
+            done = copy.lanes & late if late.ndim else copy.lanes
+            if done is copy.lanes or done.any():
+                if copy.touched:
+                    self._ends(copy, done, wait)
+                if copy.barrier is not None:  # it is already, to who sees the end of a phase
+                    self.order.now += 1
+                    copy.ends(done & (copy.barrier >= 0), self.order.now)
+                    done = done & (copy.barrier < 0)
+                copy.lanes = _NOBODY if done is copy.lanes else copy.lanes & ~done
+                mask = None
+                if done is not everyone and not done.all():
+                    mask = self.geometry.from_rows(done)
+                self.race.access(copy.event._replace(mask=mask, repeated=False))
+                if copy.barrier is None and self.astray.any(copy.event.site, wait):
+                    over = replace(copy, lanes=done, touched=[], done=self.order.now)
+                    self.over = [*self.over[1 - _FINISHED :], (over, wait)]
+        self.open = [c for c in self.open if c.lanes is not _NOBODY and c.lanes.any()]
+
+    def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """See ``Observer``; what is to be seen at the barrier is as if written now."""
+        on = self.geometry.full(as_mask(lanes))
+        at = self.geometry.full(base) + offset
+        for copy in self.open:
+            if copy.event.site.queue != "copy":
+                continue
+            which = copy.lanes & on
+            copy.arrives(which, barrier_number(np.arange(self.geometry.columns), at))
+            mask = self.geometry.from_rows(which)
+            self._ends(copy, which)
+            self.race.access(copy.event._replace(mask=mask, repeated=False))
+            copy.since = np.where(which, self.order.now, copy.since)
+
+    def finish(self) -> None:
+        """See ``Observer``; what nobody has waited for is under way until the end."""
+        for copy in self.open:
+            for touch in copy.touched:
+                self._tell(touch.race, touch.conflict)
+
+    def _ends(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
+        """Lanes' copies end: what touched them surely came before that, or races with it anyway.
+
+        (An access that nothing puts before the end is told by the other race checks, which take
+        the end for a write: whether it was seen before or behind is a matter of the schedule.)
+        """
+        left = []
+        for touch in copy.touched:
+            ends = done[touch.issuer, touch.column]
+            if touch.near and wait is None:  # it arrives: who waits for that may wait for it
+                ends = np.zeros(len(ends), bool)
+            if touch.near:  # behind its wait in the text: then it is a race of two lanes
+                told = ends & (wait is None or not self._between(touch, wait))
+            else:
+                known = self.order.happens_before.horizon(touch.mine, touch.issuer, touch.column)
+                told = ends & (known >= touch.time)
+            self._tell(touch.race, touch.conflict.some(told))
+            if not ends.all():
+                left.append(touch.some(~ends))
+        copy.touched = left
+
+    def _between(self, touch: Touch, wait: Instruction) -> bool:
+        """Whether a wait stands between a copy and what touches its bytes in the text."""
+        return self.book.find_order().waits_between(touch.race.other, touch.race.site, wait)
+
+    def _tell(self, race: Race, conflict: Conflict) -> None:
+        if conflict.place.size:
+            ones = np.ones(len(conflict.place), bool)
+            self.book.add(race, conflict, ones, ~ones)
+
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
+        """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
+        self.order.now += 1
+        on = self.geometry.full(as_mask(lanes))
+        numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
+        clusters = self.order.happens_before.cluster is not None
+        few = distinct(numbers[on])
+        names, columns = set(few.tolist()), np.flatnonzero(on.any(axis=0)).tolist()
+        for copy in self.open:  # those that are split off among them
+            if names.isdisjoint(copy.barriers) or not copy.over_at(few).any():
+                continue
+            assert copy.barrier is not None
+            for column in columns:
+                places = numbers[:, column]
+                done = copy.over_at(places[on[:, column]], None if clusters else column)
+                mine = copy.lanes & (np.arange(on.shape[1]) == column)
+                some = done & mine
+                if some.any() and not done[mine].all():  # others' arrive elsewhere, or nowhere
+                    self.open.append(copy.split(some[:, column]))
+                    continue
+                if mine.any() and not (copy.lanes & done & ~mine).any() and done[mine].all():
+                    of_copy = among(places, copy.barrier[mine])
+                    self._see(copy, column, on[:, column] & of_copy, wait)
+                    self._waited(copy, column, on[:, column] & of_copy)
+                else:
+                    self._see(copy, column, on[:, column] & done.any(), wait)
+                    copy.leave(done)
+        self._forget()
+
+    def _see(self, copy: Copy, column: int, threads: Flat, wait: Instruction) -> None:
+        """Threads see that a copy is done, for their warps; those touched it before they did.
+
+        Another lane of a warp may touch it before the wait or behind it: the text says.
+        """
+        if not copy.touched:
+            return
+        warps, left = whole_warps(threads), []
+        for touch in copy.touched:
+            own = (touch.column == column) & threads[touch.mine] & touch.near
+            mates = (touch.column == column) & warps[touch.mine] & touch.near
+            self._tell(touch.race, touch.conflict.some(own))
+            left.append(touch.some(~own & ~(mates & self._between(touch, wait))))
+        copy.touched = [touch for touch in left if touch.mine.size]
+
+    def _forget(self) -> None:
+        """Copies that are done are followed no more: what touched them touched them before."""
+        for copy in self.open:
+            if not copy.lanes.any():
+                for touch in copy.touched:
+                    told = np.full(len(touch.mine), touch.near)
+                    self._tell(touch.race, touch.conflict.some(told))
+        self.open = [copy for copy in self.open if copy.lanes.any()]
+
+    def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
+        """Threads of a block have seen that a copy is done."""
+        if copy.waited is None or copy.known is None:
+            copy.waited = np.zeros(copy.lanes.shape, np.int64)
+            copy.known = np.zeros(copy.lanes.shape, bool)
+        times = copy.waited[:, column]
+        times[threads & (times == 0)] = self.order.now
+        copy.known[:, column] |= whole_warps(threads)
+        if copy.known[:, column].all():
+            copy.leave((slice(None), column))
+
+    def _look(self, copy: Copy, event: Event, lanes: Rows) -> None:
+        """Of those who access what a copy is to write: who does not know that it is done."""
+        if copy.waited is not None and copy.known is not None:
+            finished = copy.finished
+            for column in np.flatnonzero((lanes & ~copy.known & finished).any(axis=0)).tolist():
+                mine = np.flatnonzero(lanes[:, column] & ~copy.known[:, column])
+                other = np.flatnonzero(copy.waited[:, column])
+                pairs = [a.reshape(-1) for a in np.meshgrid(other, mine, indexing="ij")]
+                where = np.full(pairs[0].size, column)
+                seen = self.order.happens_before.horizon(pairs[0], pairs[1], where)
+                told = seen.reshape(len(other), -1) >= copy.waited[other, column][:, None]
+                copy.known[mine[told.any(axis=0)], column] = True
+            lanes = lanes & ~(copy.known & finished)
+            if not lanes.any():
+                return
+            if not isinstance(event.address, Spread):
+                event = event._replace(mask=self.geometry.from_rows(lanes))
+        self._meet(copy, event)
+
+    def _replaced(self, event: Event, low: int, high: int, lanes: Rows) -> None:
+        """A copy begins: who does not know of the instruction's last one there races with it."""
+        done = [copy for copy in self.open if copy.waited is not None]
+        last = [copy for copy in done if copy.within(event.site.instruction, low, high)]
+        for copy in last:
+            copy.leave((slice(None), copy.finished & lanes.any(axis=0)))
+        for copy in done[:-_FINISHED]:
+            copy.leave((slice(None), copy.finished))
+        ended = [copy for copy in self.open if copy.ended is not None]
+        for copy in ended[:-_FINISHED]:
+            copy.leave(copy.waits_ended)
+        if last or max(len(done), len(ended)) > _FINISHED:
+            self._forget()
+
+    def _arrived(self, event: Event) -> None:
+        """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
+        g, site = self.geometry, event.site
+        if site.queue == "transaction" and not isinstance(event.address, Spread):
+            on, at = g.full(as_mask(event.mask)), g.full(event.address) + site.offset
+            homes: Rows = np.arange(g.columns)
+            if event.columns is not None:
+                homes = g.full(event.columns)
+            for copy in self.open:
+                one = copy.event.site  # whose sites come just before this one
+                if one.instruction is site.instruction and 0 < site.number - one.number <= _SITES:
+                    copy.arrives(copy.lanes & on, barrier_number(homes, at))
+        for arrival in self.order.arrivals(event):
+            for copy in self.open:
+                if arrival.end is not None and copy.barrier is not None and copy.over is not None:
+                    copy.over |= copy.barrier == barrier_number(*arrival.place)
+
+    def _came_before(self, copy: Copy) -> None:
+        """Lanes that nothing orders, behind a copy in the text, touched its bytes before it began.
+
+        They had not to wait for what its lanes waited for; they might as well have come while it
+        is under way, and are told as if they had.
+        """
+        g, site, shadow = self.geometry, copy.event.site, self.race.shared.shadow
+        if shadow is None or site.queue == "transaction" or not self.book.groups:
+            return
+        text = self.book.find_order()
+        for history, how in shadow.against(site):
+            other = history.site
+            race = Race(
+                other, site, "shared", None, self.granule, how, "lane", g.threads, g.columns
+            )
+            if other is site or not self.book.knows(race) or text.first(other, site, site.queue):
+                continue
+            race = replace(race, other=site, site=other, how=site.queue, distance=site.queue)
+            lanes, places = places_of(g, copy.event, self.granule)
+            ordered = self.order.happens_before.before(lanes.thread, lanes.column)
+            thread = g.blocks[lanes.column] * g.threads + lanes.thread
+            for place in places.T if not text.unwaited(site, other) else ():
+                for pairs in shadow.races(history, shadow.asked(place, thread), ordered, "lane"):
+                    found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
+                    mine, issuer = pairs.earlier % g.threads, pairs.later % g.threads
+                    column = lanes.column[pairs.lane]
+                    touch = Touch(race, found, self.order.now, mine, issuer, column, True)
+                    copy.touched.append(touch)
+
+    def _meet(self, copy: Copy, event: Event) -> None:
+        """Write down who accesses what a copy is to write."""
+        g = self.geometry
+        under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
+        lanes, places = places_of(g, event, self.granule)
+        others, theirs = places_of(g, under_way, self.granule)
+        lane, entry, place = meetings(places, theirs)
+        if not place.size:
+            return
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        their = g.blocks[others.column] * g.threads + others.thread
+        how = copy.event.site.queue
+        race = Race(
+            copy.event.site, event.site, "shared", None, self.granule, how, how,
+            g.threads, g.columns,
+        )  # fmt: skip
+        mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
+        near = mine // WARP == issuer // WARP
+        by_one = how == "transaction"  # who begins it for all
+        # (What is in no order with the begin is a race of the two, seen before or behind it.)
+        text = self.book.find_order()
+        first = race.other is not event.site and text.first(event.site, race.other, race.distance)
+        if by_one or first:
+            near = mine == issuer
+        elif race.other is event.site:  # lanes of one copy race with each other, in step or not
+            near &= mine == issuer
+        far = others.column[entry] != column
+        since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
+        horizon = self.order.happens_before.horizon(issuer, mine, column)
+        seen = horizon >= since
+        self.book.waits |= copy.waited_short(event.site, horizon)
+        conflict = Conflict(place, their[entry], thread[lane], lane, entry)
+        if copy.done is not None:
+            known = horizon >= copy.done
+            self._tell(race, conflict.some(near & (mine != issuer) & ~known))
+            return
+        # Who did not wait for the copy to begin races with that: it is told as such.
+        later = seen & ~near & ~far & (not by_one)
+        if copy.barrier is not None:
+            later &= copy.barrier[issuer, column] < 0
+        if copy.ended is not None:
+            ended = copy.ended[issuer, column]
+            ends = (ended > 0) & seen & (mine != issuer) & (horizon < ended)
+            same = mine // WARP == issuer // WARP
+            self._tell(replace(race, how="race", distance="lane"), conflict.some(ends & same))
+            # Another warp may come before the issuer's wait as well as behind it.
+            near, seen, far = (which & (ended == 0) for which in (near, seen, far))
+            seen |= ends & ~same
+        # Another lane comes before the issuer's wait, or behind it: it may be the text that says;
+        # and so for who comes before, or behind, another lane of its warp sees an mbarrier's phase.
+        beside = near & (mine != issuer)
+        if copy.barrier is not None:
+            beside |= (near | seen) & ~far & (copy.barrier[issuer, column] >= 0)
+        if not beside.any() or text.unwaited(race.other, event.site):
+            beside[:] = False
+        self._tell(race, conflict.some((near | seen | far) & ~later & ~beside))
+        touch = Touch(race, conflict, self.order.now, mine, issuer, column)
+        for which, is_near in ((later, False), (beside, True)):
+            if not which.any():
+                continue
+            if len(copy.touched) < TOUCHES:
+                copy.touched.append(replace(touch, near=is_near).some(which))
+            elif is_near:
+                self._tell(race, conflict.some(which))

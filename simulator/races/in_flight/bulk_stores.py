@@ -1,0 +1,269 @@
+"""Copies in bulk out of shared memory: what touches their destination before it is written.
+
+``cp.async.bulk``, ``cp.reduce.async.bulk`` and those of tensors write global memory some time
+before a ``cp.async.bulk.wait_group`` of their thread ends; one with ``.read`` waits for their
+source alone (PTX ISA, "cp.async.bulk.wait_group"). What knows of a copy, but not of the end of such
+a wait, is told here; what does not know of the copy either races with it as with any write, which
+is the other race checks' business, and so is all that others do before the copy begins.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ...core.geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
+from ...events import Observer
+from ...memory.event import Event
+from ...memory.site import Site
+from ...memory.storage.spaces import Allocation
+from ...memory.storage.word_ops import distinct
+from ..accesses import Accesses, Race, lanes_of
+from ..check.detector import RaceCheck
+from ..report.race_log import SENT, RaceBook
+from ..shadow.conflicts import clash
+from ..shadow.lookups import Clocks
+from ..shadow.shadow_memory import Conflict
+from .in_flight import TOUCHES, Touch
+
+_THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE, _WAIT = range(7)
+"""What is kept of a lane's copy: who, its group, when it began and was waited for, and where."""
+
+_LAYERS = 8
+"""Copies to one location that are followed: those that somebody may not know to be done."""
+
+
+def sends(site: Site) -> bool:
+    """Whether it is what a copy in bulk out of shared memory writes."""
+    return site.bulk is not None and site.queue == "bulk"
+
+
+class SentCheck(Observer):
+    """Follows what the copies of a batch write, until all that touch it know that it is written.
+
+    Args:
+        book: Where races are written down.
+        granule: Bytes of a location.
+        race: The other race checks, which know who has seen what.
+    """
+
+    def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
+        self.book, self.granule, self.race = book, granule, race
+        self.order = race.order
+        self.geometry: Geometry
+        self.groups: Rows
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+        self.groups = np.zeros((geometry.threads, geometry.columns), np.int64)
+        self.kept = np.zeros((_WAIT + 1, 64), np.int64)
+        self.count, self.waits = 0, list[Instruction]()
+        self.touched: list[Touch] = []  # by lanes of the warps; the issuers are copies' numbers
+        # Of each array that copies write: a copy to write each location, or -1; in layers, for
+        # there are several where somebody does not know yet that one before is done.
+        self.last: dict[int, list[Flat]] = {}
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        home, site = event.home, event.site
+        if event.space != "global" or not isinstance(home, Allocation) or not site.counted:
+            return
+        last, sending = self.last.get(home.number), sends(site)
+        if last is None and not sending:
+            return
+        lanes = lanes_of(self.geometry, event)
+        parts = np.arange(max(1, site.nbytes // self.granule))
+        places: Rows = ((lanes.address - home.base) // self.granule)[:, None] + parts
+        if last is None:
+            last = self.last[home.number] = [self._nobody(home)]
+        stack = [layer[places] for layer in last]
+        for copies in stack:
+            lane, part = np.nonzero((copies >= 0) & ~self._replaced(site, lanes, copies, stack))
+            if lane.size:
+                place = places[lane, part]
+                self._look(event, lanes, lane, place, copies[lane, part])
+        if sending:
+            numbers = np.broadcast_to(self._begin(site, lanes)[:, None], places.shape)
+            self._keep(home, places.reshape(-1), numbers.reshape(-1))
+            self._came_before(event, lanes, places, numbers[:, 0])
+
+    def _replaced(self, site: Site, lanes: Accesses, copies: Rows, stack: list[Rows]) -> Mask:
+        """Of lanes' locations: is a later copy of the same thread known, with which it ends?"""
+        out = np.zeros(copies.shape, bool)
+        for others in stack if len(stack) > 1 else ():
+            one, other = self.kept[:, copies], self.kept[:, others]
+            same = (one[[_THREAD, _COLUMN]] == other[[_THREAD, _COLUMN]]).all(axis=0)
+            later = (copies >= 0) & (others >= 0) & same & (one[_BEGUN] < other[_BEGUN])
+            lane, part = np.nonzero(later)
+            if lane.size:
+                _, _, knows = self._knows(site, lanes, lane, others[lane, part], _BEGUN)
+                out[lane, part] |= knows
+        return out
+
+    def _knows(
+        self, site: Site, lanes: Accesses, lane: Flat, copies: Flat, what: int
+    ) -> tuple[Flat, Flat, Mask]:
+        """Threads (global numbers) of copies, and of lanes; who knows of a copy's begin, say."""
+        g, found = self.geometry, self.kept[:, copies]
+        earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
+        mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
+        ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
+        return earlier, mine, (earlier == mine) | ordered(found[what], earlier, lane)
+
+    def _nobody(self, home: Allocation) -> Flat:
+        return np.full(len(home.buffer) // self.granule, -1, np.int32)
+
+    def _keep(self, home: Allocation, place: Flat, number: Flat) -> None:
+        """Copies are among the last at their locations; other threads' stay there, too."""
+        layers = self.last[home.number]
+        newest = np.full(len(place), -1, np.int64)  # that all know of, of each one's thread
+        for layer in layers:
+            there, same, everybody = self._others(layer[place], number)
+            known = same & (there[_BEGUN] <= everybody)
+            newest = np.maximum(newest, np.where(known, there[_BEGUN], -1))
+        for level in range(2 * _LAYERS):
+            if level == len(layers) < _LAYERS:
+                layers.append(self._nobody(home))
+            layer = layers[level % _LAYERS]
+            old = layer[place]
+            there, same, everybody = self._others(old, number)
+            # Who does not know that a copy is done is told of it, unless of its thread's next,
+            # which ends no sooner.
+            done = (there[_DONE] > 0) & (there[_DONE] <= everybody)
+            free = (old < 0) | done | same & (there[_BEGUN] < newest)
+            if level >= _LAYERS:  # there is no room but where somebody has waited
+                free |= there[_DONE] > 0
+            layer[place[free]] = number[free]
+            left = layer[place] != number
+            place, number, newest = place[left], number[left], newest[left]
+            if not place.size:
+                return
+
+    def _others(self, old: Flat, number: Flat) -> tuple[Rows, Mask, Flat]:
+        """Copies; which are by the threads of some others, and up to when all know of them."""
+        there, mine = self.kept[:, old], self.kept[:, number]
+        same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
+        return there, same, self.order.happens_before.block_time[there[_COLUMN]]
+
+    def copies(
+        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+    ) -> None:
+        """See ``Observer``."""
+        if queue != "bulk" or reads:
+            return
+        on = self.geometry.full(as_mask(lanes))
+        if left is None:
+            self.groups += on
+            return
+        self.order.now += 1
+        kept = self.kept[:, : self.count]
+        who = kept[_THREAD], kept[_COLUMN]
+        done = on[who] & (kept[_GROUP] < self.groups[who] - left) & (kept[_DONE] == 0)
+        kept[_DONE, done] = self.order.now
+        if done.any():
+            self.waits += [wait] if wait not in self.waits else []
+            kept[_WAIT, done] = self.waits.index(wait)
+        text, left_over = self.book.find_order(), []
+        for touch in self.touched:
+            ends = done[touch.issuer]
+            if not text.waits_between(touch.race.other, touch.race.site, wait):
+                self._tell(touch.race, touch.conflict.some(ends))
+            if not ends.all():
+                left_over.append(touch.some(~ends))
+        self.touched = left_over
+
+    def finish(self) -> None:
+        """See ``Observer``; what nobody has waited for is under way until the end."""
+        for touch in self.touched:
+            self._tell(touch.race, touch.conflict)
+
+    def _came_before(self, event: Event, lanes: Accesses, places: Rows, numbers: Flat) -> None:
+        """Lanes that nothing orders, behind copies in the text, touched them before they began.
+
+        They might as well have come while they are under way, and are told as if they had.
+        """
+        g, site, home = self.geometry, event.site, event.home
+        shadow, text = self.race.shadows.get(home.number), self.book.find_order()
+        if shadow is None:
+            return
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
+        for history, how in shadow.against(site):
+            other = history.site
+            known = self.book.knows(self._race(event, other, site, how, "lane"))
+            if not known or text.first(other, site, SENT):
+                continue
+            race = self._race(event, site, other, SENT, SENT)
+            for place in places.T:
+                asked = shadow.asked(place, thread)
+                for pairs in shadow.races(history, asked, ordered, "lane"):
+                    found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
+                    self._beside(race, found, numbers[pairs.lane])
+
+    def _beside(self, race: Race, conflict: Conflict, copies: Flat) -> None:
+        """A lane comes before another one's wait for its copy, or behind it: the text says."""
+        unwaited = self.book.find_order().unwaited(race.other, race.site)
+        if unwaited or len(self.touched) >= TOUCHES:
+            self._tell(race, conflict)
+        elif conflict.place.size:
+            who = conflict.later % self.geometry.threads
+            self.touched.append(Touch(race, conflict, 0, who, copies, copies, near=True))
+
+    def _begin(self, site: Site, lanes: Accesses) -> Flat:
+        """Lanes' copies begin; the number of each element's."""
+        threads = self.geometry.threads
+        number = lanes.column * threads + lanes.thread  # all elements of a lane, then the next
+        starts = np.diff(number, prepend=-1) != 0
+        who = number[starts]
+        column, thread = np.divmod(who, threads)
+        first, self.count = self.count, self.count + len(who)
+        if self.count > self.kept.shape[1]:
+            more = max(self.count, 2 * self.kept.shape[1]) - self.kept.shape[1]
+            self.kept = np.pad(self.kept, ((0, 0), (0, more)))
+        new = self.kept[:, first : self.count]
+        new[_THREAD], new[_COLUMN], new[_SITE] = thread, column, site.number
+        new[_GROUP], new[_BEGUN], new[_DONE] = self.groups[thread, column], self.order.now, 0
+        numbers: Flat = first - 1 + np.cumsum(starts)
+        return numbers
+
+    def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> None:
+        """Of lanes that touch what copies write: who knows of them, and not that they are done."""
+        g, site, order = self.geometry, event.site, self.book.find_order()
+        found = self.kept[:, copies]
+        waited = found[_DONE] > 0
+        earlier, mine, knows = self._knows(site, lanes, lane, copies, _BEGUN)
+        late = np.flatnonzero(~(waited & self._knows(site, lanes, lane, copies, _DONE)[2]))
+        near = earlier // g.threads == mine // g.threads
+        near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
+        for number in distinct(found[_SITE, late]).tolist():
+            other = self.book.sites[number]
+            if not (how := clash(other, site)):
+                continue
+            # Lanes of a warp that nothing orders: those of a later instruction come later.
+            after = near & (not order.first(site, other, SENT))
+            at = late[(found[_SITE, late] == number) & (knows | after)[late]]
+            conflict = Conflict(place, earlier, mine, lane, copies)
+            # Another warp may come before the wait as well as behind it; a warp's lanes, in step.
+            ends = [order.waits_between(other, site, wait) for wait in self.waits]
+            between = waited[at] & np.array([*ends, False])[found[_WAIT, at]]
+            behind, others = between & near[at], earlier[at] != mine[at]
+            beside = near[at] & others & ~waited[at]
+            race = self._race(event, other, site, SENT, SENT)
+            self._tell(race, conflict.some(at[~behind & ~beside]))
+            self._beside(race, conflict.some(at[beside]), copies[at[beside]])
+            race = self._race(event, other, site, how, "lane")
+            self._tell(race, conflict.some(at[behind]))
+
+    def _race(self, event: Event, one: Site, two: Site, how: str, distance: str) -> Race:
+        g = self.geometry
+        return Race(
+            one, two, "global", event.home, self.granule, how, distance, g.threads, g.columns
+        )
+
+    def _tell(self, race: Race, conflict: Conflict) -> None:
+        if not conflict.place.size or (race.how == "scope" and race.distance != "block"):
+            return
+        ones = np.ones(len(conflict.place), bool)
+        self.book.add(race, conflict, ones, ~ones)

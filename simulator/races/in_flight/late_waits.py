@@ -1,0 +1,55 @@
+"""Copies that are waited for too late in the text: behind what may touch their bytes."""
+
+from collections.abc import Sequence
+
+from kernels.ptx.module import Instruction
+
+from ...compile.cfg.basic_blocks import Block
+from ...isa.decoded import calls, roles
+from ...memory.site import Site
+from ..report.race_log import RaceBook
+
+
+class Astray:
+    """Whether a wait stands behind an access that stands behind a copy (``ProgramOrder.strays``).
+
+    Of accesses between which there is no copy, wait or call one is asked for all: an unrolled loop
+    has hundreds of them.
+    """
+
+    def __init__(self, book: RaceBook) -> None:
+        self.book = book
+        self._known: dict[tuple[int, int], bool] = {}
+        self._some: list[Site] = []
+
+    def any(self, copy: Site, wait: Instruction) -> bool:
+        """Whether any access does."""
+        key = copy.whole, id(wait)  # parts of one instruction stand at one place
+        found = self._known.get(key)
+        if found is None:
+            order = self.book.find_order()
+            self._some = self._some or _one_of_each(self.book.sites, order.blocks)
+            found = any(order.strays(copy, site, wait) for site in self._some)
+            self._known[key] = found
+        return found
+
+
+def _one_of_each(sites: Sequence[Site], blocks: Sequence[Block]) -> list[Site]:
+    """Of accesses that stand at one place of the text, as far as copies and waits go, one."""
+    copies = {id(site.instruction) for site in sites if site.asynchronous}
+    pieces: dict[int, int] = {}
+    for number in {site.block for site in sites}:
+        piece = 0
+        for ins in blocks[number].instructions:
+            row = roles(ins).row
+            between = id(ins) in copies or row.asynchronous or row.phase or calls(ins)
+            piece += bool(between)
+            pieces[id(ins)] = piece
+            piece += bool(between)
+    found: dict[object, Site] = {}
+    for site in sites:
+        ins = site.instruction
+        at = ins.location.user if ins.location else None
+        place = site.block, pieces[id(ins)], at and (at.file, at.line)
+        found.setdefault((*place, site.access, site.space, site.asynchronous), site)
+    return list(found.values())

@@ -1,0 +1,54 @@
+"""Writes of shared memory of which any may be the last, where there are more than layers keep.
+
+All lanes of a block may add to one word, or race for it. Each of these writes is kept here, with
+some of the later ones that knew of it, until everybody knows of one of those.
+"""
+
+import numpy as np
+
+from ...core.geometry import Flat, Mask, Rows
+
+KEY, THREAD, SITE, TIME, FENCER, FENCED, COVERS = range(7)
+"""What is kept of a write: location and column, whose, of which instruction, when; the first of
+those who knew of it to fence, and when; then threads and times of writes that knew of it."""
+SLOTS = 4
+"""Later writes that are kept of each."""
+
+
+class Crowd:
+    """Writes to some locations.
+
+    Attributes:
+        rows: ``(what, writes)``, int64, by ascending location.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.rows: Rows = np.zeros((COVERS + 2 * SLOTS, 0), np.int64)
+
+    def add(self, at: tuple[Flat, Flat], rows: Rows) -> None:
+        """Keep writes at places and columns; ``rows``: as ``rows`` has them, but for the place."""
+        rows[KEY] = at[0] * self.columns + at[1]
+        rows = np.concatenate([self.rows, rows], axis=1)
+        self.rows = rows[:, np.argsort(rows[KEY], kind="stable")]
+
+    def meet(self, at: tuple[Flat, Flat]) -> tuple[Flat, Flat]:
+        """Elements of ``at``, each with every write there."""
+        keys = at[0] * self.columns + at[1]
+        low, high = (np.searchsorted(self.rows[KEY], keys, side) for side in ("left", "right"))
+        many = high - low
+        element = np.repeat(np.arange(len(keys)), many)
+        return element, np.arange(len(element)) + np.repeat(low - np.cumsum(many) + many, many)
+
+    def cover(self, entry: Flat, knew: Mask, thread: Flat, now: int, everybody: Flat) -> None:
+        """Threads write over some; ``everybody``: up to when all of a column have seen all."""
+        covers = self.rows[COVERS:, entry]
+        knew = knew & ~((covers[::2] == thread) & (covers[1::2] == now)).any(axis=0)
+        for slot in range(COVERS, len(self.rows), 2):
+            free = knew & (self.rows[slot + 1, entry] == 0)
+            self.rows[slot, entry[free]] = thread[free]
+            knew = knew & ~(free & (self.rows[slot, entry] == thread))
+            self.rows[slot + 1, entry[free]] = now
+        times = self.rows[COVERS + 1 :: 2]
+        known = (times > 0) & (times <= everybody[self.rows[KEY] % self.columns])
+        self.rows = self.rows[:, ~known.any(axis=0)]

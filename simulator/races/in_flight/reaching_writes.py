@@ -1,0 +1,195 @@
+"""The last writes of each location of a batch's shared memory, of which several may be the last.
+
+Which of two writes that nothing orders came last is a matter of the schedule. So a write is kept
+behind a later one until everybody knows of that: who does not, may know of the older one alone.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.geometry import Flat, Mask, Rows
+from .reaching_write_overflow import COVERS, FENCED, FENCER, KEY, SITE, SLOTS, THREAD, TIME, Crowd
+
+DEPTH = 8
+"""Writes of a location that are kept in layers."""
+NOBODY = COPY = -1
+"""For a thread: there is no write; for an instruction: what an asynchronous copy brings, which is
+not followed (docs/architecture.md, "Races")."""
+At = tuple[Flat, Flat]
+"""Locations, and columns."""
+Seen = Callable[[Flat, Flat, Flat], Flat]
+"""(others, threads, columns) to up to when the threads have seen what the others did."""
+
+
+class Write(NamedTuple):
+    """Writes.
+
+    Attributes:
+        thread: Whose; ``site``: of which instruction; ``time``: when.
+        over: Which later ones knew of it, a bit a layer.
+        fencer: Who was the first of those who knew of it to fence; ``fenced``: when.
+    """
+
+    thread: Rows
+    site: Rows
+    time: Rows
+    over: Rows
+    fencer: Rows
+    fenced: Rows
+
+    def some(self, which: Flat | At) -> "Write":
+        """Those at some places."""
+        return Write(*(column[which] for column in self))
+
+
+class LastWrites:
+    """What was written last.
+
+    Attributes:
+        layers: The latest write of each location, the one before, ...: ``(places, columns)``.
+        crowd: What is too much for them.
+    """
+
+    def __init__(self, places: int, columns: int) -> None:
+        self._shape = places, columns
+        self._turn = np.zeros(self._shape, np.int32)
+        self.layers = [self._layer()]
+        self.crowd = Crowd(columns)
+
+    def _layer(self) -> Write:
+        kinds = np.int32, np.int32, np.int64, np.int16, np.int32, np.int64
+        return Write(*(np.full(self._shape, NOBODY, kind) for kind in kinds))
+
+    def add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
+        """Threads write; ``everybody``: up to when all of each column have seen each other."""
+        all_at, threads = at, thread
+        for _ in range(DEPTH):  # lanes that write one location do so in no order, too
+            number = np.arange(len(thread))
+            self._turn[at] = number
+            chosen: Mask = self._turn[at] == number
+            where = at[0][chosen], at[1][chosen]
+            self._add(where, thread[chosen], site, now, everybody[where[1]], seen)
+            at, thread = (at[0][~chosen], at[1][~chosen]), thread[~chosen]
+            if not thread.size:
+                break
+        self._cover(all_at, threads, now, everybody, seen)  # what there was no more room for, too
+        if site != COPY and thread.size:
+            self.crowd.add(at, _rows(thread, site, now))
+
+    def _cover(self, at: At, thread: Flat, now: int, everybody: Flat, seen: Seen) -> None:
+        """Threads write over those of the crowd that they know of."""
+        if self.crowd.rows.size:
+            lane, entry = self.crowd.meet(at)
+            other, mine, column = self.crowd.rows[THREAD, entry], thread[lane], at[1][lane]
+            knew = (other == mine) | (seen(other, mine, column) >= self.crowd.rows[TIME, entry])
+            self.crowd.cover(entry, knew, mine, now, everybody)
+
+    def _add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
+        old = [layer.some(at) for layer in self.layers]
+        below = np.zeros(len(thread), bool)
+        for level in reversed(range(len(old))):
+            one = old[level]
+            stays = self._matters(old, level, everybody) & (below | (one.site != COPY))
+            below |= stays
+            if not stays.any() and level + 1 == len(self.layers):
+                continue
+            knew = (one.thread == thread) | (seen(one.thread, thread, at[1]) >= one.time)
+            if level + 1 == DEPTH:
+                self._overflow(at, old, stays & (one.site != COPY), knew, thread, now)
+                continue
+            if level + 1 == len(self.layers):
+                self.layers.append(self._layer())
+            moved = one._replace(
+                thread=np.where(stays, one.thread, NOBODY), over=one.over << 1 | knew
+            )
+            for column, values in zip(self.layers[level + 1], moved, strict=True):
+                column[at] = values
+        top = self.layers[0]
+        top.thread[at] = np.where(below, thread, NOBODY) if site == COPY else thread
+        top.site[at], top.time[at], top.over[at], top.fencer[at] = site, now, 0, NOBODY
+
+    def _overflow(
+        self, at: At, old: list[Write], stays: Mask, knew: Mask, thread: Flat, now: int
+    ) -> None:
+        """The lowest of a location's layers goes to the crowd, with those that knew of it."""
+        one = old[-1].some(stays)
+        rows = _rows(one.thread, one.site, one.time, one.fencer, one.fenced)
+        taken = np.zeros(len(one.thread), np.int64)
+        above = [(layer.thread[stays], layer.time[stays]) for layer in old[:-1]]
+        bits = [one.over >> level & 1 == 1 for level in range(len(above))]
+        for (who, when), bit in zip(
+            [(thread[stays], np.full(len(taken), now)), *above], [knew[stays], *bits], strict=True
+        ):
+            which = np.flatnonzero(bit & (taken < SLOTS))
+            rows[COVERS + 2 * taken[which], which] = who[which]
+            rows[COVERS + 2 * taken[which] + 1, which] = when[which]
+            taken[which] += 1
+        self.crowd.add((at[0][stays], at[1][stays]), rows)
+
+    def _matters(self, old: list[Write], level: int, everybody: Flat) -> Mask:
+        """Whether there is a write, and none that knew of it is known to all."""
+        matters: Mask = old[level].thread != NOBODY
+        for above in range(level):
+            knew = old[level].over >> above & 1 == 1
+            matters &= ~knew | (old[above].time > everybody)
+        return matters
+
+    def of(self, column: int) -> Iterator[tuple[Flat, Flat, Flat, Flat]]:
+        """Threads, times, and who fenced when, of the writes in a column; the last two to write."""
+        for layer in self.layers:
+            yield (
+                layer.thread[:, column], layer.time[:, column],
+                layer.fencer[:, column], layer.fenced[:, column],
+            )  # fmt: skip
+        rows = self.crowd.rows
+        thread = np.where(rows[KEY] % self.crowd.columns == column, rows[THREAD], NOBODY)
+        yield thread, rows[TIME], rows[FENCER], rows[FENCED]
+
+    def known(self, at: At, thread: Flat, seen: Seen) -> list[tuple[Flat, Write]]:
+        """Which elements' threads know of a write that may be the last; and those, by layers.
+
+        (There are several where atomics met, or where writes race.)
+        """
+        found, knows = [], np.zeros(len(thread), np.int16)
+        for level, layer in enumerate(self.layers):
+            one = layer.some(at)
+            left = np.flatnonzero((one.thread != NOBODY) & (one.over & knows == 0))
+            if len(self.layers) == 1:  # nothing is below a copy
+                left = left[one.site[left] != COPY]
+            writer, mine = one.thread[left], thread[left]
+            left = left[(writer == mine) | (seen(writer, mine, at[1][left]) >= one.time[left])]
+            knows[left] |= 1 << level
+            found.append((left, one))
+        kept = [(left[one.site[left] != COPY], one) for left, one in found]
+        return [*((left, one.some(left)) for left, one in kept), self._of_crowd(at, thread, seen)]
+
+    def _of_crowd(self, at: At, thread: Flat, seen: Seen) -> tuple[Flat, Write]:
+        lane, entry = self.crowd.meet(at)
+        rows, mine, column = self.crowd.rows[:, entry], thread[lane], at[1][lane]
+
+        def knows(who: Flat, when: Flat) -> Mask:
+            known: Mask = (when > 0) & ((who == mine) | (seen(who, mine, column) >= when))
+            return known
+
+        left = knows(rows[THREAD], rows[TIME])
+        for slot in range(COVERS, len(rows), 2):
+            left &= ~knows(rows[slot], rows[slot + 1])
+        rows = rows[:, left]
+        nobody = np.zeros(rows.shape[1], np.int16)
+        return lane[left], Write(
+            rows[THREAD], rows[SITE], rows[TIME], nobody, rows[FENCER], rows[FENCED]
+        )
+
+
+def _rows(
+    thread: Flat, site: Flat | int, time: Flat | int, fencer: Flat | int = NOBODY,
+    fenced: Flat | int = NOBODY,
+) -> Rows:  # fmt: skip
+    """Writes as ``Crowd`` keeps them, that nobody has written over."""
+    rows = np.zeros((COVERS + 2 * SLOTS, len(thread)), np.int64)
+    rows[THREAD], rows[SITE], rows[TIME], rows[FENCER], rows[FENCED] = (
+        thread, site, time, fencer, fenced,
+    )  # fmt: skip
+    return rows

@@ -1,0 +1,1 @@
+"""Vector clocks: which accesses happen before which."""

@@ -1,0 +1,168 @@
+"""What fences have made ready to be released, and who may release it: see ``releases``."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.geometry import WARP, Flat
+from .acquired import NONE, Acquired
+from .sync_events import Fence, Place
+from .thread_clock import Seen
+from .vector_clock import latest
+
+
+@dataclass(eq=False, slots=True)
+class Fenced:
+    """What a thread had done and known by a fence.
+
+    Attributes:
+        time: The fence's; 0: there was none.
+        seen: Up to when it had seen each thread of its block.
+        acquired: By it, and by those threads up to then.
+    """
+
+    time: int
+    seen: Seen
+    acquired: Acquired
+
+
+@dataclass(eq=False, slots=True)
+class Published:
+    """What threads had fenced before a barrier: any who met them there may release it after.
+
+    Attributes:
+        times: Up to when each thread's accesses, by block.
+        acquired: By all of them.
+    """
+
+    times: Mapping[int, Flat]
+    acquired: Acquired
+
+    def merge(self, other: "Published") -> "Published":
+        """What both brought; one of the two, if it has all."""
+        times, acquired = latest(self.times, other.times), self.acquired.merge(other.acquired)
+        for one in (self, other):
+            if times is one.times and acquired is one.acquired:
+                return one
+        return Published(times, acquired)
+
+
+class Scope:
+    """The last fences of each thread, of a level of scopes or a wider one."""
+
+    def __init__(self, everyone: int) -> None:
+        self.times = np.zeros(everyone, np.int64)
+        self.met = np.zeros_like(self.times)
+        self.warp = np.zeros_like(self.times)
+        self.known: dict[int, Seen] = {}
+        self.acquired: dict[int, Acquired] = {}
+        self.published: dict[int, Published] = {}
+        self.lanes: dict[int, Published] = {}
+        self.arrived: dict[Place, Published] = {}
+        self.over: dict[Place, Published | None] = {}
+        self._made: dict[int, Fenced] = {}
+
+    def fence(self, event: Fence) -> None:
+        """Threads fence."""
+        who = event.threads
+        self.times[who], self.met[who], self.warp[who] = event.time, event.met, event.warp
+        if event.known is not None or self.known:
+            for i, thread in enumerate(who.tolist()):
+                self.known.pop(thread, None)
+                if event.known is not None:
+                    self.known[thread] = event.known[i]
+
+    def publish(self, block: int, threads: int, before: int, together: Acquired) -> None:
+        """A block meets, for the first time since ``before``; what all its threads acquired."""
+        first = block * threads
+        fences = self.times[first : first + threads]
+        fresh = np.flatnonzero(fences > before)
+        if not fresh.size:
+            return
+        # A fence hands on what the thread knows of others.
+        new = self._of((first + fresh).tolist(), {block: np.maximum(fences, before)})
+        new = Published(new.times, new.acquired.merge(together))
+        old = self.published.get(block)
+        self.published[block] = old.merge(new) if old else new
+
+    def _of(self, fenced: Sequence[int], times: Mapping[int, Flat]) -> Published:
+        """What threads have fenced, ``times`` in their own block."""
+        acquired = NONE
+        for one in fenced if self.acquired else ():
+            acquired = acquired.merge(self.acquired.get(one, NONE))
+        for one in fenced if self.known else ():
+            seen = self.known.get(one)
+            times = latest(times, (seen and seen.others) or {})
+        return Published(times, acquired)
+
+    def meet(self, block: int, lanes: Flat, threads: int, at: Place | None = None) -> None:
+        """Some threads of a block meet: any may release what one had fenced, or had been brought.
+
+        ``__threadfence`` is a ``fence.sc``: that of a thread that then meets others, of whom one
+        sets a flag, comes before that of who finds the flag (PTX ISA, "Fence-SC order").
+        ``at``: the barrier, to which others may have come before.
+        """
+        ready = self._ready(block, lanes, threads)
+        come = self.arrived.pop(at, None) if at else None
+        together = ready.merge(come) if ready and come else ready or come
+        if together:
+            self.lanes.update(dict.fromkeys((block * threads + lanes).tolist(), together))
+
+    def arrive(self, block: int, lanes: Flat, threads: int, at: Place, relaxed: bool) -> None:
+        """Some threads of a block come to a barrier, for those who wait there."""
+        here = None if relaxed else self.published.get(block)
+        for ready in (here, self._ready(block, lanes, threads, relaxed)):
+            if ready:
+                come = self.arrived.get(at)
+                self.arrived[at] = come.merge(ready) if come else ready
+
+    def end(self, at: Place) -> None:
+        """A phase is over."""
+        self.over[at] = self.arrived.pop(at, None)
+
+    def waited(self, threads: Sequence[int], at: Place) -> None:
+        """Threads have seen that a phase is over."""
+        if brought := self.over.get(at):
+            for thread in threads:
+                mine = self.lanes.get(thread)
+                self.lanes[thread] = brought.merge(mine) if mine else brought
+
+    def _ready(
+        self, block: int, lanes: Flat, threads: int, alone: bool = False
+    ) -> Published | None:
+        """What some threads of a block have fenced, or (but for ``alone``) have been brought."""
+        who = block * threads + lanes
+        brought = dict.fromkeys(
+            self.lanes[one] for one in ([] if alone else who.tolist()) if one in self.lanes
+        )
+        fenced = self.times[who] > 0
+        if fenced.any():
+            known = np.full(threads, self.met[who][fenced].max())
+            warps = np.zeros(-(-threads // WARP), np.int64)
+            np.maximum.at(warps, lanes[fenced] // WARP, self.warp[who][fenced])
+            np.maximum(known, np.repeat(warps, WARP)[:threads], out=known)
+            known[lanes] = np.maximum(known[lanes], self.times[who])
+            for seen in (self.known[one] for one in who.tolist() if one in self.known):
+                np.maximum(known, seen.row(threads), out=known)
+            brought[self._of(who[fenced].tolist(), {block: known})] = None
+        return functools.reduce(Published.merge, brought) if brought else None
+
+    def brought(self, thread: int, threads: int) -> Published | None:
+        """What barriers brought to a thread that others had fenced before them."""
+        one, other = self.published.get(thread // threads), self.lanes.get(thread)
+        if one is None or other is None:
+            return one or other
+        return one.merge(other)
+
+    def last(self, thread: int, threads: int) -> Fenced:
+        """A thread's last fence."""
+        time, made = int(self.times[thread]), self._made.get(thread)
+        if made is None or made.time != time:
+            seen = self.known.get(thread) or Seen(
+                thread % threads // WARP, int(self.warp[thread]), int(self.met[thread]),
+                None, None, None,
+            )  # fmt: skip
+            made = self._made[thread] = Fenced(time, seen, self.acquired.get(thread, NONE))
+        return made

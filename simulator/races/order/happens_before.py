@@ -1,0 +1,332 @@
+"""What happens before what: the times up to which threads have seen each other's work.
+
+Every event of a launch has a time. An access by another thread is ordered before the
+present one if it is not later than what the present thread has synchronised with:
+through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
+(per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
+
+Longer: what barriers of each kind say is asked for together.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
+from ..shadow.shadow_memory import Ordered
+from .cluster_clocks import ClusterOrder
+from .mbarrier_phases import Arrival, Key, Known, Phases
+from .named_barriers import Arrivals, Pairs
+from .relaxed_mbarrier import Over, Unfenced
+from .thread_clock import Seen
+
+
+class HappensBefore:
+    """The order within the blocks of one batch, or ``clustered``: within their clusters.
+
+    ``mixed``: see ``ClusterOrder``; ``relaxed``: whether an ``mbarrier`` is used without order.
+    """
+
+    def __init__(
+        self, geometry: Geometry, clustered: bool = False, mixed: bool = False,
+        relaxed: bool = False,
+    ) -> None:  # fmt: skip
+        g = self.geometry = geometry
+        # Up to when every thread of a block has seen all others.
+        self.block_time = np.zeros(g.columns, np.int64)
+        self.unfenced = Unfenced(g.threads, clustered, self.gives, self.hear) if relaxed else None
+        self.cluster = None
+        if clustered:
+            self.cluster = ClusterOrder(g, self.near, self.block_time, self.unfenced, mixed)
+        self._pairs: Pairs | None = None
+        self._warp_time = np.zeros((g.warps, g.columns), np.int64)
+        self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]
+        self._arrived: dict[int, Arrivals] = {}
+        self.phases: Phases | None = None
+
+    def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
+        """A block barrier let lanes go; whether every thread of every block was there."""
+        g = self.geometry
+        if self.cluster is not None:
+            self.cluster.forget()
+        if lanes is None:
+            self.block_time[:] = now
+            return True
+        full = g.full(lanes)
+        whole = full.all(axis=0)
+        self.block_time[whole] = now
+        rest = full.any(axis=0) & ~whole
+        if rest.any():
+            self._partial(full & rest, number, now)
+        return bool(whole.all())
+
+    def arrive(self, lanes: Mask | None, number: int, now: int) -> None:
+        """``bar.arrive``: what these threads did is seen by those who wait there next.
+
+        Lanes that come behind others of their warp hand on what they have done since, too; who
+        comes again comes to the next one.
+        """
+        full = self.geometry.full(as_mask(lanes))
+        arrivals = self._arrived.setdefault(number, Arrivals(self.geometry))
+        late = arrivals.arrive(full, self._pairs, now)
+        if self.phases or late.any():
+            self._all_phases().bring(number, full, np.where(late, now, 0))
+
+    def _partial(self, full: Mask, number: int, now: int) -> None:
+        """Some warps of a block met (named or counted barriers, or divergence)."""
+        g = self.geometry
+        if self.phases:
+            self.phases.meet_at(number, full)
+        pairs = self._all_pairs()
+        bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
+        given, told = np.where(bits, now, 0), pairs
+        if arrivals := self._arrived.get(number):
+            times, told = arrivals.met(bits, pairs)
+            given = np.maximum(given, times)
+        givers = given > 0
+        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)
+        known = np.where(givers[:, None, :], own, 0).max(axis=0)
+        self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
+
+    def _all_pairs(self) -> Pairs:
+        if self._pairs is None:
+            g = self.geometry
+            self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
+        return self._pairs
+
+    def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> None:
+        """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
+        g = self.geometry
+        if self.cluster is not None:
+            self.cluster.forget()
+        on = EVERY_LANE if lanes is None else lanes
+        bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
+        named = g.full(members)
+        everybody = np.repeat(np.broadcast_to(g.existing, bits.shape), WARP, axis=0)[: g.threads]
+        full = g.full(on)
+        fits = ((named & everybody) == everybody) | ~full
+        whole: Rows = (bits == g.existing) & np.logical_and.reduceat(
+            fits, np.arange(0, g.threads, WARP), axis=0
+        )
+        self._warp_time[whole] = now
+        if self.phases:
+            self.phases.meet(g.full(on), WARP)
+        partial = ~whole & (bits != 0)
+        if not partial.any():
+            return
+        if self._lanes is None:
+            self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
+        meeting = full & np.repeat(partial, WARP, axis=0)[: g.threads]
+        present = named & np.repeat(bits, WARP, axis=0)[: g.threads]
+        before, starts = self._lanes.copy(), np.arange(0, g.threads, WARP)
+        together = _one_group(named, meeting, starts)
+        if together:  # what one of them has seen, all have now
+            seen = np.where(meeting[:, None], before, 0)
+            shared = np.repeat(np.maximum.reduceat(seen, starts, axis=0), WARP, axis=0)
+            self._lanes = np.where(
+                meeting[:, None], np.maximum(before, shared[: g.threads]), before
+            )
+        first = np.arange(g.threads) // WARP * WARP
+        for lane in range(WARP):
+            met = meeting & ((present >> np.uint32(lane)) & np.uint32(1)).astype(bool)
+            self._lanes[:, lane][met] = now
+            if not together:
+                theirs = before[np.minimum(first + lane, g.threads - 1)]
+                more = np.maximum(self._lanes, theirs)
+                self._lanes = np.where(met[:, None], more, self._lanes)
+
+    def met(self, thread: Flat, column: Flat) -> tuple[Flat, Flat]:
+        """When each thread's block, and its warp, last met as a whole."""
+        return self.block_time[column], self._warp_time[thread // WARP, column]
+
+    @property
+    def partly(self) -> bool:
+        """Whether only some threads of a block have met, so that who has seen what differs."""
+        kept = (self._pairs, self._lanes, self.phases, self.cluster)
+        return bool(self._arrived) or any(one is not None for one in kept)
+
+    def known(self, mine: int, column: int) -> Seen:
+        """Up to when a thread has seen each thread of its block."""
+        warp, pairs, lanes = mine // WARP, self._pairs, self._lanes
+        threads = None if self.phases is None else self.phases.seen[mine, :, column].copy()
+        if self.cluster is not None:
+            others = np.arange(self.geometry.threads)
+            me, where = np.full_like(others, mine), np.full_like(others, column)
+            by_cluster = self.cluster.horizon(others, where, me, where)
+            threads = by_cluster if threads is None else np.maximum(threads, by_cluster)
+        return Seen(
+            warp, int(self._warp_time[warp, column]), int(self.block_time[column]),
+            None if pairs is None else pairs[warp, :, column].copy(),
+            None if lanes is None else lanes[mine, :, column].copy(),
+            threads, self._by_block(mine, column),
+        )  # fmt: skip
+
+    def _by_block(self, mine: int, column: int) -> dict[int, Flat] | None:
+        """Up to when a thread has seen those of other blocks of its cluster."""
+        if self.cluster is None:
+            return None
+        others = self.cluster.others(mine, column)
+        return {int(self.geometry.blocks[there]): row for there, row in others.items()}
+
+    def met_by(self, threads: Flat) -> tuple[Flat, Flat]:
+        """``met`` of threads by their global numbers."""
+        block, thread = np.divmod(threads, self.geometry.threads)
+        return self.met(thread, np.searchsorted(self.geometry.blocks, block))
+
+    def known_by(self, threads: Flat) -> list[Seen] | None:
+        """``known`` of some threads (global numbers), if only parts of blocks have met."""
+        if not self.partly:
+            return None
+        g = self.geometry
+        block, thread = np.divmod(threads, g.threads)
+        return list(map(self.known, thread.tolist(), np.searchsorted(g.blocks, block).tolist()))
+
+    def rows(self, threads: Flat) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Up to when threads have seen others: ``(threads, others, columns)`` by what others are.
+
+        (Together they say what ``near`` does.)
+        """
+        warp = threads // WARP
+        yield "block", np.broadcast_to(self.block_time, (len(threads), 1, self.geometry.columns))
+        yield "own warp", self._warp_time[warp][:, None]
+        if self._pairs is not None:
+            yield "warps", self._pairs[warp]
+        if self._lanes is not None:
+            yield "own lanes", self._lanes[threads]
+        if self.phases is not None:
+            yield "threads", self.phases.seen[threads]
+
+    def ordered(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
+        """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
+        return time <= self.horizon(other, mine, column)
+
+    def horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """Up to when threads ``mine`` have seen what threads ``other`` of their block did."""
+        seen = self.near(other, mine, column)
+        if self.cluster is None:
+            return seen
+        return np.maximum(seen, self.cluster.horizon(other, column, mine, column))
+
+    def near(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """``horizon`` but for what the block has by its cluster."""
+        seen = self.block_time[column]
+        if self._pairs is not None:
+            seen = np.maximum(seen, self._pairs[mine // WARP, other // WARP, column])
+        met = self._lanes is not None or self._warp_time.any()
+        mates = np.flatnonzero(mine // WARP == other // WARP) if met else np.zeros(0, np.int64)
+        if mates.size:
+            me, where = mine[mates], column[mates]
+            by_warp = self._warp_time[me // WARP, where]
+            if self._lanes is not None:
+                by_warp = np.maximum(by_warp, self._lanes[me, other[mates] % WARP, where])
+            seen[mates] = np.maximum(seen[mates], by_warp)
+        if self.phases is not None:
+            seen = np.maximum(seen, self.phases.of(mine, other, column))
+        return seen
+
+    def group_horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """As ``horizon``, of whichever of each ``other``'s warpgroup has been seen the latest."""
+        g = self.geometry
+        keys, back = np.unique(
+            (column * g.threads + mine) * g.threads + other // GROUP, return_inverse=True
+        )
+        asked, group = np.divmod(np.repeat(keys, GROUP), g.threads)
+        where, who = np.divmod(asked, g.threads)
+        members = group * GROUP + np.tile(np.arange(GROUP), len(keys))
+        times = self.horizon(np.minimum(members, g.threads - 1), who, where)
+        latest: Flat = times.reshape(-1, GROUP).max(axis=1, initial=0)[back]
+        return latest
+
+    def arrive_at(self, arrival: Arrival, now: int, hands_on: bool, relaxed: bool) -> None:
+        """Threads of a block arrive at an mbarrier, which ``hands_on`` what they have done.
+
+        ``relaxed``: what they have fenced, in a program whose fences are kept.
+        """
+        place, threads, column, end = arrival
+        far = column != place[0]
+        if relaxed and self.unfenced is not None:
+            given = self.unfenced.given(threads, column, far)
+        else:
+            given = self.gives(threads, column, now, far)
+        if self.cluster is not None:
+            cut = len(threads) if end is None else end + 1
+            hands_on &= far
+            self.cluster.arrive_at(place, given[:cut] if hands_on else ())
+            if end is not None:
+                self.cluster.end(place)
+            self.cluster.arrive_at(place, given[cut:] if hands_on else ())
+        if far:
+            if end is not None:
+                self._all_phases().end(place)
+        else:
+            self._all_phases().arrive(place, np.array([one[column] for one in given]), end)
+
+    def gives(self, threads: Flat, column: int, now: int, far: bool) -> list[Known]:
+        """What each of some threads of a block has seen of it, itself up to now.
+
+        ``far``: of other blocks of its cluster, too.
+        """
+        everyone = np.arange(self.geometry.threads)
+        mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
+        rows = self.horizon(other, mine, np.full(len(mine), column)).reshape(len(threads), -1)
+        rows[np.arange(len(threads)), threads] = now
+        given: list[Known] = [{column: row} for row in rows]
+        if far and self.cluster is not None:
+            for known, thread in zip(given, threads.tolist(), strict=True):
+                known.update(self.cluster.others(thread, column))
+        return given
+
+    def wait_at(self, place: Key, threads: Flat, now: int, relaxed: bool, near: bool) -> None:
+        """Threads of a block see that a phase of an mbarrier is over; ``relaxed``: see there.
+
+        ``near``: at the block's scope, of which what comes from afar is none.
+        """
+        far = None if self.cluster is None or near else self.cluster.over(place)
+        over = self._all_phases().over(place), far
+        if relaxed and self.unfenced is not None:
+            self.unfenced.wait(place, threads, over)
+        else:
+            self.hear(threads, place[0], over, now)
+
+    def hear(self, threads: Flat, column: int, over: Over, now: int) -> None:
+        """Threads of a block have seen what a phase hands on that is over: near, and from afar."""
+        near, far = over
+        self._all_phases().wait(column, threads, near)
+        if self.cluster is not None:
+            self.cluster.forget()
+            self.cluster.wait_at(column, threads, far, now)
+
+    def _all_phases(self) -> Phases:
+        if self.phases is None:
+            self.phases = Phases(self.geometry.threads, self.geometry.columns)
+        return self.phases
+
+    def ordered_across(self, time: Flat, earlier: Flat, mine: Flat, column: Flat) -> Mask:
+        """``ordered`` for others by global number, of any block."""
+        g = self.geometry
+        block, other = np.divmod(earlier, g.threads)
+        same = block == g.blocks[column]
+        out = np.zeros(len(time), bool)
+        out[same] = self.ordered(time[same], other[same], mine[same], column[same])
+        if self.cluster is not None and not same.all():
+            far = np.flatnonzero(~same & np.isin(block, g.blocks))
+            there = np.searchsorted(g.blocks, block[far])
+            seen = self.cluster.horizon(other[far], there, mine[far], column[far])
+            out[far] = time[far] <= seen
+        return out
+
+    def before(self, thread: Flat, column: Flat) -> Ordered:
+        """``ordered`` for lanes that access now; others by global number."""
+
+        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
+            return self.ordered_across(time, earlier, thread[which], column[which])
+
+        return ordered
+
+
+def _one_group(named: Rows, meeting: Rows, starts: Flat) -> bool:
+    """Whether all lanes of a warp that meet name the same members."""
+    most = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
+    least = np.minimum.reduceat(np.where(meeting, named, 0xFFFFFFFF), starts, axis=0)
+    return bool((least >= most).all())

@@ -1,0 +1,254 @@
+"""Locks: locations that threads take with an atomic and let go of with a strong write.
+
+A lock puts two critical sections in order whoever comes first; but only if each thread
+fences on both sides of its own. What one run shows is one order of the two.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.geometry import Flat, Mask, Rows
+from ...memory.site import Site
+from ...memory.storage.word_ops import distinct
+from .vector_clock import Blocks, Clock, HeldRows, by_lock
+
+NEVER = 1 << 62
+COUNTS = ("add", "inc", "dec")
+"""Atomics that take no lock: arrivals are counted, and the last who comes may reset the count."""
+
+_TIME = 44
+"""Bits of a time below the number of a thread."""
+
+
+class Lock(NamedTuple):
+    """The thread that takes it, its location, and whether it was taken over within a block.
+
+    ``both``: whether the other thread had taken it, too, when it did what came first;
+    ``by_chance``: whether the one has let it go since, so that it might have had it first.
+    """
+
+    taker: int
+    place: int
+    near: bool
+    both: bool
+    by_chance: bool = False
+
+
+class Turn(NamedTuple):
+    """A lock was taken or let go: when, and when a fence came (after, before), near and wide.
+
+    ``met``: when a barrier came after it was taken.
+    """
+
+    turn: int
+    near: int
+    wide: int
+    met: int = NEVER
+
+
+class _Handed(NamedTuple):
+    """Accesses that a lock has handed over; ``both``: see ``Lock``; ``turns``: ``HeldRows``."""
+
+    held: HeldRows
+    both: bool
+    at: Flat
+    turns: Flat
+
+
+class Locks:
+    """What threads (global numbers) may have taken, and let go of.
+
+    Attributes:
+        takers: Threads that have taken some.
+        open: Those of them with no fence of a wider scope than the block since.
+        sites: The numbers of instructions that have taken some.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.takers: set[int] = set()
+        self.open: dict[int, set[int]] = {}
+        self.sites: set[int] = set()
+        self._free: set[int] = set()  # locations that were to take before anybody had written there
+        # By block and location: of each thread.
+        self._takes: dict[tuple[int, int], dict[int, list[Turn]]] = {}
+        self._newest: dict[tuple[int, int], int] = {}  # the thread that was the last to take
+        self._parts: dict[int, dict[int, Rows | None]] = {}  # of each thread, a table by place
+        self._tables: dict[int, Rows] = {}
+        self._puts: dict[tuple[int, int], list[Turn]] = {}
+
+    def take(self, site: Site, place: int, thread: int, turn: int, far: bool, first: bool) -> None:
+        """An atomic: perhaps it takes a lock.
+
+        ``far``: its scope is more than the block; ``first``: nobody has written there before.
+        """
+        self.sites.add(site.number)
+        self._free |= {place} if first else set()
+        at = thread // self.threads, place
+        takes = self._takes.setdefault(at, {}).setdefault(thread, [])
+        self._newest[at] = thread
+        self._changed(thread, place)
+        self.takers.add(thread)
+        near = turn if site.acquires else NEVER
+        wide = near if far else NEVER
+        if wide == NEVER:
+            self.open.setdefault(thread, set()).add(place)
+        if takes and takes[-1].near == takes[-1].met == NEVER:
+            takes.pop()  # it tried in vain, or went on without a fence
+        takes.append(Turn(turn, near, wide))
+
+    def free(self, place: int) -> bool:
+        """Whether somebody has taken a location as it was at first: it is a lock."""
+        return place in self._free
+
+    def put(self, place: int, thread: int, turn: int, near: int, wide: int) -> None:
+        """A strong write: perhaps it lets go of a lock."""
+        if thread in self._takes.get((thread // self.threads, place), ()):
+            self._puts.setdefault((thread, place), []).append(Turn(turn, near, wide))
+
+    def fence(self, threads: set[int], now: int, wide: bool) -> None:
+        """A fence of some threads, after what they have taken."""
+        for thread in threads & self.open.keys():
+            for place in self.open[thread]:
+                at = thread // self.threads, place
+                takes = self._takes[at][thread]
+                last = takes[-1]
+                takes[-1] = last._replace(
+                    near=min(last.near, now), wide=min(last.wide, now if wide else NEVER)
+                )
+                self._changed(thread, place)
+            if wide:
+                del self.open[thread]
+
+    def meet(self, threads: Sequence[int], now: int) -> None:
+        """Some threads meet at a barrier, after what they have taken."""
+        for thread in self.open.keys() & set(threads) if self.open else ():
+            for place in self.open[thread]:
+                at = thread // self.threads, place
+                takes = self._takes[at][thread]
+                if takes[-1].met == NEVER:
+                    takes[-1] = takes[-1]._replace(met=now)
+                    self._changed(thread, place)
+
+    def ordered(
+        self, clock: Clock, mine: Flat, time: Flat, thread: Flat, met: bool
+    ) -> tuple[Mask, Iterator[tuple[Flat, Lock]]]:
+        """Which accesses at ``time`` by ``thread`` were handed over to ``mine`` with a lock.
+
+        Both may have held it: in the other order, the one asking would have to let it go well.
+        Then the lock is given (and where only the one asking has, for ``by_chance``). But what the
+        other did between taking it and a fence does not come first: it did this time; had it come
+        second, nothing would have brought it what the first had done. So that races, whoever comes
+        first. (``met``: a barrier is enough for what the other did, as ``releases`` has it.)
+        """
+        block, lane = np.divmod(thread, self.threads)
+        alone = np.zeros(len(time), bool)  # those that need no second look
+        found: list[_Handed] = []
+        by_block = Blocks(block)
+        for held in by_lock(clock):
+            at, row = by_block.among(held.blocks)
+            within = time[at] <= held.rows[row, lane[at]]
+            at, row = at[within], row[within]
+            if not at.size:
+                continue
+            taken, fenced = self._last(held.place, held.near, time[at], thread[at], met)
+            if held.place in self._free:
+                found.append(_Handed(held, False, at[~taken], held.turns[row[~taken]]))
+            else:
+                alone[at[~taken]] = True
+            taken &= fenced <= time[at]
+            found.append(_Handed(held, True, at[taken], held.turns[row[taken]]))
+        known = alone.copy()
+        for one in found:
+            known[one.at] = True
+        return known, self._chosen(found, mine, ~alone)
+
+    def _chosen(
+        self, found: Sequence[_Handed], mine: Flat, left: Mask
+    ) -> Iterator[tuple[Flat, Lock]]:
+        """Of what locks have handed over to ``mine``, for each one lock: rather not by chance."""
+        numbers: dict[Lock | None, int] = {}
+        columns: list[Rows] = []
+        for held, both, at, turns in found:
+            taker, order = self._takers(held.place, mine[at])
+            which, chance = np.zeros(len(at), np.int64), np.zeros(len(at), bool)
+            for who in distinct(taker).tolist():
+                by_chance = who >= 0 and self._let_go(who, held.place)
+                lock = Lock(who, held.place, held.near, both, by_chance) if who >= 0 else None
+                some = taker == who
+                which[some], chance[some] = numbers.setdefault(lock, len(numbers)), by_chance
+            columns.append(np.array([order, np.full(len(at), both), turns, chance, which, at]))
+        if not columns:
+            return
+        rows = np.concatenate(columns, axis=1)
+        if len(columns) > 1:
+            rows = rows[:, np.lexsort(rows[:4])]
+            rows = rows[:, np.unique(rows[5], return_index=True)[1]]
+        which, at = rows[4:, left[rows[5]]]
+        for lock, number in numbers.items():
+            some = at[which == number]
+            if lock is not None and some.size:
+                yield some, lock
+
+    def _takers(self, place: int, mine: Flat) -> tuple[Flat, Flat]:
+        """Who has taken a lock for each of those who ask; -1: nobody. And the order of these.
+
+        Itself, or one of its block at last, which holds it for all of them.
+        """
+        block = mine // self.threads
+        taker, order = np.full(len(mine), -1), 2 * self.threads * (block + 1) - 1
+        for one in distinct(block).tolist():
+            if takes := self._takes.get((one, place)):
+                here = np.flatnonzero(block == one)
+                taker[here] = self._newest[one, place]
+                if len(takes) > 1:
+                    own = here[np.isin(mine[here], list(takes))]
+                    taker[own], order[own] = mine[own], 2 * mine[own]
+        return taker, order
+
+    def _let_go(self, taker: int, place: int) -> bool:
+        """Whether a thread has had a lock, that was free at first, and has it no more."""
+        takes = self._takes.get((taker // self.threads, place), {}).get(taker)
+        puts = self._puts.get((taker, place))
+        return bool(place in self._free and takes and puts and puts[-1].turn > takes[-1].turn)
+
+    def _last(
+        self, place: int, near: bool, time: Flat, thread: Flat, met: bool
+    ) -> tuple[Mask, Flat]:
+        """Whether each thread took a lock before a time; when it fenced, or ``met``, after that."""
+        keys, nears, wides, meetings = self._all_takes(place)
+        last = np.searchsorted(keys, thread << _TIME | time) - 1
+        fenced = (nears if near else wides)[last]
+        fenced = np.minimum(fenced, meetings[last]) if met else fenced
+        return (keys[last] >> _TIME == thread) & (last > 0), fenced
+
+    def _all_takes(self, place: int) -> Rows:
+        """All that has been taken of a place, in the order of the threads and times."""
+        table = self._tables.get(place)
+        if table is None:
+            parts = self._parts.get(place, {})
+            for thread, part in parts.items():
+                if part is None:
+                    takes = self._takes[thread // self.threads, place][thread]
+                    turns = [(thread << _TIME | t.turn, *t[1:]) for t in takes]
+                    parts[thread] = np.array(turns).T
+            rows = [parts[thread] for thread in sorted(parts)]
+            table = np.concatenate([np.zeros((4, 1), np.int64), *rows], axis=1)
+            self._tables[place] = table
+        return table
+
+    def _changed(self, thread: int, place: int) -> None:
+        self._parts.setdefault(place, {})[thread] = None
+        self._tables.pop(place, None)
+
+    def let_go_unfenced(self, lock: Lock, time: int) -> bool:
+        """Whether a thread let go of a lock with no fence after what it did at a time."""
+        puts = self._puts.get((lock.taker, lock.place), [])
+        at = bisect.bisect_right(puts, time, key=lambda put: put.turn)
+        fenced = at < len(puts) and (puts[at].near if lock.near else puts[at].wide)
+        return lock.both and at < len(puts) and fenced <= time

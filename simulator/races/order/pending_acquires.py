@@ -1,0 +1,87 @@
+"""What strong reads have found, which a fence or a barrier makes known: see ``releases``."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .acquired import NONE, Acquired
+from .release_sequence import Taken
+from .vector_clock import NOTHING, Clock
+
+Found = Mapping[int, Sequence[Clock]]
+"""By the instruction that read: what a fence makes known, by levels of its scope."""
+
+
+@dataclass(slots=True)
+class Come:
+    """What those bring who arrive at a barrier: what they have read, and (from afar) acquired."""
+
+    read: Found = field(default_factory=dict)
+    acquired: Acquired = NONE
+
+
+class Readings:
+    """What threads (global numbers) have found since they fenced last, or heard of."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, Found | Taken] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether somebody has found anything."""
+        return bool(self._of)
+
+    def hear(self, thread: int, taken: Taken) -> None:
+        """A thread has read something."""
+        before = self._of.get(thread)
+        if before is None or (isinstance(before, Taken) and before.source == taken.source):
+            self._of[thread] = taken
+        else:
+            self._of[thread] = _both(_made(before), taken.found)
+
+    def share(self, threads: Sequence[int], more: Found | None = None) -> Found:
+        """Threads meet: what one has read, any may acquire by a fence (``Scope.meet``).
+
+        ``more``: what others brought there. Returns what all of them have now.
+        """
+        found = self.of(threads, more or {})
+        if found:
+            self._of.update(dict.fromkeys(threads, found))
+        return found
+
+    def of(self, threads: Iterable[int], more: Found) -> Found:
+        """What threads have found, and more."""
+        if not self._of:
+            return more
+        mine = (self._of.get(thread) for thread in threads)
+        for found in {id(one): one for one in mine if one}.values():
+            more = _both(more, _made(found))
+        return more
+
+    def take(self, thread: int, covered: int) -> dict[int, Clock]:
+        """What a fence of so many levels makes known to a thread; what is left waits on."""
+        brought: dict[int, Clock] = {}
+        left: dict[int, Sequence[Clock]] = {}
+        for site, clocks in _made(self._of.pop(thread, {})).items():
+            clock = clocks[:covered][-1]
+            if clock is not NOTHING:
+                brought[site] = clock
+            if clock is not clocks[-1]:
+                left[site] = clocks
+        if left:
+            self._of[thread] = left
+        return brought
+
+
+def _made(found: Found | Taken) -> Found:
+    return found.found if isinstance(found, Taken) else found
+
+
+def _both(known: Found, more: Found) -> Found:
+    """What either says, by levels."""
+    if not (known and more):
+        return known or more
+    made = dict(known)
+    for site, clocks in more.items():
+        old = made.get(site)
+        made[site] = [a.merge(b) for a, b in zip(old, clocks, strict=True)] if old else clocks
+    return made

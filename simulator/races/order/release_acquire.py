@@ -1,0 +1,360 @@
+"""Synchronisation without barriers: who released a location, and who acquired it after.
+
+A release is a strong write after a fence (or one that is a release itself). It hands on what
+its thread had done by the fence, what barriers had brought to it by then, and what it had
+acquired. An acquire is a strong read that finds the released value (or what atomics made of it),
+with a fence after it, or that is an acquire itself. The fence may be another thread's that has met
+the reader since: then it serves that thread (PTX ISA, "Fence-SC order"). (The write that it finds
+comes before it without any: the last who counts may set the counter back.) It counts for the
+accesses that the value found decides on: who does not look at the flag has waited for nobody.
+Scopes: a fence or an access of block scope serves within its block alone. (PTX ISA, "Memory
+Consistency Model": release and acquire patterns.)
+
+A barrier of a block is no acquire. Behind a relaxed read and a barrier a weak read may find stale
+data in L1 (docs/measured.md); writes and strong reads may not, so the barrier orders those.
+
+What happens is noted down, and gone through in its order when two accesses may race: then each
+location has a clock of what it hands on, and each thread one of what it has acquired.
+
+Longer: what is noted down is gone through, and asked for, in one state.
+"""
+
+import functools
+from collections.abc import Sequence, Set
+from itertools import product
+
+import numpy as np
+
+from ...analysis.influence import Steering
+from ...core.clusters import Clusters
+from ...core.geometry import WARP, Flat
+from ...isa.table import DEVICE
+from ...memory.site import Site
+from .acquired import NONE, Acquired, Acquisitions
+from .event_log import Notes
+from .fence_state import Fenced, Scope
+from .locks import COUNTS, Lock, Locks
+from .pending_acquires import Come, Readings
+from .release_sequence import Content, Levels, Release
+from .stale_reads import Looks, Reads
+from .sync_events import Arrival, Fence, Meeting, Place, StrongAccess, Waited, WarpMeeting, by_block
+from .thread_clock import Seen
+from .vector_clock import Clock
+
+
+class Releases(Notes):
+    """What strong accesses of a launch put in order.
+
+    Args:
+        everyone: Threads of the launch; ``threads``: of a block; ``clusters``: of blocks.
+    """
+
+    def __init__(self, steering: Steering, everyone: int, threads: int, clusters: Clusters) -> None:
+        self.steering, self.threads, self.levels = steering, threads, Levels(clusters)
+        super().__init__(steering.handing)
+        size = everyone if self.acquiring else 0
+        self._scopes = [Scope(size) for _ in range(self.levels.count)]
+        self._barrier: dict[int, int] = {}
+        self._contents: dict[int, Content] = {}
+        self._read = Readings()
+        self._come: dict[Place, Come] = {}
+        self._over: dict[Place, Come] = {}
+        self._acquired = Acquisitions(threads)
+        self._met = Acquisitions(threads)  # what relaxed reads found, by a barrier with no fence
+        self.looks = Looks(threads)
+        self.locks = Locks(threads)
+        self._guards: dict[int, Set[int]] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anything that a barrier could hand on or complete."""
+        return bool(
+            self._noted or self._read.any or self._acquired.since or self.locks.open or self.fences
+        )
+
+    # -- going through it -----------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        noted, self._noted, self._lanes = self._noted, [], 0
+        for event in noted:
+            if isinstance(event, Fence):
+                self._fence(event)
+            elif isinstance(event, Meeting):
+                self._publish(event)
+                for block, lanes in event.parts(self.threads):
+                    at = block, event.number
+                    for scope in self._scopes:
+                        scope.meet(block, lanes, self.threads, at)
+                    come = self._come.pop(at, None)
+                    self._meet((block * self.threads + lanes).tolist(), event.time, come)
+                for block in event.blocks.tolist():
+                    first = block * self.threads
+                    self._meet(range(first, first + self.threads), event.time, None)
+                for known in (self._acquired, self._met):
+                    known.meet(event.blocks.tolist())
+            elif isinstance(event, Arrival):
+                self._arrive(event)
+            elif isinstance(event, Waited):
+                self._wait(event)
+            elif isinstance(event, WarpMeeting):
+                for (block, lanes), scope in product(event.groups(), self._scopes):
+                    scope.meet(block, lanes, self.threads)
+                for block, lanes in event.groups() if self._read.any else ():
+                    self._read.share((block * self.threads + lanes).tolist())
+            else:
+                self._strong(event)
+
+    def _meet(self, threads: Sequence[int], now: int, come: Come | None) -> None:
+        """Threads meet, and those who came before: a fence of any acquires what one has read."""
+        if found := self._read.share(threads, come.read if come else {}):
+            brought = Acquired({site: clocks[-1] for site, clocks in found.items()})
+            whole = len(threads) == self.threads
+            for thread in threads[:1] if whole else threads:
+                self._met.add(thread, now, brought, now)
+        self.locks.meet(threads, now)
+
+    def _fence(self, event: Fence) -> None:
+        heard = np.maximum(event.met, event.warp) if event.known is None else None
+        self._effective(event.threads, event.time, event.reach, heard)
+        scopes = self._scopes[: self.levels.covered(event.reach)]
+        for scope in scopes:
+            scope.fence(event)
+        if not self._acquired.blocks():
+            return
+        for i, thread in enumerate(event.threads.tolist()):
+            seen = event.known[i] if event.known is not None else None
+            acquired = self._acquired.of(thread, int(event.met[i]), int(event.warp[i]), seen)
+            for scope in scopes:
+                scope.acquired[thread] = acquired
+
+    def _publish(self, event: Meeting) -> None:
+        """What threads had fenced before a barrier, others may release after it."""
+        for block in event.blocks.tolist():
+            before = self._barrier.get(block, 0)
+            self._barrier[block] = event.time
+            for scope in self._scopes:
+                scope.publish(block, self.threads, before, self._acquired.together(block))
+
+    def _arrive(self, event: Arrival) -> None:
+        """Threads come to a barrier: what they have read is for those who wait, not themselves."""
+        come = self._come.setdefault(event.at, Come())
+        for block, lanes in by_block(event.threads, self.threads):
+            far = block != event.at[0]  # a fence within a block is none for another one
+            for scope in self._scopes[int(far) :]:
+                scope.arrive(block, lanes, self.threads, event.at, event.relaxed)
+            if far and self._acquired.blocks():
+                come.acquired = come.acquired.merge(self._acquired_by(event))
+        if not event.relaxed:
+            come.read = self._read.of(event.threads.tolist(), come.read)
+        if event.ends:
+            self._end(event.at)
+
+    def _acquired_by(self, event: Arrival) -> Acquired:
+        """What threads have acquired that arrive at a barrier of others than their block.
+
+        (At a cluster's, where all arrive, each tells its own.)
+        """
+        found = NONE
+        for i, thread in enumerate(event.threads.tolist()):
+            seen = event.known[i] if event.known else None
+            found = found.merge(
+                self._scopes[1].acquired.get(thread, NONE)
+                if event.relaxed
+                else self._acquired.of(thread, 0, 0, seen)
+            )
+        return found
+
+    def _end(self, at: Place) -> None:
+        """A phase is over."""
+        self._over[at] = self._come.pop(at, Come())
+        for scope in self._scopes:
+            scope.end(at)
+
+    def _wait(self, event: Waited) -> None:
+        """Who sees that a phase is over has met those who arrived in it."""
+        if event.at[0] < 0 and event.at in self._come:
+            self._end(event.at)
+        those = event.threads.tolist()
+        for scope in self._scopes:
+            scope.waited(those, event.at)
+        over = self._over.get(event.at, Come())
+        for thread in those if over.acquired is not NONE else ():
+            self._acquired.add(thread, event.time, over.acquired, event.time)
+        for thread in those:  # who waits has met those who came, and not the others who wait
+            self._meet([thread], event.time, over)
+        if event.fences:
+            self._effective(event.threads, event.time, DEVICE, None)
+
+    def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
+        """A fence after strong reads makes acquires of them.
+
+        ``heard``: up to when others have heard of each thread before; ``None``: up to now.
+        """
+        if not (self._read.any or self.locks.open):
+            return
+        for i, thread in enumerate(those := threads.tolist()):
+            if brought := self._read.take(thread, self.levels.covered(reach)):
+                known = now if heard is None else int(heard[i])
+                self._acquired.add(thread, now, Acquired(brought), known)
+        self.locks.fence(set(those), now, self.levels.covered(reach) > 1)
+
+    def _strong(self, event: StrongAccess) -> None:
+        site = event.site
+        reads = site.number in self.acquiring
+        columns = (event.places, event.threads, event.turns, event.met, event.warp)
+        end = event.time + 1
+        rows = zip(*(c.tolist() for c in columns), strict=True)
+        for i, (place, thread, turn, met, warp) in enumerate(rows):
+            content = self._contents.get(place)
+            if site.acquires and (self._read.any or self.locks.open):
+                # Behind it nothing is read that L1 held before, whatever it reads itself.
+                before = np.array([max(met, warp)])
+                self._effective(np.array([thread]), turn, site.reach, before)
+            idle = site.access == "load" or (event.quiet is not None and event.quiet[i])
+            vain = event.vain is not None and event.vain[i]
+            if reads:
+                # A comparison that fails takes nothing; nor does who counts: it is the last who
+                # comes that goes on, and it could not have come before the others.
+                if not (idle or vain or site.operation in COUNTS):
+                    far = self.levels.covered(site.reach) > 1
+                    self.locks.take(site, place, thread, turn, far, content is None)
+                heard = turn if event.known is not None else max(met, warp)
+                if self._finds(site, thread, turn, content, heard, not idle):
+                    self.looks.add(thread, turn)
+            if idle or vain:
+                continue
+            if content is None or site.access == "store":
+                content = self._contents[place] = Content(
+                    place, self.threads, self.levels, self._number, self._waits,
+                    self.locks.free(place),
+                )  # fmt: skip
+            covered = self.levels.covered(site.reach)
+            fenced = [scope.last(thread, self.threads) for scope in self._scopes]
+            if site.releases:
+                seen = event.known[i] if event.known is not None else None
+                acquired = self._acquired.of(thread, met, warp, seen)
+                acquired = acquired.merge(self._met.of(thread, met, warp, seen))
+                seen = seen or Seen(thread % self.threads // WARP, warp, met, None, None, None)
+                fenced[:covered] = [Fenced(turn, seen, acquired)] * covered
+            self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
+            published = [scope.brought(thread, self.threads) for scope in self._scopes]
+            by = list(zip(fenced, published, strict=True))[:covered]
+            content.add(Release(site, thread, end, by))
+
+    def _finds(
+        self, site: Site, thread: int, turn: int, content: Content | None, heard: int, atomic: bool
+    ) -> bool:
+        """A strong read finds what was released; whether it takes a fence to acquire that."""
+        if content is None:
+            return False
+        block = thread // self.threads
+        count = self.levels.covered(site.reach)
+        taken = content.taken(site.number, block, count, atomic)
+        if taken is None:
+            return False
+        if site.acquires:
+            clock = taken.found[site.number][-1]
+            self._acquired.add(thread, turn, Acquired({site.number: clock}), heard)
+            return False
+        if site.number in self._returns:
+            found = Acquired({site.number: content.found(block, count)})
+            self._acquired.add(thread, turn, found, heard)
+        self._read.hear(thread, taken)
+        return True
+
+    def _number(self, place: int, site: Site) -> int:
+        return self._numbers.setdefault((place, site.number), len(self._numbers))
+
+    def _waits(self, site: Site) -> Set[int]:
+        """The acquiring instructions whose values decide on an access."""
+        found = self._guards.get(site.number)
+        if found is None:
+            sites = self.steering.program.sites
+            found = self._guards[site.number] = frozenset(
+                read.number
+                for read in sites
+                if read.number in self.acquiring and self.steering.guards(read, site)
+            )
+        return found
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def blocks(self) -> set[int]:
+        """The blocks in which something has been acquired, or found by a relaxed read."""
+        before = self._acquired.blocks()
+        if (
+            before
+            or (self.fences and self._noted)
+            or any(not isinstance(e, StrongAccess) or self._gives(e.site) for e in self._noted)
+        ):
+            self._catch_up()
+        return self._acquired.blocks() | self.looks.blocks
+
+    def _gives(self, site: Site) -> bool:
+        """Whether a strong access alone may give somebody something."""
+        return site.acquires or site.number in self._returns
+
+    @functools.cached_property
+    def relaxed(self) -> bool:
+        """Whether strong reads steer something that are no acquires themselves."""
+        sites = self.steering.program.sites
+        return any(s.number in self.acquiring and not s.acquires for s in sites)
+
+    @functools.cached_property
+    def _returns(self) -> Set[int]:
+        """Reads that decide on a weak access where they read."""
+        sites, same = self.steering.program.sites, self.steering.same_place
+        return {
+            read.number
+            for read in sites
+            if read.number in self.acquiring
+            for site in sites
+            if not site.strong and self.steering.guards(read, site) and same(read, site)
+        }
+
+    def known(
+        self, site: Site, thread: int, met: int, warp: int, seen: Seen | None, reads: Reads
+    ) -> Clock:
+        """What others have handed on to a thread (a global number) that accesses at ``site``.
+
+        ``met``, ``warp``, ``seen``: as ``fence`` takes them; ``reads``: which strong reads count.
+        """
+        acquired = self._acquired.of(thread, met, warp, seen)
+        if reads >= Reads.MET:
+            acquired = acquired.merge(self._met.of(thread, met, warp, seen))
+        if reads is Reads.ALL and (found := self._read.of([thread], {})):
+            brought = {number: clocks[-1] for number, clocks in found.items()}
+            acquired = acquired.merge(Acquired(brought))
+        return acquired.through(self._waits(site))
+
+    def handed(self, time: int, thread: int, block: int) -> bool:
+        """Whether anybody of a block has acquired what a thread did at a time."""
+        if block not in self.blocks():
+            return False
+        acquired = self._acquired.all_of(block).merge(self._met.all_of(block))
+        clock = acquired.through(self.acquiring)
+        when, who = np.array([time]), np.array([thread])
+        if clock.covers(when, who, self.threads).all():
+            return True
+        mine = np.array([block * self.threads])
+        return bool(self.locks.ordered(clock, mine, when, who, True)[0].any())
+
+    def doubtful(self, lock: Lock, time: int, first: Site, second: Site) -> bool:
+        """Whether a lock does not put two accesses in order, the second at a time.
+
+        A thread let it go with no fence behind; or before, and nothing else that it, or the other,
+        has read decides whether these happen: in another run they come the other way round.
+        """
+        if self._noted:
+            self._catch_up()
+        if self.locks.let_go_unfenced(lock, time):
+            return True
+        if not lock.by_chance:
+            return False
+        reads = (
+            s
+            for s in self.steering.program.sites
+            if s.access != "store" and s.space != "param" and s.number not in self.locks.sites
+        )
+        return not any(self.steering.guards(r, s) for r in reads for s in (first, second))

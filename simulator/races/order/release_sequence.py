@@ -1,0 +1,193 @@
+"""What releases hand on: see ``releases``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...core.clusters import Clusters
+from ...core.geometry import Flat
+from ...isa.table import DEVICE
+from ...memory.site import Site
+from .fence_state import Fenced, Published
+from .vector_clock import NOTHING, Clock, latest
+
+
+@dataclass(eq=False, slots=True)
+class Release:
+    """A strong write; ``by``: for each level of its scope what it hands on (``levels``)."""
+
+    site: Site
+    thread: int
+    end: int
+    by: list[tuple[Fenced, Published | None]]
+
+
+@dataclass(eq=False, slots=True)
+class _Handed:
+    """What releases hand on together.
+
+    ``own``: what each has done itself, by block, or of a lock its block; ``writes``: the strong
+    writes themselves.
+    """
+
+    clock: Clock = NOTHING
+    writes: Clock = NOTHING
+    own: dict[int, Flat] = field(default_factory=dict)
+
+
+_Parts = Sequence[tuple[Clock, Mapping[int, Flat]]]
+"""Of what is handed on together: the clock, and what each has done itself."""
+_Source = tuple["Content", int, int, int, bool]
+
+
+class Levels:
+    """How far scopes reach in a launch: the block, its cluster (if it has any), the device."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
+        self._of = (0, int(clusters.size > 1), 1 + int(clusters.size > 1))
+        self.count = self._of[DEVICE] + 1
+
+    def covered(self, reach: int) -> int:
+        """How many of them a scope of some reach covers."""
+        return self._of[reach] + 1
+
+    def group(self, level: int, block: int) -> int:
+        """The number of what a block is in at a level: itself, its cluster, the device."""
+        if level == self.count - 1:
+            return 0
+        return self.clusters.of(block) if level else block
+
+
+class Taken:
+    """What a read has found, by levels; its clocks are made when somebody asks for them.
+
+    Threads that spin find something new whenever a lock changes hands, and ask for the last alone:
+    of 32 blocks that take a lock 8 times each, 1 read of 60 is asked for.
+
+    Attributes:
+        source: A location's content, and the arguments of ``Content.taken``: what is found later
+            by the same is all that was found before, and more.
+    """
+
+    def __init__(self, source: _Source, place: int, parts: Sequence[_Parts]) -> None:
+        self.source, self._place, self._parts = source, place, parts
+
+    @functools.cached_property
+    def found(self) -> dict[int, list[Clock]]:
+        """By the instruction that read, as ``Readings`` keeps it."""
+        _, site, block, _, atomic = self.source
+        return {site: [self._clock(part, block, atomic) for part in self._parts]}
+
+    def _clock(self, parts: _Parts, block: int, atomic: bool) -> Clock:
+        made = NOTHING
+        for clock, own in parts:
+            if atomic:
+                mine = Clock(held={(b, self._place, b == block): row for b, row in own.items()})
+            else:
+                mine = Clock(work=own)
+            made = made.merge(clock).merge(mine)
+        return made
+
+
+class Content:
+    """What a location's content hands on: that of a write, and of the atomics on it.
+
+    Args:
+        place: The location.
+        threads: Of a block.
+        levels: Of scopes.
+        number: Numbers the location and an instruction.
+        guards: The acquiring instructions that an instruction waits for.
+        lock: Whether it was a lock that is free at first.
+    """
+
+    def __init__(
+        self, place: int, threads: int, levels: Levels, number: Callable[[int, Site], int],
+        guards: Callable[[Site], Set[int]], lock: bool,
+    ) -> None:  # fmt: skip
+        self.lock = lock
+        self.place, self.threads, self.levels = place, threads, levels
+        self._number, self._guards = number, guards
+        self._new: dict[tuple[int, int], Release] = {}
+        self._handed: dict[tuple[int, int], _Handed] = {}
+        self._taken: dict[tuple[int, int, int, bool], Taken] = {}
+
+    def add(self, release: Release) -> None:
+        """Another release; a thread's later one hands on what its earlier one did, and more."""
+        self._new[release.site.number, release.thread] = release
+
+    def taken(self, site: int, block: int, count: int, atomic: bool) -> Taken | None:
+        """What a read at ``site`` by a block's thread takes over; an ``atomic`` may be a lock's.
+
+        ``count``: of levels, those that its scope covers.
+        """
+        self._settle()
+        key = site, block, count, atomic
+        taken = self._taken.get(key)
+        if taken is None:
+            reached = [list(self._reached(block, n)) for n in range(1, count + 1)]
+            if not reached[-1]:
+                return None
+            parts = [[(one.clock, one.own) for one in level] for level in reached]
+            taken = self._taken[key] = Taken((self, *key), self.place, parts)
+        return taken
+
+    def found(self, block: int, count: int) -> Clock:
+        """The strong writes that a read by a block's thread finds: these come before it as it is.
+
+        (PTX ISA, "Causality order": what precedes in observation order needs no fence.)
+        """
+        self._settle()
+        clock = NOTHING
+        for one in self._reached(block, count):
+            clock = clock.merge(one.writes)
+        return clock
+
+    def _reached(self, block: int, count: int) -> Iterator[_Handed]:
+        """What is handed on at so many levels, to a block."""
+        groups = ((level, self.levels.group(level, block)) for level in range(count))
+        return (self._handed[at] for at in groups if at in self._handed)
+
+    def _settle(self) -> None:
+        """Put the releases since together with the others."""
+        for release in self._new.values():
+            home = release.thread // self.threads
+            for level, by in enumerate(release.by):
+                at = level, self.levels.group(level, home)
+                self._fold(release, by, self._handed.setdefault(at, _Handed()))
+        if self._new:
+            self._new, self._taken = {}, {}
+
+    def _fold(self, release: Release, by: tuple[Fenced, Published | None], handed: _Handed) -> None:
+        fenced, published = by
+        sites = self._guards(release.site)
+        block, lane = divmod(release.thread, self.threads)
+        work: Mapping[int, Flat] = {}
+        if published is not None:
+            work = published.times
+            handed.clock = handed.clock.merge(published.acquired.through(sites))
+        if fenced.time:
+            work = latest(
+                work, {**(fenced.seen.others or {}), block: fenced.seen.row(self.threads)}
+            )
+            handed.clock = handed.clock.merge(fenced.acquired.through(sites))
+        row = work[block].copy() if block in work else np.zeros(self.threads, np.int64)
+        own = handed.own.get(block)
+        own = np.zeros(self.threads, np.int64) if own is None else own.copy()
+        own[lane] = max(int(own[lane]), int(row[lane]), fenced.time - 1)
+        row[lane] = 0
+        if self.lock:
+            own, row = np.maximum(own, row), np.zeros_like(row)
+        handed.own = {**handed.own, block: own}
+        ends = np.zeros(self.threads, np.int64)
+        ends[lane] = release.end
+        at = block, self._number(self.place, release.site)
+        work = {one: times for one, times in work.items() if one != block}
+        work |= {block: row} if row.any() else {}
+        handed.clock = handed.clock.merge(Clock(work=work, ends={at: ends}))
+        handed.writes = handed.writes.merge(Clock(ends={at: ends}))

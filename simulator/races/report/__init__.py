@@ -1,0 +1,1 @@
+"""Races as they are collected: groups, pairs, program order."""

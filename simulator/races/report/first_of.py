@@ -1,0 +1,34 @@
+"""What was said first, or least, of a key."""
+
+import numpy as np
+
+from ...core.geometry import Flat
+
+_LAST = 1 << 62
+
+
+class Firsts:
+    """A table of keys in ascending order, with a number for each."""
+
+    def __init__(self) -> None:
+        # The last key is found for all above the others.
+        self._keys, self._values = (np.full(1, _LAST, np.int64) for _ in range(2))
+
+    def add(self, keys: Flat, values: Flat) -> None:
+        """Numbers of keys; those of which one is known keep it."""
+        keys, first = np.unique(keys, return_index=True)
+        at = np.searchsorted(self._keys, keys)
+        new = np.flatnonzero(self._keys[at] != keys)
+        if new.size:
+            self._keys = np.insert(self._keys, at[new], keys[new])
+            self._values = np.insert(self._values, at[new], values[first[new]])
+
+    def lower(self, keys: Flat, values: Flat) -> None:
+        """The same, but the least number is kept."""
+        self.add(keys, values)
+        np.minimum.at(self._values, np.searchsorted(self._keys, keys), values)
+
+    def of(self, keys: Flat) -> Flat:
+        """The numbers of some keys; -1: none is known."""
+        at = np.searchsorted(self._keys, keys)
+        return np.where(self._keys[at] == keys, self._values[at], -1)

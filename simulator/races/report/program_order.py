@@ -1,0 +1,369 @@
+"""Which of two instructions a report names first, whoever came first in the run.
+
+A race has no order: that is what is wrong with it. So that one schedule tells the same story
+as another, who sets a flag comes before who waits for it; else the instruction that leads to the
+other comes first, on a way with no barrier that would have ordered the two, if there is one; where
+each leads to the other (a loop), the write comes before the read; else the order of the source
+text decides.
+
+Longer: pairs, ways and waits are asked for in one program's tables.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TypeVar, TypeVarTuple, cast
+
+from kernels.ptx.module import Instruction
+
+from ...analysis.influence import Steering
+from ...compile.cfg.basic_blocks import Block
+from ...compile.cfg.cfg import Paths
+from ...compile.program import Program
+from ...isa import Flow
+from ...isa.decoded import callee, calls, roles
+from ...memory.site import PHASE, Site
+
+_NOWHERE = frozenset[int]()
+_Place = tuple[int, int]
+"""A block, and where in it."""
+_Asked = TypeVarTuple("_Asked")
+_Answer = TypeVar("_Answer")
+
+
+def _memo(
+    method: Callable[[ProgramOrder, *_Asked], _Answer],
+) -> Callable[[ProgramOrder, *_Asked], _Answer]:
+    """Keep a method's answers in the object, so that they are freed with it."""
+
+    @functools.wraps(method)
+    def answer(self: ProgramOrder, *asked: *_Asked) -> _Answer:
+        key = method, asked
+        if key not in self.known:
+            self.known[key] = method(self, *asked)
+        return cast(_Answer, self.known[key])
+
+    return answer
+
+
+class ProgramOrder:
+    """The order of a program's accesses.
+
+    Attributes:
+        known: Memo of answers, by the method and its arguments.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.known: dict[object, object] = {}
+        self.blocks, self._program = [one.block for one in program.blocks], program
+        self._position = {
+            id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
+        }
+
+    def first(self, one: Site, other: Site, distance: str) -> bool:
+        """Whether one instruction is named before the other."""
+        return self.named(one, other, distance, False)
+
+    @_memo
+    def named(self, one: Site, other: Site, distance: str, behind: bool) -> bool:
+        """Whether one instruction is named before the other; ``behind``: see ``handed``."""
+        if one is other:
+            return True
+        reading = (one.access == "load") != (other.access == "load")
+        handed = self.handed(one, other, distance, behind) if reading else None
+        if handed is not None:
+            return handed
+        ways = ("all", distance) if distance == "block" else (distance, "all")
+        for i, way in enumerate(ways):
+            there, back = self._leads(one, other, way), self._leads(other, one, way)
+            if there != back:
+                return there
+            if there and reading and (i == 0) == (distance != "block"):
+                return one.access != "load"
+        return self._text(one) < self._text(other)
+
+    def handed(self, one: Site, other: Site, distance: str, behind: bool) -> bool | None:
+        """Whether the one comes first by what threads tell each other, by a flag, say.
+
+        Who tells does so behind its access; what it tells decides whether the other's happens (in
+        a block with no barrier in between). If either may tell the other, each at a place of its
+        own, the first of the run comes first: the flags force that. But if one of them tells
+        before its access, it is that access, and the other's next one, that nothing orders.
+        ``behind``: the read comes behind an earlier write of the same thread: so it is the next
+        one that it races with. Of flags themselves nothing is said.
+        """
+        if one.asynchronous or other.asynchronous or {one, other} & self._hears:
+            return None
+        way = "all" if distance == "block" else distance
+        told, told_other = (self._tells_behind(x, way) for x in (one, other))
+        heard, heard_other = (self._hears_before(x, way) for x in (one, other))
+        hands, back = told and bool(heard_other - heard), told_other and bool(heard - heard_other)
+        if told and told_other and heard and heard_other:
+            direct, direct_other = (self._tells_directly(x, way) for x in (one, other))
+            if direct != direct_other:
+                return direct_other
+        if hands != back:
+            if behind and not self._met_between(one, other, way):
+                return one.access == "load"
+            return hands
+        if not (told and told_other):
+            return None
+        passed_on = (
+            f.number not in heard & heard_other
+            or not any(s is not f and self._steering.same_place(f, s) for s in self._tells)
+            for f in self._hears
+            if f.number in heard | heard_other and self._steering.waits(f)
+        )
+        return True if any(passed_on) else None
+
+    @_memo
+    def _tells_behind(self, site: Site, way: str) -> bool:
+        """Whether a thread may tell that an access is done."""
+        return any(s is not site and self._leads(site, s, way) for s in self._tells)
+
+    @_memo
+    def _tells_directly(self, site: Site, way: str) -> bool:
+        """The same, before it waits for others again."""
+        waits = {f.block for f in self._hears if self._steering.waits(f)}
+        behind = self._paths(way, False, frozenset(waits)).after(site.block)
+        return any(
+            s.block in behind or (s.block == site.block and self._at(s) > self._at(site))
+            for s in self._tells
+            if s is not site
+        )
+
+    def _met_between(self, one: Site, other: Site, way: str) -> bool:
+        """Whether threads meet at a barrier on every way from a read to the next write."""
+        read, write = (one, other) if one.access == "load" else (other, one)
+        return self._leads(read, write, "all") and not self._leads(read, write, way)
+
+    @_memo
+    def _hears_before(self, site: Site, way: str) -> frozenset[int]:
+        """What decides whether an access happens, of what other threads may tell."""
+        return frozenset(
+            f.number
+            for f in self._hears
+            if self._leads(f, site, way) and self._steering.guards(f, site)
+        )
+
+    @functools.cached_property
+    def _steering(self) -> Steering:
+        return self._program.fact(Steering)
+
+    @functools.cached_property
+    def _tells(self) -> list[Site]:
+        """What may tell another thread something; an ``mbarrier`` is no flag, but a barrier."""
+        sites = self._program.sites
+        return [s for s in sites if s.strong and s.access != "load" and s.operation != PHASE]
+
+    @functools.cached_property
+    def _hears(self) -> frozenset[Site]:
+        """What may be told something that decides."""
+        sites, numbers = self._program.sites, self._steering.acquiring
+        return frozenset(s for s in sites if s.number in numbers)
+
+    def leads(self, one: Site, other: Site) -> bool:
+        """Whether a way leads from one instruction to the other, past barriers as well."""
+        return self._leads(one, other, "all")
+
+    def _text(self, site: Site) -> tuple[object, ...]:
+        at = (site.block, self._position.get(id(site.instruction), 0), site.number)
+        location = site.instruction.location and site.instruction.location.user
+        if location is None:
+            return "", 0, *at
+        return location.file, location.line, site.access == "load", *at
+
+    def _leads(self, one: Site, other: Site, way: str) -> bool:
+        if one.block == other.block and self._at(one) < self._at(other):
+            return True
+        return other.block in self._after(one.block, way)
+
+    def _at(self, site: Site) -> int:
+        """Where an access stands in its block."""
+        return self._position[id(site.instruction)]
+
+    @_memo
+    def unwaited(self, one: Site, other: Site) -> bool:
+        """Whether a copy is surely under way for another access that nothing puts after it.
+
+        A way leads from the one to the other, past no wait: one in a branch between the two is one,
+        and so is a call of a function that waits. Or they are on different ways, as where one warp
+        copies and another reads, and one leads to the other that has no wait.
+        """
+        if not self._leads(one, other, "all"):
+            return not self._leads(other, one, "all") and self._begins(other, one.queue)
+        for name in (one.function, other.function, *self._functions):
+            starts, ends = self._places(one, name), self._places(other, name)
+            if starts and ends:
+                waits = self._waiting(name, one.queue)
+                return any(not _between(s, e, waits) for s in starts for e in ends)
+        return False
+
+    @_memo
+    def waits_between(self, one: Site, other: Site, wait: Instruction) -> bool:
+        """Whether a wait stands on a way from one access to the other, in a call perhaps."""
+        for name in (one.function, other.function, *self._functions):
+            starts, ends = self._places(one, name), self._places(other, name)
+            if starts and ends:
+                at = self._standing(name, wait)
+                return any(_between(s, e, at) for s in starts for e in ends)
+        return False
+
+    @_memo
+    def _standing(self, name: str, wait: Instruction) -> list[_Place]:
+        """Where a function comes to a wait: itself, or by calls."""
+        return [
+            place
+            for place, ins in self._functions[name]
+            if ins is wait
+            or any(i is wait for f in self._called(ins) for _, i in self._functions[f])
+        ]
+
+    @_memo
+    def strays(self, copy: Site, other: Site, wait: Instruction) -> bool:
+        """Whether an access in shared memory stands behind a copy, and its wait behind both."""
+        return (
+            other is not copy
+            and other.space not in ("local", "global")
+            and not copy.access == other.access == "load"
+            and copy.queue != "transaction"
+            and not self.first(other, copy, copy.queue)
+            and not self.unwaited(copy, other)
+            and not self.waits_between(copy, other, wait)
+        )
+
+    def _begins(self, site: Site, queue: str) -> bool:
+        """Whether a way leads from the start to an access, past no wait."""
+        body = self.blocks[site.block].instructions[: self._position[id(site.instruction)]]
+        return site.block in self._beginning(queue) and not any(_waits(i, queue) for i in body)
+
+    @_memo
+    def _beginning(self, queue: str) -> set[int]:
+        def passes(block: Block, to: int) -> bool:
+            return not any(_waits(ins, queue) for ins in block.instructions)
+
+        return {self._program.start} | Paths(self.blocks, passes).after(self._program.start)
+
+    @functools.cached_property
+    def _functions(self) -> dict[str, list[tuple[_Place, Instruction]]]:
+        """The instructions of each function."""
+        found: dict[str, list[tuple[_Place, Instruction]]] = {}
+        for block in self.blocks:
+            body = found.setdefault(block.function.name, [])
+            body += [((block.number, at), ins) for at, ins in enumerate(block.instructions)]
+        return found
+
+    def _places(self, site: Site, name: str) -> list[_Place]:
+        """Where a function comes to an access: itself, or by calls."""
+        if site.function == name:
+            return [(site.block, self._position[id(site.instruction)])]
+        return [place for place, reached in self._calls[name] if site.function in reached]
+
+    @_memo
+    def _waiting(self, name: str, queue: str) -> list[_Place]:
+        """Where a function waits for what is under way in a queue, or may."""
+        found = []
+        for place, ins in self._functions[name]:
+            called = self._called(ins)
+            inside = (i for one in called for _, i in self._functions[one])
+            unknown = calls(ins) and ins.targets[0].startswith("%")
+            if _waits(ins, queue) or unknown or any(_waits(i, queue) for i in inside):
+                found.append(place)
+        return found
+
+    @functools.cached_property
+    def _calls(self) -> dict[str, list[tuple[_Place, frozenset[str]]]]:
+        """Where each function calls others by their names, and what then runs."""
+        return {
+            name: [(place, reached) for place, ins in body if (reached := self._called(ins))]
+            for name, body in self._functions.items()
+        }
+
+    def _called(self, ins: Instruction) -> frozenset[str]:
+        """The functions that an instruction runs."""
+        name = callee(ins)
+        return self._reached(name) if name in self._functions else frozenset()
+
+    @_memo
+    def _reached(self, name: str) -> frozenset[str]:
+        """A function, and those that run with it."""
+        found: set[str] = set()
+        todo = [name]
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += self._callees[name]
+        return frozenset(found)
+
+    @functools.cached_property
+    def _callees(self) -> dict[str, set[str]]:
+        """Which functions each calls."""
+        return {
+            name: {callee(ins) for _, ins in body}.intersection(self._functions)
+            for name, body in self._functions.items()
+        }
+
+    @functools.cached_property
+    def _clustered(self) -> bool:
+        """Whether threads come to the barrier of a cluster."""
+        return any(one.cluster for one in self._program.blocks)
+
+    @_memo
+    def _after(self, number: int, way: str) -> set[int]:
+        """The blocks on a way; to arrive at a cluster's barrier and then to wait ends one."""
+        found = self._paths(way, False, _NOWHERE).after(number)
+        if way == "all" or not self._clustered:
+            return found
+        return found.union(*map(self._paths(way, True, _NOWHERE).after, {number} | found))
+
+    @_memo
+    def _paths(self, way: str, arrived: bool, closed: frozenset[int]) -> Paths:
+        """The ways that pass no barrier of a kind; ``closed``: nor these blocks."""
+
+        def passes(block: Block, to: int) -> bool:
+            end = block.end
+            if to in closed:
+                return False
+            if way != "all" and end is not None and roles(end).flow is Flow.BARRIER:
+                return roles(end).holds != (arrived or not end.has("cluster"))
+            if way in ("lane", "warp") and self._awaits_phase(block, to):
+                return False
+            body = self.blocks[to].body
+            return not (way == "lane" and body and roles(body[0]).row.warp_barrier)
+
+        return Paths(self.blocks, passes)
+
+    def _awaits_phase(self, block: Block, to: int) -> bool:
+        """Whether threads wait at an ``mbarrier`` on the way from a block to the next.
+
+        They look at it, leave a loop that does, or come back from a function that does:
+        unoptimised, a loop asks first whether it is over, and ``cuda::barrier`` where it stands.
+        """
+        end = block.end
+        inside = self._called(end) if end is not None and to == block.follow else frozenset()
+        blocks, functions = self._phase_waits
+        return block.number in blocks or not inside.isdisjoint(functions)
+
+    @functools.cached_property
+    def _phase_waits(self) -> tuple[set[int], set[str]]:
+        """The blocks at which threads wait at an ``mbarrier``; the functions that look at it."""
+        waits = [s for s in self._program.sites if roles(s.instruction).row.phase == "wait"]
+        exits = (self._steering.exits(site) for site in waits)
+        return {s.block for s in waits}.union(*exits), {s.function for s in waits}
+
+
+def _between(start: _Place, end: _Place, waits: Sequence[_Place]) -> bool:
+    """Whether the text has a wait on the way from one place to another, round a loop perhaps."""
+    if start < end:
+        return any(start < wait < end for wait in waits)
+    return any(wait > start or wait < end for wait in waits)
+
+
+def _waits(ins: Instruction, queue: str) -> bool:
+    """Whether an instruction waits for what is under way in a queue."""
+    row = roles(ins).row
+    if row.phase == "wait":
+        return queue in ("copy", "transaction")
+    return row.asynchronous == "wait" and row.queue == queue

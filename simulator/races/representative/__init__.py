@@ -1,0 +1,1 @@
+"""One block checked for all that behave identically."""

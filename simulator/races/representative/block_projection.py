@@ -1,0 +1,145 @@
+"""What the first block of a batch does, where all of them do the same."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+import numpy as np
+
+from ...analysis.influence import Steering
+from ...core.geometry import Flat, Geometry, Lanes, Mask
+from ...memory.event import Event, Spread
+from ...memory.site import PHASE, Site
+from ..accesses import SHARED, Closer
+from ..in_flight.bulk_stores import sends
+
+_Value = TypeVar("_Value", Lanes, Lanes | None)
+
+
+class Apart(Exception):
+    """Blocks do not do the same."""
+
+
+def may_be_alike(steering: Steering, closer: Closer, clusters: bool) -> bool:
+    """Whether blocks' own memory is all that the order of their threads is asked for.
+
+    It is not where arrays are looked at closely, or blocks hand on to each other.
+    """
+    program = steering.program
+    if SHARED not in closer or clusters or steering.handing:
+        return False
+    if any(places is not False for places in closer.values()):
+        return False
+    blocks = any(block.cluster or block.called for block in program.blocks)
+    return not (blocks or any(map(sends, program.sites)))
+
+
+class FirstBlock:
+    """Cuts what is told of a batch to its first block.
+
+    Attributes:
+        one: The shape of that block alone.
+    """
+
+    def __init__(self, geometry: Geometry) -> None:
+        g = self.geometry = geometry
+        self.one = Geometry(g.grid, g.block, g.blocks[:1], g.cluster)
+        self.one.moves = g.moves
+        self._places: dict[object, Spread] = {}
+
+    def of(self, event: Event) -> tuple[Event, bool]:
+        """Its part of an access; and whether that is in bulk, and blocks' follow each other.
+
+        Raises:
+            Apart: Blocks do not do the same; or it is not their own memory.
+        """
+        if event.columns is not None or event.space != "shared":
+            raise Apart
+        mask, values, old = event.mask, event.values, event.old
+        if isinstance(event.address, Spread):
+            at, tiled = _first_of(event.address, self.geometry.columns)
+            thread, column, address = (values[at] for values in event.address[:3])
+            home = None if event.address.home is None else event.address.home[at]
+            first = self._known(event.site, Spread(thread, column, address, home))
+            values = values and tuple(value[at] for value in values)
+            return event._replace(address=first, mask=cut(mask), values=values), tiled
+        address, mask = cut(event.address, mask), cut(mask)
+        if values is None and old is None and address is event.address and mask is event.mask:
+            return event, False
+        if event.site.operation == PHASE:  # they say whether its phase ends
+            values = values and tuple(cut(value, event.mask) for value in values)
+            old = old and tuple(cut(value, event.mask) for value in old)
+        else:
+            values = values and tuple(map(_of_first, values))
+            old = old and tuple(map(_of_first, old))
+        return event._replace(address=address, mask=mask, values=values, old=old), False
+
+    def whole(self, event: Event) -> Event:
+        """All blocks' part of an access in bulk, of which the first one's was kept."""
+        one, columns = cast(Spread, event.address), self.geometry.columns
+        column = np.repeat(np.arange(columns), len(one.thread))
+        thread, address = np.tile(one.thread, columns), np.tile(one.address, columns)
+        home = None if one.home is None else column
+        return event._replace(address=Spread(thread, column, address, home))
+
+    def _known(self, site: Site, where: Spread) -> Spread:
+        """Where a copy in bulk goes: the same object for the same bytes, as of a stage."""
+        if not len(where.address):
+            return where
+        key = site.number, len(where.address), int(where.address[0]), int(where.thread[0])
+        known = self._places.setdefault(key, where)
+        one, other = known[:3], where[:3]
+        same = (known.home is None) == (where.home is None)
+        return known if same and all(map(np.array_equal, one, other)) else where
+
+
+def cut(value: _Value, mask: Mask | None = None) -> _Value:
+    """A value of the first block's lanes, if all blocks have the same under a mask.
+
+    Raises:
+        Apart: They have not.
+    """
+    if value is None or value.ndim == 0 or value.shape[3] == 1:
+        return value
+    first = value[..., :1]
+    same = value == first
+    if mask is not None:
+        same = same | ~mask
+    if not same.all():
+        raise Apart
+    return np.ascontiguousarray(first)
+
+
+def _of_first(value: Lanes) -> Lanes:
+    return value[..., :1] if value.ndim else value
+
+
+def _in_order(column: Flat, columns: int) -> bool:
+    """Whether each block has as many as the others, one after the other."""
+    each, left = divmod(len(column), columns)
+    if left or not each:
+        return False
+    return bool((column.reshape(columns, each) == np.arange(columns)[:, None]).all())
+
+
+def _first_of(where: Spread, columns: int) -> tuple[slice | Flat, bool]:
+    """Which accesses are the first block's, if all have the same; and if they come in order.
+
+    Raises:
+        Apart: They have not.
+    """
+    at: slice | Flat = slice(len(where.column) // columns)
+    order: slice | Flat = slice(None)
+    tiled = _in_order(where.column, columns)
+    if not tiled:
+        order = np.argsort(where.column, kind="stable")
+        if not _in_order(where.column[order], columns):
+            raise Apart
+        at = order[at]
+    for values in (where.thread, where.address):
+        rows = values[order].reshape(columns, -1)
+        if not (rows == rows[0]).all():
+            raise Apart
+    if where.home is not None and not np.array_equal(where.home, where.column):
+        raise Apart
+    return at, tiled

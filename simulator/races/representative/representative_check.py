@@ -1,0 +1,197 @@
+"""Blocks that do alike are judged in one of them.
+
+What is asked of shared memory that copies in bulk fill, and ``mbarrier`` hands to and fro, is asked
+of each block by itself, and mostly all blocks of a batch do the same. As long as they do, the first
+one alone is told to a set of checks of its own (``one_of_them.py``). If these find nothing, there
+is nothing in any block; what they find of reads and writes is so in each of them. As soon as blocks
+differ, or where what they store matters, the checks of the whole batch are told of all that there
+was, in its order, and go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ...core.geometry import Addresses, Geometry, Lanes, Mask
+from ...events import Observer, Stall, Told
+from ...memory.event import Event, PickedEvent
+from ...memory.site import PHASE, Site
+from ..check.detector import RaceCheck
+from ..report.race_log import RaceBook
+from .block_projection import Apart, cut
+from .selection import Make, OneOfThem
+
+
+class OneForAll(Observer):
+    """Tells race checks of a launch, or those of one block as long as all do the same.
+
+    Args:
+        make: Makes the checks of one block.
+        book: Where ``checks`` report to.
+        checks: The whole launch's, ``RaceCheck`` first.
+    """
+
+    def __init__(self, make: Make, book: RaceBook, checks: Sequence[Observer]) -> None:
+        self.make, self.book, self.checks = make, book, checks
+        self.race, self.told = cast(RaceCheck, checks[0]), Told(checks)
+        self.geometry: Geometry
+        self.alike: OneOfThem | None = None
+
+    # -- batches ----------------------------------------------------------------------------
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+        self.race.start(geometry)
+        self.alike = OneOfThem(self.make, geometry, self.book)
+
+    def finish(self) -> None:
+        """See ``Observer``."""
+        if self.alike and self.alike.tell("finish"):
+            self._tell_all()
+        if self.alike:
+            self.race.finish()
+            self.alike.of_all(self.book)
+        else:
+            self._all("finish")
+        self.alike = None
+
+    def end(self) -> None:
+        """See ``Observer``."""
+        self._all("end")
+
+    def merge(self, other: OneForAll) -> None:
+        """See ``Observer``."""
+        for mine, theirs in zip(self.checks, other.checks, strict=True):
+            mine.merge(theirs)
+
+    # -- all blocks, or one -----------------------------------------------------------------
+
+    def _all(self, name: str, *what: object) -> None:
+        for tell in getattr(self.told, name):
+            tell(*what)
+
+    def _tell_all(self) -> None:
+        """Tell the checks of all blocks what there was; what is to come they are told at once."""
+        assert self.alike
+        alike, self.alike = self.alike, None
+        for check in self.checks[1:]:
+            check.start(self.geometry)
+        for name, what, tiled in alike.before:
+            self._all(name, *(map(alike.first.whole, cast(tuple[Event], what)) if tiled else what))
+
+    def _each(self, name: str, *what: object) -> None:
+        """What all blocks do, if they do the same: the first argument says which lanes."""
+        if self.alike:
+            try:
+                mask = cast(Mask | None, what[0])
+                first = [
+                    cut(one, mask if number else None) if isinstance(one, np.ndarray) else one
+                    for number, one in enumerate(what)
+                ]
+                self.alike.keep(name, what, what)
+            except Apart:
+                self._tell_all()
+            else:
+                if self.alike.tell(name, *first):
+                    self._tell_all()
+                return
+        self._all(name, *what)
+
+    # -- events -----------------------------------------------------------------------------
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site, alike = event.site, self.alike
+        if alike and event.space not in ("shared", "cluster") and site.operation != PHASE:
+            self.race.access(event)  # which asks nothing of the order in a block
+            return
+        if alike:
+            try:
+                first, tiled = alike.first.of(event)
+                alike.keep_access(event, first, tiled)
+            except Apart:
+                self._tell_all()
+            else:
+                if alike.tell("access", first):
+                    self._tell_all()
+                return
+        self._all("access", event)
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        one = events[0]
+        if self.alike:
+            try:
+                first, _ = self.alike.first.of(one)
+                some = events
+                if first.address is not one.address or first.mask is not one.mask:
+                    some = [e._replace(address=first.address, mask=first.mask) for e in events]
+                self.alike.keep("loads", (sites, events), [one.address, one.mask])
+            except Apart:
+                self._tell_all()
+            else:
+                if self.alike.tell("loads", sites, some):
+                    self._tell_all()
+                return
+        self._all("loads", sites, events)
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
+        if self.alike and event.space not in ("shared", "cluster"):
+            self.race.picked(event)
+        elif self.alike:
+            self.access(event.full)
+        else:
+            self._all("picked", event)
+
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+        """See ``Observer``."""
+        self._each("barrier", lanes, number, warps)
+
+    def arrive(self, lanes: Mask | None, number: int) -> None:
+        """See ``Observer``."""
+        self._each("arrive", lanes, number)
+
+    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
+        """See ``Observer``."""
+        self._each("warp_sync", lanes, members)
+
+    def fence(self, lanes: Mask | None, reach: int) -> None:
+        """See ``Observer``."""
+        self._each("fence", lanes, reach)
+
+    def proxy_fence(self, lanes: Mask | None) -> None:
+        """See ``Observer``."""
+        self._each("proxy_fence", lanes)
+
+    def copies(
+        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+    ) -> None:
+        """See ``Observer``."""
+        self._each("copies", lanes, left, queue, reads, wait)
+
+    def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """See ``Observer``."""
+        self._each("copies_arrive", lanes, base, offset)
+
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
+        """See ``Observer``."""
+        self._each("phase", lanes, base, offset, wait)
+
+    def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
+        """See ``Observer``."""
+        self._each("cluster_arrive", lanes, releases)
+
+    def cluster_wait(self, lanes: Mask | None) -> None:
+        """See ``Observer``."""
+        self._each("cluster_wait", lanes)
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``."""
+        self._all("stuck", stall)

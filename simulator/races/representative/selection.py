@@ -1,0 +1,103 @@
+"""The first of blocks that all do the same, and the checks that look at it alone.
+
+A read and a write that race in the first block do so in each: the same threads of it, at the
+same places of its memory. Of two writes that is not so, as the values may be the same in one block
+and others in another; nor is it of reads of what nothing wrote, which somebody else reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.geometry import Geometry
+from ...events import Observer, Told
+from ...memory.event import Event, Spread
+from ..report.race_log import RaceBook
+from .block_projection import Apart, FirstBlock
+
+_MOST = 1 << 28
+"""Bytes of what was told that are kept, in case that it has to be told again."""
+_AROUND = 256
+"""Bytes of an event beside its arrays."""
+Make = Callable[[RaceBook, Callable[..., None]], list[Observer]]
+"""Makes checks, ``RaceCheck`` first; they report to a book, and to what takes reads of what nothing
+wrote."""
+
+
+class _Told(NamedTuple):
+    """An event, as the observers of all blocks receive it.
+
+    Attributes:
+        name: Method of ``Observer``.
+        what: Its arguments.
+        tiled: Whether ``what`` is the first block's part of an access in bulk.
+    """
+
+    name: str
+    what: tuple[object, ...]
+    tiled: bool
+
+
+class OneOfThem:
+    """A batch of which all blocks do the same so far.
+
+    Args:
+        make: Makes the checks.
+        known: Where races of earlier batches are written down.
+
+    Attributes:
+        first: Cuts to the first block; ``checks``: of that.
+        before: What they were told of.
+    """
+
+    def __init__(self, make: Make, geometry: Geometry, known: RaceBook) -> None:
+        self.first, self._geometry = FirstBlock(geometry), geometry
+        self.before: list[_Told] = []
+        self._nbytes = 0
+        self._suspicious, self._book = False, known.like()
+        self.checks = make(self._book, self._suspect)
+        self._told = Told(self.checks)
+        for tell in self._told.start:
+            tell(self.first.one)
+
+    def _suspect(self, *read: object) -> None:
+        """Something may have to be reported that does not stand in the book."""
+        self._suspicious = True
+
+    def keep(
+        self, name: str, what: tuple[object, ...], arrays: Sequence[object], tiled: bool = False
+    ) -> None:
+        """Keep what all are told; ``tiled``: the first block's part of an access in bulk.
+
+        Raises:
+            Apart: It would be too much.
+        """
+        self._nbytes += _AROUND + sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+        if self._nbytes > _MOST:
+            raise Apart
+        self.before.append(_Told(name, what, tiled))
+
+    def keep_access(self, event: Event, first: Event, tiled: bool) -> None:
+        """The same of an access."""
+        arrays: list[object] = [*(event.values or ()), *(event.old or ())]
+        if tiled:  # what copies in bulk touch is much
+            event = event._replace(address=first.address)
+        else:
+            arrays += event.address if isinstance(event.address, Spread) else [event.address]
+        self.keep("access", (event,), arrays, tiled)
+
+    def tell(self, name: str, *what: object) -> bool:
+        """Tell the checks what was kept; whether those of all blocks have to be told."""
+        for tell in getattr(self._told, name):
+            tell(*what)
+        return self._suspicious or not all(g.everywhere for g in self._book.groups.values())
+
+    def of_all(self, book: RaceBook) -> None:
+        """Write down that what was found is so in each block."""
+        g = self._geometry
+        for group in self._book.groups.values():
+            group.spread(g.blocks - g.blocks[0])
+        book.merge(self._book)

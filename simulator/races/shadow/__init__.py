@@ -1,0 +1,1 @@
+"""Shadow memory: the accesses of each location."""

@@ -1,0 +1,186 @@
+"""The accesses of one instruction: for each location and thread the latest."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.geometry import Flat, Mask
+from ...memory.site import Site
+from ...memory.storage.word_ops import distinct
+
+_FEW = 8
+"""Where a table is so many times as long as what is added, only what that touches is looked at."""
+_WAITING = 1 << 18
+"""So many accesses are put by, or as many as there are in order, before they are sorted in."""
+
+
+class Table(NamedTuple):
+    """The latest accesses, one for each location and thread.
+
+    Attributes:
+        keys: Location and thread, ascending; ``times``: of the access.
+        values: What a store left, or whether an atomic changed anything; zeros of loads.
+        varied: Whether this thread has left several values there since its block last met;
+            ``varied_far``: ever.
+    """
+
+    keys: Flat
+    times: Flat
+    values: Flat
+    varied: Mask
+    varied_far: Mask
+
+    def some(self, at: Flat) -> Table:
+        """Some of them."""
+        return Table(*(column[at] for column in self))
+
+
+class _Access(NamedTuple):
+    """Accesses at a time."""
+
+    now: int
+    keys: Flat
+    left: tuple[Flat, ...] = ()
+
+
+class _Added(NamedTuple):
+    """Accesses, in the order of their times; what leaves something has ``left`` two columns.
+
+    They are the values, and when each one's block last met.
+    """
+
+    keys: Flat
+    times: Flat
+    left: tuple[Flat, ...]
+
+
+class History:
+    """The accesses of one instruction.
+
+    Those that are added are put in order when somebody asks: what only adds to shared memory is
+    asked about nothing for long.
+
+    Attributes:
+        last: The time of the latest of all.
+        loads: Whether they leave nothing.
+        low, high: Between these keys all are.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.loads = site, site.access == "load"
+        self.last = 0
+        self.low, self.high = np.int64(np.iinfo(np.int64).max), np.int64(-1)
+        kinds = np.int64, np.int64, np.uint64, bool, bool
+        self._table = Table(*(np.zeros(0, kind) for kind in kinds))
+        self._added: dict[object, _Access] = {}  # in the order of their times
+        self._waiting = 0
+
+    @property
+    def table(self) -> Table:
+        """All of them, in order."""
+        if self._added:
+            self._settle()
+        return self._table
+
+    @property
+    def values(self) -> Flat | None:
+        """What was left, in the order of the table; ``None`` of loads."""
+        return None if self.loads else self.table.values
+
+    def add(self, keys: Flat, now: int, values: Flat | None, since: Flat) -> None:
+        """Remember accesses; a thread accesses a location once in one execution."""
+        self.last = now
+        assert values is not None or self.loads, "who writes leaves something"
+        if not len(keys):
+            return
+        self.low, self.high = min(self.low, keys.min()), max(self.high, keys.max())
+        if self.loads or values is None:
+            self._add(_Access(now, keys))
+        else:
+            self._add(_Access(now, keys, (values, since)))
+
+    def _add(self, access: _Access) -> None:
+        """The same threads read the same locations again: then that alone is to be kept."""
+        keys = access.keys
+        name: object = len(keys), int(keys[0]), int(keys[-1])
+        known = self._added.get(name)
+        if known is not None:
+            if self.loads and np.array_equal(known.keys, keys):
+                del self._added[name]
+                self._waiting -= len(keys)
+            else:
+                name = object()
+        self._added[name] = access
+        self._waiting += len(keys)
+        if self._waiting > max(_WAITING, len(self._table.keys)):
+            self._settle()
+
+    def drop(self, low: np.int64, high: np.int64) -> None:
+        """Forget the accesses with keys from one up to another."""
+        table = self.table
+        self._table = table.some((table.keys < low) | (table.keys >= high))
+
+    def merge(self, other: History) -> None:
+        """Take over what other threads did at the instruction; it is not asked when any more."""
+        self.last = max(self.last, other.last)
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        both = Table(*map(np.concatenate, zip(self.table, other.table, strict=True)))
+        self._table = both.some(np.argsort(both.keys, kind="stable"))
+
+    def _settle(self) -> None:
+        """Put what was added in order: the latest of a location and thread is left."""
+        table, waiting = self._table, self._waiting
+        accesses = list(self._added.values())
+        times = np.repeat([a.now for a in accesses], [len(a.keys) for a in accesses])
+        columns = tuple(map(np.concatenate, zip(*(a.left for a in accesses), strict=True)))
+        added = _Added(np.concatenate([a.keys for a in accesses]), times, columns)
+        self._added, self._waiting = {}, 0
+        if waiting * _FEW >= len(table.keys):
+            self._table = _latest(table, added)
+            return
+        keys = distinct(added.keys)
+        at = np.searchsorted(table.keys, keys)
+        known = np.zeros(len(keys), bool)
+        inside = at < len(table.keys)
+        known[inside] = table.keys[at[inside]] == keys[inside]
+        new = _latest(table.some(at[known]), added)
+        for column, now in zip(table, new, strict=True):
+            column[at[known]] = now[known]
+        if not known.all():
+            more = zip(table, new.some(~known), strict=True)
+            self._table = Table(*(np.insert(column, at[~known], now) for column, now in more))
+
+
+def _latest(table: Table, added: _Added) -> Table:
+    """What is left of a table and of accesses after it, in the order of their times."""
+    old = len(table.keys)
+    keys = np.concatenate([table.keys, added.keys])
+    turn = np.argsort(keys, kind="stable")
+    keys = keys[turn]
+    times = np.concatenate([table.times, added.times])[turn]
+    if not added.left:
+        ends = np.flatnonzero(np.append(keys[1:] != keys[:-1], True))
+        nothing = np.zeros(len(ends), bool)
+        return Table(keys[ends], times[ends], np.zeros(len(ends), np.uint64), nothing, nothing)
+    left, met_at = added.left
+    values = np.concatenate([table.values, left])[turn]
+    since = np.concatenate([np.zeros(old, np.int64), met_at])[turn]
+    again = np.append(False, keys[1:] == keys[:-1])
+    starts = np.flatnonzero(~again)
+    ends = np.append(starts[1:], len(keys)) - 1
+    changed = again.copy()
+    changed[1:] &= values[1:] != values[:-1]
+    # What was before its block last met counts no more, nor does a change from that.
+    met = again.copy()
+    met[1:] &= times[:-1] <= since[1:]
+    varied, far = (
+        np.concatenate([flags, np.zeros(len(added.keys), bool)])[turn]
+        for flags in (table.varied, table.varied_far)
+    )
+    at = np.arange(len(keys))
+    change = np.maximum.reduceat(np.where(changed | varied, at, -1), starts)
+    meeting = np.maximum.reduceat(np.where(met, at, -1), starts)
+    ever = np.logical_or.reduceat(changed | far, starts)
+    return Table(keys[ends], times[ends], values[ends], change > meeting, ever)

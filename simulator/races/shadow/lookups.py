@@ -1,0 +1,118 @@
+"""Lanes that are held against a table of accesses; and which of them are asked for together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...core.geometry import WARP, Flat, Mask
+from ..order.vector_clock import NOTHING, Clock
+from ..report.pair_limit import pieces
+
+
+class Asked:
+    """Lanes that are held against a table: of each a location and its thread.
+
+    Attributes:
+        low: No entry of their locations is before this key; ``high``: all are before this.
+    """
+
+    def __init__(self, place: Flat, thread: Flat, threads: np.int64, block: np.int64) -> None:
+        self.place, self.thread, self.threads, self.block = place, thread, threads, block
+        self.start = place * threads
+        self.low = self.start.min() if len(place) else 0
+        self.high = self.start.max() + threads if len(place) else 0
+        self._ranges: dict[str, list[tuple[Flat, Flat]]] = {}
+
+    def ranges(self, distance: str) -> list[tuple[Flat, Flat]]:
+        """The keys of threads at a distance: see ``Shadow.races``."""
+        if distance not in self._ranges:
+            start = self.start
+            block, number = np.divmod(self.thread, self.block)
+            first = start + block * self.block
+            end = first + self.block
+            warp = first + number // WARP * WARP
+            last = np.minimum(warp + WARP, end)
+            self._ranges |= {
+                "lane": [(warp, last)], "near": [(first, end)],
+                "warp": [(first, warp), (last, end)],
+                "any": [(start, start + self.threads)],
+                "block": [(start, first), (end, start + self.threads)],
+            }  # fmt: skip
+        return self._ranges[distance]
+
+
+class Alike:
+    """Lanes that are in order after the same accesses of other blocks, or none is.
+
+    Args:
+        keys: What they have in common, an element each.
+
+    Attributes:
+        first: One lane of each group.
+        group: Of each lane, its group.
+    """
+
+    def __init__(self, *keys: Flat) -> None:
+        self._turn = np.lexsort(keys)
+        new = np.logical_or.reduce([np.diff(key[self._turn], prepend=-1) != 0 for key in keys])
+        self._start = np.flatnonzero(new)
+        self._end = np.append(self._start[1:], len(new))
+        self.first = self._turn[self._start]
+        self.group = np.empty(len(new), np.int64)
+        self.group[self._turn] = np.cumsum(new) - 1
+
+    def least(self, thread: Flat) -> Flat:
+        """Of each group the first of its threads."""
+        found: Flat = np.minimum.reduceat(thread[self._turn], self._start)
+        return found
+
+    def of_any(self, lanes: Mask) -> Mask:
+        """The groups of some lanes."""
+        found: Mask = np.logical_or.reduceat(lanes[self._turn], self._start)
+        return found
+
+    def members(self, groups: Flat) -> Iterator[tuple[Flat, Flat]]:
+        """Every place in ``groups`` with each lane of that group, some at a time."""
+        for place, at in pieces(self._start[groups], self._end[groups]):
+            yield place, self._turn[at]
+
+
+class Clocks:
+    """What threads have acquired that access now, by their lanes.
+
+    It is asked for many times, for each instruction that has been there before: so each lane's
+    clock has a number.
+
+    Attributes:
+        of: By thread (a global number).
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[int, Clock] = {}
+        self._all: list[Clock] = []
+        self._numbers: dict[int, int] = {}  # by identity
+        self._which = np.zeros(0, np.int64)
+
+    def missing(self, lanes: Flat, count: int) -> Flat:
+        """Those of some lanes, of so many in all, whose clock has not been added."""
+        if not len(self._which):
+            self._which = np.full(count, -1)
+        found: Flat = lanes[self._which[lanes] < 0]
+        return found
+
+    def add(self, lane: int, thread: int, clock: Clock) -> None:
+        """A lane's thread has acquired that."""
+        self.of[thread] = clock
+        number = self._numbers.setdefault(id(clock), len(self._all))
+        if number == len(self._all):
+            self._all.append(clock)
+        self._which[lane] = number
+
+    def groups(self, lanes: Flat) -> Iterator[tuple[Clock, Mask]]:
+        """What some lanes' threads have acquired, if anything; and which of them that."""
+        which = self._which[lanes]
+        for number in dict.fromkeys(which.tolist()):  # in the order of the lanes
+            if self._all[number] is not NOTHING:
+                yield self._all[number], which == number

@@ -1,0 +1,54 @@
+"""Parameters through which a kernel both reads and writes: what their arrays hold may race.
+
+This hint spares a launch its first attempt: the quick look finds out only when an array that was
+written is read, which may be at the launch's end. If the last block reads what the others wrote,
+the whole launch would run twice.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from kernels.ptx.module import Function
+
+from ...analysis.taint import call_edges
+from ...isa import Flow
+from ...isa.decoded import callee, roles
+from ...memory.site import Site
+from .conflicts import use
+
+
+def in_place(functions: Mapping[str, Function], accesses: Iterable[Site]) -> list[int]:
+    """Their positions; pointers that the kernel keeps in memory are not followed.
+
+    ``functions``: the kernel and those it calls, by name; ``accesses``: all of theirs.
+    """
+    sites = {id(site.instruction): site for site in accesses if site.space != "param"}
+    (entry,) = (function for function in functions.values() if function.is_entry)
+    onward: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    uses: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for function in functions.values():
+        for ins in function.body:
+            role, site = roles(ins), sites.get(id(ins))
+            if role.row.flow is Flow.CALL:
+                for given, into in call_edges(function, functions.get(callee(ins)), ins):
+                    onward[given].append(into)
+            elif site is not None:
+                for name in role.bases:
+                    uses[function.name, name].add(use(site))
+            elif role.writes:
+                written = [(function.name, name) for name in role.writes]
+                for name in role.reads:
+                    onward[function.name, name] += written
+    found = []
+    for number, param in enumerate(entry.params):
+        if param.type not in ("u64", "b64", "s64") or param.count > 1:
+            continue
+        todo, seen = [(entry.name, param.name)], set[tuple[str, str]]()
+        while todo:
+            one = todo.pop()
+            if one not in seen:
+                seen.add(one)
+                todo += onward.get(one, ())
+        if len(set[str]().union(*(uses.get(one, ()) for one in seen))) > 1:
+            found.append(number)
+    return found

@@ -1,0 +1,209 @@
+"""Who touched each location: the table behind race detection.
+
+Exact: for every instruction, location and thread the latest access is kept (an earlier one
+by the same thread and instruction is ordered before whatever the latest is ordered before).
+Memory is linear in that. Accesses that race are handed out in pieces of bounded size, so
+that whoever has seen enough can stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.geometry import WARP, Flat, Mask
+from ...memory.site import Site
+from ..report.pair_limit import Bound, Clip, pieces
+from .access_history import History
+from .conflicts import clash
+from .last_write_epochs import Newest
+from .lookups import Alike, Asked
+
+Ordered = Callable[[Flat, Flat, Flat], Mask]
+"""(times, threads of the remembered accesses, lane positions) to whether each comes before."""
+
+_MANY = 32
+"""Candidates a lane, from which on lanes that are alike are sought."""
+
+
+@dataclass
+class Conflict:
+    """Pairs of accesses that race, one element a pair.
+
+    Attributes:
+        place: Location (granule number).
+        earlier: The thread remembered; ``later``: the thread now (global numbers).
+        lane: Index into the present access's lanes.
+        entry: Index into the history's entries; within one execution, into its lanes.
+    """
+
+    place: Flat
+    earlier: Flat
+    later: Flat
+    lane: Flat
+    entry: Flat
+
+    def some(self, which: Flat) -> Conflict:
+        """Those that a mask names."""
+        columns = (self.place, self.earlier, self.later, self.lane, self.entry)
+        return Conflict(*(column[which] for column in columns))
+
+
+class Shadow:
+    """The table for one array, or for shared memory.
+
+    ``threads`` is an upper bound of the thread numbers, ``block`` the threads of a block;
+    ``places``: locations, where each block has its own (``newest``).
+    """
+
+    def __init__(self, threads: int, block: int, places: int = 0) -> None:
+        self.threads, self.block = np.int64(threads), np.int64(block)
+        self.histories: dict[int, History] = {}
+        self.newest = Newest(places) if places else None
+
+    def merge(self, other: Shadow) -> None:
+        """Take over the accesses of other blocks."""
+        for number, history in other.histories.items():
+            mine = self.histories.setdefault(number, history)
+            if mine is not history:
+                mine.merge(history)
+
+    def clear(self) -> None:
+        """Everything so far is ordered before everything to come."""
+        self.histories = {}
+        if self.newest is not None:
+            self.newest.clear()
+
+    def begin(self, places: range) -> None:
+        """Locations begin a new life: nobody has accessed them."""
+        for history in self.histories.values():
+            history.drop(places.start * self.threads, places.stop * self.threads)
+
+    def against(
+        self, site: Site, clusters: bool = False, met: int = -1
+    ) -> Iterator[tuple[History, str]]:
+        """The histories that an access may race with, and how: see ``clash``.
+
+        ``met``: up to when all that was done is ordered before the access.
+        """
+        for history in list(self.histories.values()):
+            if history.last <= met and history.site.queue != "product":
+                continue  # a product goes on after its instruction
+            how = clash(site, history.site, clusters)
+            if how:
+                yield history, how
+
+    def remember(
+        self, site: Site, place: Flat, thread: Flat, now: int, values: Flat | None, since: Flat
+    ) -> None:
+        """Add an access, one location a lane; ``since``: when each lane's block last met."""
+        history = self.histories.setdefault(site.whole, History(site))
+        history.add(place * self.threads + thread, now, values, since)
+
+    def asked(self, place: Flat, thread: Flat) -> Asked:
+        """Lanes that are held against this table."""
+        return Asked(place, thread, self.threads, self.block)
+
+    def many(self, history: History, place: Flat) -> bool:
+        """Whether there are many more accesses remembered of some locations than lanes there."""
+        low, high = (
+            np.searchsorted(history.table.keys, (place + end) * self.threads).sum()
+            for end in (0, 1)
+        )
+        return bool(high - low > _MANY * len(place))
+
+    def races(
+        self, history: History, asked: Asked, ordered: Ordered, distance: str,
+        alike: Alike | None = None, bound: Bound | None = None, free: Mask | None = None,
+    ) -> Iterator[Conflict]:  # fmt: skip
+        """Races of lanes with what is remembered of threads at a distance.
+
+        ``ordered`` tells whether a remembered access comes before a lane's; the ``distance`` is
+        ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; ``any``; or
+        another ``block``: then of lanes that are ``alike`` one is asked for all. Pairs that both
+        come behind ``bound`` may be left out, but for those of ``free`` lanes.
+        """
+        place, thread = asked.place, asked.thread
+        if not len(place) or asked.low > history.high or asked.high <= history.low:
+            return  # a barrier, say, and a tile
+        keys = history.table.keys
+        if alike is not None and distance == "block":
+            yield from self._of_alike(history, asked, ordered, alike, bound, free)
+            return
+        clip = Clip(bound, keys, asked.start, thread, free) if bound else None
+        for low, high in asked.ranges(distance):
+            lanes: Flat | None = None
+            if clip is not None and not isinstance(left := clip.left(low), slice):
+                low, high, lanes = low[left], high[left], left
+            begin, end = np.searchsorted(keys, low), np.searchsorted(keys, high)
+            for lane, entry in pieces(begin, end, lanes, clip):
+                earlier = keys[entry] % self.threads
+                clashing = earlier != thread[lane]
+                clashing[clashing] = ~ordered(
+                    history.table.times[entry[clashing]], earlier[clashing], lane[clashing]
+                )
+                if clashing.any():
+                    lane, entry, earlier = lane[clashing], entry[clashing], earlier[clashing]
+                    yield Conflict(place[lane], earlier, thread[lane], lane, entry)
+
+    def _of_alike(
+        self, history: History, asked: Asked, ordered: Ordered, alike: Alike,
+        bound: Bound | None, free: Mask | None,
+    ) -> Iterator[Conflict]:  # fmt: skip
+        """The same of lanes of other blocks, that are alike."""
+        keys, one, thread = history.table.keys, alike.first, asked.thread
+        clip = None
+        if bound:
+            some = None if free is None else alike.of_any(free)
+            clip = Clip(bound, keys, asked.start[one], alike.least(thread), some)
+        for low, high in asked.ranges("block"):
+            begin, end = np.searchsorted(keys, low[one]), np.searchsorted(keys, high[one])
+            for group, entry in pieces(begin, end, None, clip):
+                earlier = keys[entry] % self.threads
+                clashing = ~ordered(history.table.times[entry], earlier, one[group])
+                for pair, lane in alike.members(group[clashing]):
+                    which = entry[clashing][pair]
+                    earlier = keys[which] % self.threads
+                    yield Conflict(asked.place[lane], earlier, thread[lane], lane, which)
+
+    def within(
+        self, place: Flat, thread: Flat, distance: str, bound: Bound | None = None,
+        values: Flat | None = None,
+    ) -> Iterator[Conflict]:  # fmt: skip
+        """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too.
+
+        ``bound``: as ``races`` takes it; ``values``: what they store.
+        """
+        turn = np.lexsort((thread, place))
+        where, who = place[turn], thread[turn]
+        begin = np.searchsorted(where, where)
+        if (begin == np.arange(len(begin))).all():
+            return
+        blocks = int(self.threads // self.block) + 1
+        warps = int(self.block) // WARP + 1
+        block = where * blocks + who // self.block
+        warp = block * warps + who % self.block // WARP
+        starts = [np.searchsorted(key, key) for key in (warp, block, where)]
+        here = np.arange(len(turn))
+        first = np.flatnonzero(starts[2] == here)
+        many = np.diff(first, append=len(turn))
+        low, high = {
+            "lane": (starts[0], here),
+            "warp": (starts[1], starts[0]),
+            "near": (starts[1], here),
+            "block": (starts[2], starts[1]),
+        }[distance]
+        clip = None
+        if bound:
+            keys, free = where * self.threads + who, None
+            if values is not None and not bound.learnt():
+                left = values[turn]
+                free = np.repeat(
+                    np.minimum.reduceat(left, first) != np.maximum.reduceat(left, first), many
+                )
+            clip = Clip(bound, keys, where * self.threads, who, free)
+        for lane, entry in pieces(low, high, None, clip):
+            lane, other = turn[lane], turn[entry]
+            yield Conflict(place[lane], thread[other], thread[lane], lane, other)

@@ -1,0 +1,140 @@
+"""What accesses leave in a location: the same as another; of atomics, whether none is lost."""
+
+import functools
+
+import numpy as np
+
+from ...core.geometry import Flat, Geometry, Lanes, Mask, as_mask
+from ...isa.table import BLOCK
+from ...memory.event import Event, Spread
+from ...memory.site import Site
+from ..accesses import Accesses
+from .access_history import History
+from .shadow_memory import Conflict
+
+
+def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: int) -> Flat | None:
+    """What each lane leaves in its location, as bits; of an atomic, 1 where it changes nothing.
+
+    The location is ``offset`` bytes from the start of what a lane accesses, and has ``granule``.
+    """
+    site, spread = event.site, event.address
+    if event.values is None or site.access == "load":
+        return None
+
+    def pick(value: Lanes) -> Flat:
+        if isinstance(spread, Spread):
+            mask = as_mask(event.mask)
+            return np.ascontiguousarray(value[g.full(mask)[spread.thread, spread.column]])
+        full = np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
+        return np.ascontiguousarray(full[lanes.thread, lanes.column])
+
+    if site.access == "atomic":
+        return _quiet(site, [pick(value) for value in event.values])
+    mine = pick(event.values[min(offset // site.size, len(event.values) - 1)])
+    bits = mine.view(f"u{mine.dtype.itemsize}").astype(np.uint64)
+    if site.size > granule:
+        bits >>= np.uint64(offset % site.size * 8)
+    return bits & np.uint64((1 << 8 * min(site.size, granule)) - 1)
+
+
+def located(
+    event: Event, lanes: Accesses, g: Geometry, granule: int
+) -> tuple[Accesses, Flat, Flat | None]:
+    """A lane for each location of each; which of its lane's that is; what is left there."""
+    offsets = range(0, max(event.site.nbytes, granule), granule)
+    values = [written(event, lanes, g, offset, granule) for offset in offsets]
+    left = [one for one in values if one is not None]
+    return *lanes.located(event.site, granule), np.concatenate(left) if left else None
+
+
+def compare(
+    conflict: Conflict, history: History | None, site: Site, other: Site,
+    values: Flat | None, distance: str,
+) -> tuple[Flat, Flat]:  # fmt: skip
+    """Which pairs leave different values; and which are a read and an atomic without effect."""
+    lane, entry = conflict.lane, conflict.entry
+    count = len(lane)
+    nothing = np.zeros(count, bool)
+    if site.access == "load":
+        if other.access == "atomic" and history is not None:
+            assert history.values is not None
+            return ~nothing, (history.values[entry] == 1) & ~history.table.varied_far[entry]
+        return ~nothing, nothing
+    assert values is not None
+    if site.access == other.access == "store":
+        if history is None or history.values is None:
+            theirs = values[conflict.entry]
+            return values[lane] != theirs, nothing
+        varied = history.table.varied_far if distance == "block" else history.table.varied
+        return (values[lane] != history.values[entry]) | varied[entry], nothing
+    if site.access == "atomic" and other.access == "load":
+        return ~nothing, values[lane] == 1
+    return ~nothing, nothing
+
+
+def changing(event: Event, g: Geometry) -> Mask | None:
+    """The lanes of an atomic but for those that cannot change what is there (``_quiet``)."""
+    if event.values is None:
+        return event.mask
+    flat = [np.broadcast_to(value, g.shape).reshape(-1) for value in event.values]
+    found: Mask = as_mask(event.mask) & (_quiet(event.site, flat) == 0).reshape(g.shape)
+    return found
+
+
+def other_values(history: History, start: Flat, threads: np.int64, values: Flat) -> Mask:
+    """Which lanes store what some remembered store has not left in their location.
+
+    ``start``: the key of each lane's location, of so many threads.
+    """
+    table = history.table
+    begin, end = np.searchsorted(table.keys, start), np.searchsorted(table.keys, start + threads)
+    found = np.zeros(len(start), bool)
+    at = np.flatnonzero(end > begin)
+    if not at.size:
+        return found
+    varied = np.append(0, np.cumsum(table.varied | table.varied_far))
+    ends = np.stack([begin[at], end[at]], axis=1).reshape(-1)
+    left = np.append(table.values, table.values[-1:])  # so that each end is a place
+    low, high = (reduce.reduceat(left, ends)[::2] for reduce in (np.minimum, np.maximum))
+    mine = values[at]
+    found[at] = (low != mine) | (high != mine) | (varied[end[at]] > varied[begin[at]])
+    return found
+
+
+def _quiet(site: Site, operands: list[Flat]) -> Flat:
+    """1 where an atomic cannot change what is there (adds zero, say), else 0."""
+    given, news = operands[: site.count], operands[site.count :]
+    if site.operation == "cas":
+        each = [old == new for old, new in zip(given, news, strict=True)]
+    elif site.operation in ("add", "or", "xor"):
+        each = [value == 0 for value in given]
+    elif site.operation == "and":
+        each = [~value == 0 for value in given]
+    else:
+        each = [np.zeros(len(value), bool) for value in given]
+    quiet = functools.reduce(np.logical_and, each)
+    return np.where(quiet, np.uint64(1), np.uint64(0))
+
+
+def out_of_scope(g: Geometry, conflict: Conflict, one: Site, other: Site) -> Mask:
+    """Which pairs of strong accesses are further apart than a scope reaches."""
+    earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
+    if g.clusters.size == 1 or BLOCK in (one.reach, other.reach):
+        apart: Mask = earlier != later
+    else:
+        apart = ~g.clusters.together(earlier, later)
+    return apart
+
+
+def in_steps(g: Geometry, conflict: Conflict, home: Flat, site: Site, other: Site) -> Mask:
+    """Which pairs of atomics are none to each other, in the shared memory of a block each.
+
+    ``home``: the columns of these blocks; ``other`` was the earlier one.
+    """
+    earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
+    split: Mask = (earlier != g.blocks[home]) & other.in_steps
+    split |= (later != g.blocks[home]) & site.in_steps
+    if site.narrow or other.narrow:
+        split |= out_of_scope(g, conflict, site, other)
+    return split

@@ -1,0 +1,1 @@
+"""Decides whether a launch has to run again, and why."""

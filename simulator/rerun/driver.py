@@ -1,0 +1,290 @@
+"""A launch is run until its observers have seen enough.
+
+Usually once. Again, from the start, where races need a table that costs too much to keep
+without a suspicion (``LookCloser``), where blocks turn out to wait for blocks of another batch
+(``BlocksWait``), and, following undefined bits, where memory is read that nothing wrote.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.arguments.values import Value
+from kernels.errors import SimulatorError
+from kernels.ptx.module import Instruction
+
+from ..analysis.influence import Steering
+from ..analysis.shuffle_perturbation import used
+from ..compile.compiler import compile_shadowed
+from ..compile.program import CompiledBlock, Program
+from ..core.geometry import Flat, Instead, Mask
+from ..events import Observer, Stall, Told
+from ..execute.batches import BlocksWait, Progress, batch_size, batches, run_batches
+from ..execute.prepare import Prepared
+from ..memory.definedness import UndefinedMemory
+from ..memory.event import BadAccess
+from ..memory.site import PHASE
+from ..memory.storage.layout import HEAP
+from ..memory.storage.spaces import Allocation
+from ..observe.checks.undefined_uses import UntypedArray, UseFinder
+from ..observe.observers import Observers
+from ..observe.trace.trace import Trace
+from ..races.accesses import SHARED, Closer, LookCloser
+from ..races.shadow.read_write_params import in_place
+from ..workers.conflict_detection import Again, Alone
+from ..workers.parallel_launch import WAITS, Crew, why_alone
+from ..workers.pool import cores
+from .other_orders import find_races_in_other_orders
+from .root_causes import look_for_causes
+from .unused_reads import drop_idle_reads
+
+_Users = list[Instruction]
+"""Instructions that use a value after it was kept in memory; none: they did at once."""
+_FOLLOWED = 8
+"""Runs that follow undefined bits, at most: a short one counts for less."""
+_SHORT = 512
+"""Work of a run (``UseFinder``) that counts for a whole one; 64 KiB of arrays are a unit, too."""
+_LEAST = 1 / 8
+"""What the shortest run counts for."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the last attempt at a launch left: its observers, and global memory.
+
+    Attributes:
+        workers: How many processes shared it; ``alone``: why it was one, where more were asked for.
+    """
+
+    observers: Observers
+    allocations: dict[int, Allocation]
+    workers: int = 1
+    alone: str = ""
+
+
+def run_until_seen(
+    launch: Prepared, checks: Collection[str], trace: Trace | None, progress: Progress | None,
+    parts: int = 1, workers: int | str = 1,
+) -> Seen:  # fmt: skip
+    """Run a launch, as often as its observers want.
+
+    ``trace`` records the last attempt; ``parts`` sets of observers share the batches, and what they
+    saw is merged; ``workers``: processes that do, ``all``: as many as there are cores, if it is
+    worth that.
+    """
+    closer = _read_and_written(launch) if "races" in checks else {}
+    together = launch.cooperative
+    count = cores() if workers == "all" else int(workers)
+    alone = why_alone(launch, bool(trace)) if count > 1 else ""
+    said = alone if workers != "all" else ""
+    while True:
+        crew = Crew(launch, checks, closer, count, workers != "all")
+        try:
+            if count > 1 and not alone and not together:
+                first, allocations = crew.run(progress)
+            else:
+                first, allocations = _run(launch, checks, closer, together, trace, progress, parts)
+        except LookCloser as suspicion:
+            closer[suspicion.number] = suspicion.places
+        except Again:
+            pass
+        except BlocksWait:
+            together = True
+            said = said or WAITS * (count > 1)
+        except Alone as why:
+            alone = said = str(why)
+            closer.clear()
+        else:
+            _keep_used_reads(launch, first, together)
+            _tell_used_shuffles(launch, first, together)
+            if "races" in checks and launch.program.fact(Steering).handing:
+                find_races_in_other_orders(launch, first, closer, together)
+            if launch.kernel.adapter and launch.kernel.adapter.repeats:
+                drop_idle_reads(launch, first, together)
+            if first.findings.found:
+                look_for_causes(launch, first, checks, closer, together)
+            return Seen(first, allocations, crew.shared, said or crew.alone)
+
+
+def _read_and_written(launch: Prepared) -> Closer:
+    """What the quickest look would soon say of that all begins again.
+
+    Arrays that are read and written; and shared memory, if mbarriers put accesses in order.
+    """
+    phases = any(site.operation == PHASE for site in launch.program.sites)
+    values = launch.arguments.values
+    given = [values[number] for number in launch.program.fact(_in_place)]
+    arrays = [v.addresses[0].array for v in given if isinstance(v, Value) if len(v.addresses) == 1]
+    return dict.fromkeys([*arrays, *[SHARED] * phases], False)
+
+
+def _in_place(program: Program) -> list[int]:
+    functions = {b.block.function.name: b.block.function for b in program.blocks}
+    return in_place(functions, program.sites)
+
+
+def suspicious(launch: Prepared, checks: Collection[str], blocks: Sequence[int]) -> bool:
+    """Whether one quick look at some blocks leaves anything to tell, or to look at more closely."""
+    allocations = launch.allocations()
+    seen = Observers(launch, checks, None, allocations, {})
+    try:
+        run_batches(launch, allocations, seen.told, [np.array(blocks)])
+        seen.end()
+    except (LookCloser, BlocksWait, SimulatorError):
+        return True
+    return bool(seen.findings.hazards())
+
+
+def _run(
+    launch: Prepared, checks: Collection[str], closer: Closer, together: bool,
+    trace: Trace | None, progress: Progress | None, parts: int,
+) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
+    """One attempt in one process: who watched all of it, and what it left in global memory."""
+    allocations, seen = launch.allocations(), list[Observers]()
+    for share in _shares(launch, together, 1 if together else parts):
+        recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
+        seen.append(Observers(launch, checks, recorder, allocations, closer))
+        run_batches(launch, allocations, seen[-1].told, share, together, progress)
+    first, *others = seen
+    for other in others:
+        first.merge(other)
+    first.end()
+    return first, allocations
+
+
+def _shares(launch: Prepared, together: bool, parts: int) -> Iterator[Iterator[Flat]]:
+    """Batches cut into so many pieces, as long as there are enough; each is made when it runs."""
+    clusters = math.prod(launch.grid) // math.prod(launch.cluster)
+    count = -(-clusters // batch_size(launch, together))
+    each = -(-count // parts)
+    todo = batches(launch, together)
+    for _ in range(0, count, each):
+        yield itertools.islice(todo, each)
+
+
+def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> None:
+    """Of what nothing wrote: copying it is no fault, using it is one.
+
+    A compiler may copy a structure whole, padding and unset members included, or set a bit field
+    in a word that holds nothing yet. Such a read counts if the value steers a branch, an address
+    or a barrier, or reaches a result; that is found by a run which follows undefined bits.
+    """
+    sites, reads = launch.program.sites, observers.findings.unset_reads()
+    observers.unset = reads
+    kept: dict[int, _Users] = {n: [] for n in reads if sites[n].picture}  # fetches use texels
+    reads = [n for n in reads if n not in kept]
+    if not reads:
+        return
+    kernel, arch = launch.kernel, launch.program.arch
+    shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch, launch.program.stack)
+    launch = dataclasses.replace(launch, program=shadowed)
+    left: float = _FOLLOWED
+    untyped = set[int]()
+
+    def uses(sites: list[int]) -> _Users | None:
+        """Who uses what some sites read."""
+        nonlocal left
+        allocations = launch.allocations()
+        layout = launch.program.layout
+        memory = UndefinedMemory(layout, allocations, launch.shared_space, sites, untyped)
+        finder = UseFinder(launch.program, memory)
+        todo = batches(launch, together)
+        run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
+        try:
+            users = finder.uses(launch)
+        except UntypedArray as array:
+            untyped.add(array.number)
+            return uses(sites)
+        observers.padding |= finder.assumed
+        arrays = sum(allocation.nbytes for allocation in allocations.values())
+        left -= min(1, max(_LEAST, (finder.work + (arrays >> 16)) / _SHORT))
+        return (users if memory.returned else []) if users else None
+
+    def each(sites: list[int], users: _Users) -> dict[int, _Users]:
+        """Those of some sites whose values are used."""
+        if len(sites) == 1 or left < 2:
+            return dict.fromkeys(sites, users)
+        half = len(sites) // 2
+        found: dict[int, _Users] = {}
+        for some in (sites[:half], sites[half:]):
+            mine = uses(some)
+            if mine is not None:
+                found |= each(some, mine)
+        return found or dict.fromkeys(*without_idle(sites, users))
+
+    def without_idle(sites: list[int], users: _Users) -> tuple[list[int], _Users]:
+        """Those of some sites whose values are used together, though neither half's are alone.
+
+        In an array whose type is not known, bits are padding if they are undefined everywhere.
+        """
+        for site in sites if left >= 2 else ():
+            rest = [other for other in sites if other != site]
+            mine = uses(rest)
+            if mine is not None:
+                sites, users = rest, mine
+        return sites, users
+
+    users = uses(reads)
+    observers.findings.keep_used(kept | ({} if users is None else each(reads, users)))
+
+
+class _Ending(Observer):
+    """What a user could see of a run, beside what arrays hold; and how long it took."""
+
+    def __init__(self) -> None:
+        self.steps, self.faults, self.texts = 0, set[object](), list[str]()
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.steps += 1
+
+    def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
+        """See ``Observer``."""
+        self.texts += [text for _, _, text in texts]
+
+    def bad_access(self, bad: BadAccess) -> None:
+        """See ``Observer``."""
+        self.faults.add((bad.kind, bad.site.number))
+
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
+        """See ``Observer``."""
+        self.faults.add((name, block.number))
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``."""
+        self.faults.add(stall.why)
+
+
+def _tell_used_shuffles(launch: Prepared, observers: Observers, together: bool) -> None:
+    """Of lanes that take no part; judged in one schedule, so that each gives the same verdict."""
+    findings = observers.findings
+    wrong = findings.control.bad_masks()  # which says it all
+    reads = {line: seen for line, seen in observers.shuffles.reads.items() if line not in wrong}
+    if not reads:
+        return
+    launch = dataclasses.replace(launch, schedule="lockstep")
+
+    def outcome(instead: Instead | None) -> object:
+        """What a user could see of a run."""
+        nonlocal launch
+        allocations, ending = launch.allocations(), _Ending()
+        todo = batches(launch, together)
+        try:
+            run_batches(launch, allocations, Told([ending]), todo, together, instead=instead)
+        except BlocksWait:  # which they did not before
+            return None
+        if instead is None:  # others may loop for as long as a value says
+            limit = min(launch.step_limit, 2 * ending.steps + 1000)
+            launch = dataclasses.replace(launch, step_limit=limit)
+        seen = [a for n, a in allocations.items() if a.writable and n != HEAP]
+        contents = [a.content().tobytes() for a in seen]
+        return contents, ending.faults, ending.texts
+
+    lines = {line: blocks for line, (_, blocks, _) in reads.items()}
+    for line, read in used(launch.program, lines, outcome).items():
+        ins, blocks, count = reads[line]
+        findings.shuffled(ins, read, blocks[read], count)

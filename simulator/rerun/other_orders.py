@@ -1,0 +1,79 @@
+"""Order by chance: races that locks, tickets and counters hide in the order of one run.
+
+Whoever takes a lock second, draws the later ticket or finds a sequence number behind its writer
+comes after the first in this run alone. If what an atomic finds steers the program, the launch
+runs again in ``ORDERS``: blocks and warps one by one, forward, backward and in turn. Each is an
+order that hardware may take, so what races there races. The verdict then depends on no schedule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from kernels.errors import SimulatorError
+
+from ..analysis.influence import Steering
+from ..execute.batches import BlocksWait, batches, run_batches
+from ..execute.prepare import Prepared, blocks_vary
+from ..execute.schedule import ORDERS
+from ..observe.counters.totals import WorkCounter
+from ..observe.observers import Observers
+from ..races.accesses import Closer, LookCloser
+from ..races.report.race_log import RaceBook
+
+_WORK = 320
+"""Work of a launch (``WorkCounter``) beyond which it is not run again: a few seconds."""
+_STEPS = 12_000
+"""Steps that one of these runs may take: one basic block of one warp each."""
+_AGAIN = 8
+"""Times that one of them may begin anew, to look more closely."""
+
+
+def find_races_in_other_orders(
+    launch: Prepared, observers: Observers, closer: Closer, together: bool
+) -> None:
+    """Add the races to the book that other orders of blocks and warps show.
+
+    If the launch is not run in them, ``observers.one_order`` gets the reason. Programs whose
+    control flow does not depend on atomics have no such order.
+    """
+    sites = [launch.program.sites[n] for n in launch.program.fact(Steering).handing]
+    if not any(site.strong and not site.order for site in sites):
+        return
+    observers.one_order = _reason(launch, observers.work, together)
+    if observers.one_order:
+        return
+    limit = min(launch.step_limit, _STEPS)
+    launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)
+    book = observers.findings.races.book
+    for order in ORDERS:
+        found = _races(dataclasses.replace(launch, schedule=order), dict(closer), together)
+        if found is not None:
+            book.add_unknown(found)
+
+
+def _reason(launch: Prepared, work: WorkCounter, together: bool) -> str:
+    """Why a launch is not run in other orders; empty if it is."""
+    if not launch.program.fact(blocks_vary):
+        return "asynchronous copies and mbarriers are checked in the order of one run"
+    several = len(list(batches(launch, together))) > 1
+    if several or work.work > _WORK or work.most > _STEPS:
+        return "the launch is too long to be run in other orders"
+    return ""
+
+
+def _races(launch: Prepared, closer: Closer, together: bool) -> RaceBook | None:
+    """The races of one more run; ``None``: it did not end."""
+    for _ in range(_AGAIN):
+        allocations = launch.allocations()
+        seen = Observers(launch, {"races"}, None, allocations, closer)
+        try:
+            run_batches(launch, allocations, seen.told, batches(launch, together), together)
+            seen.end()
+        except LookCloser as suspicion:
+            closer[suspicion.number] = suspicion.places
+        except (BlocksWait, SimulatorError):
+            return None
+        else:
+            return seen.findings.races.book
+    return None

@@ -1,0 +1,172 @@
+"""What is found only because values are undefined: read out of bounds, or where nothing wrote.
+
+The launch runs once more with shadows of all values (``compile.undefined``). Its checks are not
+told of accesses at undefined addresses, nor of those that an undefined branch decides on, nor of
+those out of bounds. What they still find does not depend on undefined values; whatever else the
+first run found follows from these (``hazards.folding``).
+"""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from ..compile.compiler import compile_shadowed
+from ..compile.program import Program
+from ..core.geometry import NO_LANE, Geometry, Lanes, Mask, as_mask
+from ..events import Apart, Observer, Stall, all_of
+from ..execute.batches import BlocksWait, batches, run_batches
+from ..execute.prepare import Prepared
+from ..memory.bulk.bulk_copy import Moved
+from ..memory.definedness import UndefinedMemory
+from ..memory.event import BadAccess, Event, PickedEvent, Spread
+from ..memory.site import Site
+from ..observe.observers import Observers
+from ..races.accesses import Closer, LookCloser
+
+_AGAIN = 8
+"""Times that the run begins anew for a closer look, at most."""
+
+
+class _Without(Observer):
+    """Stands between a launch and its observers: tells them what no undefined value decides."""
+
+    def __init__(self, program: Program, seen: Observers, memory: UndefinedMemory) -> None:
+        self.memory, self.steering = memory, seen.findings.races.steering
+        told = seen.told
+        self.tell = {name: all_of(getattr(told, name))
+                     for name in ("access", "bad_access", "apart", "stuck")}  # fmt: skip
+        for name in ("start", "ran", "forgotten", "moved"):
+            setattr(told, name, (getattr(self, name), *getattr(told, name)))
+        for name in (*self.tell, "loads", "picked", "traced"):
+            setattr(told, name, (getattr(self, name),))
+        self.lines = [ins.line for ins in program.uses]
+        self.numbers: dict[int, list[int]] = defaultdict(list)
+        for number, line in enumerate(self.lines):
+            self.numbers[line].append(number)
+        self.ends = [block.block.end and block.block.end.line for block in program.blocks]
+        self.changed = set[int]()
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``; ``undefined``: lanes by number of the use, ``ways``: by branch."""
+        self.geometry, self.block = geometry, 0
+        self.undefined: dict[int, Mask] = {}
+        self.ways: dict[int, Mask] = {}
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.block = block
+
+    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+        """See ``Observer``."""
+        self.memory.forgotten(lanes, places)
+
+    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+        """See ``Observer``."""
+        self.memory.moved(site, moved)
+
+    def traced(self, number: int, lanes: Mask | None, base: object, *values: Lanes) -> None:
+        """See ``Observer``; the values are shadows."""
+        on, bad = as_mask(lanes), NO_LANE
+        for bits in values:
+            bad = bad | (on & (bits != 0))
+        for known, key in ((self.undefined, number), (self.ways, self.block)):
+            branches = self.ends[self.block] == self.lines[number]
+            if (known is self.undefined or branches) and (key in known or bad.any()):
+                known[key] = (known.get(key, NO_LANE) & ~on) | bad
+
+    def _astray(self, site: Site) -> Mask:
+        """The lanes whose access undefined values decide on."""
+        found = NO_LANE
+        for number in self.numbers[site.instruction.line]:
+            found = found | self.undefined.get(number, NO_LANE)
+        for branch in self.steering.decide(site.block) if self.ways else ():
+            found = found | self.ways.get(branch, NO_LANE)
+        return found
+
+    # -- what is passed on --------------------------------------------------------
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site, astray = event.site, self._astray(event.site)
+        if site.room is not None and event.space == "shared" and event.columns is None:
+            at = event.address
+            if not isinstance(at, Spread):
+                at = at + np.int64(site.offset)
+                astray = astray | (at < site.room[0]) | (at >= site.room[1])
+        left = as_mask(event.mask) & ~astray
+        if bool((as_mask(event.mask) & astray).any()):
+            self.changed.add(site.number)
+            if left.any():
+                self.tell["access"](event._replace(mask=left, repeated=False))
+            return
+        if site.number in self.changed:
+            self.changed.discard(site.number)
+            event = event._replace(repeated=False)
+        self.tell["access"](event)
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        for event in events:
+            self.access(event)
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
+        self.access(event.full)
+
+    def bad_access(self, bad: BadAccess) -> None:
+        """See ``Observer``."""
+        if bad.mask is None or (bad.mask & ~self._astray(bad.site)).any():
+            self.tell["bad_access"](bad)
+
+    def apart(self, apart: Apart) -> None:
+        """See ``Observer``."""
+        if not self._follows(apart):
+            self.tell["apart"](apart)
+
+    def _follows(self, apart: Apart) -> bool:
+        """Whether undefined values sent all threads another way that did not come."""
+        return bool(apart.branches) and all(
+            not (branch.lanes & ~self.ways.get(branch.block.number, NO_LANE)).any()
+            for branch in apart.branches
+        )
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``."""
+        waiting = [apart for apart in stall.waiting if not self._follows(apart)]
+        if waiting or stall.loops:
+            self.tell["stuck"](dataclasses.replace(stall, waiting=waiting))
+
+
+def look_for_causes(
+    launch: Prepared, seen: Observers, checks: Collection[str], closer: Closer, together: bool
+) -> None:
+    """Find out which findings do not follow from undefined values, if there are such values."""
+    findings = seen.findings
+    hazards = findings.hazards()
+    if len({hazard.row.causes for hazard in hazards}) < 2:
+        return
+    kernel, old = launch.kernel, launch.program
+    program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack)
+    launch = dataclasses.replace(launch, program=program, counted=False)
+    closer = dict(closer)
+    for _ in range(_AGAIN):
+        allocations = launch.allocations()
+        memory = UndefinedMemory(
+            program.layout, allocations, launch.shared_space, findings.unset_used()
+        )
+        memory.strays = True
+        without = Observers(launch, checks, None, allocations, closer)
+        _Without(program, without, memory)
+        todo = batches(launch, together)
+        try:
+            run_batches(launch, allocations, without.told, todo, together, undefined=memory)
+            without.end()
+        except LookCloser as suspicion:
+            closer[suspicion.number] = suspicion.places
+        except BlocksWait:
+            return
+        else:
+            findings.independent = without.findings.hazards()
+            return

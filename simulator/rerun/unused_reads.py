@@ -1,0 +1,110 @@
+"""Races with reads that nobody uses, in kernels whose compiler lets several threads read the same.
+
+Triton gives a small tensor to more threads than it has elements: all of them load, one of each
+stores. What the others load they do not use, and so it is no fault that it may be the old value
+or the new one. Nor is it one to write what other lanes read, where that came through a shuffle.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ..analysis.shuffle_dependence import exchanged
+from ..compile.compiler import compile_shadowed
+from ..core.geometry import Flat, Geometry
+from ..events import Observer, Told
+from ..execute.batches import batches, run_batches
+from ..execute.prepare import Prepared
+from ..memory.definedness import UndefinedMemory
+from ..memory.event import Event
+from ..observe.checks.undefined_uses import UseFinder
+from ..observe.observers import Observers
+from ..races.accesses import lanes_of
+from ..races.report.race_log import RaceGroup
+
+_TRIED = 8
+"""Groups of races that are looked at, at most."""
+
+
+class _Storers(Observer):
+    """The threads that execute some sites, by their numbers in the launch."""
+
+    def __init__(self, sites: set[int]) -> None:
+        self.sites, self.threads = sites, set[int]()
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        if event.site.number in self.sites and not event.repeated:
+            lanes, g = lanes_of(self.geometry, event), self.geometry
+            self.threads |= set((g.blocks[lanes.column] * g.threads + lanes.thread).tolist())
+
+
+class _Memory(UndefinedMemory):
+    """What some threads read at some sites counts as undefined."""
+
+    def __init__(self, threads: Flat, *of: Any) -> None:
+        super().__init__(*of)
+        self._threads = threads
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``UndefinedMemory``."""
+        super().start(geometry)
+        g = geometry
+        numbers = g.blocks[None, :] * g.threads + np.arange(g.threads)[:, None]
+        readers = g.from_rows(np.isin(numbers, self._threads))
+        self.readers = dict.fromkeys(self.wanted, readers)
+
+
+def drop_idle_reads(launch: Prepared, observers: Observers, together: bool) -> None:
+    """Take races out of the book whose reads nobody uses, or use before they are overwritten.
+
+    For kernels of compilers of which that is known (``Adapter.repeats``).
+    """
+    book = observers.findings.races.book
+    groups, sites = book.groups, launch.program.sites
+    for key, group in list(groups.items()):
+        if group.space == "global" and group.reads and group.distance == "lane":
+            writes, reads = ([sites[n] for n in side] for side in group.sides)
+            after = not any(book.find_order().leads(w, r) for w in writes for r in reads)
+            if after and exchanged(launch.program, reads, writes):
+                del groups[key]
+    suspects = [
+        (key, group)
+        for key, group in groups.items()
+        if group.space == "global" and group.reads and not group.pairs.full
+        and all(n < len(sites) and sites[n].access == "load" and not sites[n].strong
+                for n in group.sides[1])
+    ]  # fmt: skip
+    for key, group in suspects[:_TRIED]:
+        readers = _idle_readers(launch, group, together)
+        if readers.size and not _used(launch, readers, group.sides[1], together):
+            del groups[key]
+            observers.idle_reads = True
+
+
+def _idle_readers(launch: Prepared, group: RaceGroup, together: bool) -> Flat:
+    """The threads that read and never store, if each pair has one; else none."""
+    storers = _Storers(group.sides[0])
+    run_batches(launch, launch.allocations(), Told([storers]), batches(launch, together), together)
+    stores = np.array(sorted(storers.threads), np.int64)
+    pairs = group.pairs.threads()
+    idle = ~np.isin(pairs, stores)
+    return np.unique(pairs[idle]) if (idle.sum(axis=0) == 1).all() else stores[:0]
+
+
+def _used(launch: Prepared, readers: Flat, reads: set[int], together: bool) -> bool:
+    """Whether anything comes of what some threads read."""
+    kernel, old = launch.kernel, launch.program
+    program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack)
+    launch = dataclasses.replace(launch, program=program)
+    allocations = launch.allocations()
+    memory = _Memory(readers, program.layout, allocations, launch.shared_space, reads)
+    finder = UseFinder(program, memory)
+    todo = batches(launch, together)
+    run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
+    return bool(finder.uses(launch))

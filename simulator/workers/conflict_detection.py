@@ -1,0 +1,267 @@
+"""What the blocks of one process touch in global memory, so that it is known if they needed others.
+
+Each process runs its blocks on memory as the host gave it, or as others are changing it. That is
+what one process would have done if no block touches what a block of another has changed. Sums may
+meet, of integers and where nobody asks for the old value: their order leaves no trace. All else
+that meets is left to one process, races among it, so that its report says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from ..compile.program import Program
+from ..core.geometry import Flat
+from ..events import Observer, Stall
+from ..isa import DTYPES
+from ..isa.decoded import roles
+from ..memory.event import Event, PickedEvent, Spread
+from ..memory.site import Site
+from ..memory.storage.spaces import Allocation
+from ..races.accesses import Closer
+from ..races.shadow.conflicts import WRITTEN, use
+from .access_bitmap import Bits, Marks, places
+
+_SUMS = {"add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}
+_PICKS = {"min": np.minimum, "max": np.maximum}
+_KINDS = [(how, f"b{bits}") for how in _SUMS for bits in (32, 64)]
+_KINDS += [(how, f"{sign}{bits}") for how in _PICKS for sign in "su" for bits in (32, 64)]
+"""Atomics whose order leaves no trace; a location's mark is the place in here, from 1 on."""
+MIXED = "it has few batches, and in these the lanes of a block depend on other blocks"
+STOPPED = "some of its threads cannot go on"
+Sum = tuple[int, Flat, Flat]
+"""Atomics of one kind: the kind, elements by number, and what to add to each (or to hold to it)."""
+
+
+class Alone(Exception):
+    """The launch has to run in one process; says why."""
+
+
+class Again(Exception):
+    """The launch has to be shared again, in another way.
+
+    ``numbers``: of arrays that are read and written: where each is read has to be marked.
+    """
+
+    def __init__(self, numbers: Collection[int] = ()) -> None:
+        super().__init__(numbers)
+        self.numbers = numbers
+
+
+def watched(checks: Collection[str], closer: Closer, direct: bool) -> Closer | None:
+    """But for which arrays the race check tells of stores to one place, by two processes, too.
+
+    It keeps the places that are written for its own sake (``QuickLook``), and says so if somebody
+    else reads there; who has to bring over what was written has to know them, all the same.
+    """
+    return closer if direct and "races" in checks else None
+
+
+class Overlap(Observer):
+    """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
+
+    ``both``: numbers of arrays that are read and written; of others no place is marked as read;
+    ``cut``: whether batches are not those of one process; ``closer``: see ``watched``.
+
+    Attributes:
+        loaded: Those others, as far as they are read.
+        stopped: Whether some threads could not go on.
+    """
+
+    def __init__(
+        self, program: Program, granule: int, both: Collection[int], cut: bool,
+        closer: Closer | None = None,
+    ) -> None:  # fmt: skip
+        self._kinds = program.fact(Sums).kinds
+        self.both, self.loaded = both, set[int]()
+        self.granule, self.stopped, self.cut, self._closer = granule, False, cut, closer
+        self.marks: dict[int, Marks] = {}
+        self._bits: dict[int, Bits] = {}  # in the end, of all processes
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_bits": self._packed(), "marks": {}, "_closer": None}
+
+    def _packed(self) -> dict[int, Bits]:
+        """What is touched, when all of it is known."""
+        self._bits.update({number: marks.bits() for number, marks in self.marks.items()})
+        self.marks = {}
+        return self._bits
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``; which lane it is does not matter."""
+        self.access(event)
+
+    def access(self, event: Event | PickedEvent) -> None:
+        """See ``Observer``."""
+        home, site = event.home, event.site
+        if event.space != "global" or event.repeated or not home.writable:
+            return
+        if site.access == "load" and home.number not in self.both:
+            self.loaded.add(home.number)
+            return
+        plain = site.access == "store" and site.counted and use(site) == WRITTEN
+        if plain and self._closer is not None and home.number not in self._closer:
+            return
+        marks = self.marks.get(home.number)
+        if marks is None:
+            marks = self.marks[home.number] = Marks(len(home.buffer) // self.granule)
+        kind = self._kinds[site.number] if home.missing is None else 0
+        chunk = min(max(site.nbytes // self.granule, 1), 8)
+        at = self._places(event, home, chunk)
+        for part in range(max(site.nbytes // self.granule // chunk, 1)):
+            if kind:
+                summed = marks.summed.view(f"u{chunk}")
+                value = summed.dtype.type(int.from_bytes(bytes([kind] * chunk), "little"))
+                old = summed[at]
+                if ((old != 0) & (old != value)).any():  # the order of several kinds does matter
+                    marks.written.view(f"u{chunk}")[at] = _ones(chunk)
+                summed[at] = value
+                continue
+            if site.access != "store":
+                marks.read.view(f"u{chunk}")[at + part] = _ones(chunk)
+            if site.access != "load":
+                marks.written.view(f"u{chunk}")[at + part] = _ones(chunk)
+
+    def _places(self, event: Event | PickedEvent, home: Allocation, chunk: int) -> Flat:
+        """Where the lanes access an array, in pieces of so many locations."""
+        spread = isinstance(event.address, Spread)
+        address = event.address.address if isinstance(event.address, Spread) else event.address
+        relative = address + np.int64(event.site.offset) - home.base
+        places: Flat = relative >> (self.granule * chunk).bit_length() - 1
+        if event.mask is None or spread:
+            return places
+        shape = np.broadcast_shapes(places.shape, event.mask.shape)
+        return np.broadcast_to(places, shape)[np.broadcast_to(event.mask, shape)]
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``: who waits for whom is told of all blocks of a batch."""
+        self.stopped = True
+
+    def overtaken(self) -> None:
+        """See ``Observer``.
+
+        Raises:
+            Alone: Batches are cut, and other blocks in one may have led to another order.
+        """
+        if self.cut:
+            raise Alone(MIXED)
+
+    def merge(self, other: Overlap) -> None:
+        """See ``Observer``.
+
+        Raises:
+            Alone: One has touched what the other changes, or stopped.
+            Again: It is not known if one has.
+        """
+        if self.stopped or other.stopped:
+            raise Alone(STOPPED)
+        self.loaded |= other.loaded
+        self.look(other)
+        touched = self._packed()
+        for number, theirs in other._packed().items():
+            mine = touched.setdefault(number, theirs)
+            if mine is not theirs:
+                if mine.meets(theirs):
+                    raise Alone("its blocks touch what others of them write")
+                touched[number] = mine.merged(theirs)
+
+    def look(self, other: Overlap) -> None:
+        """Hold what one has changed to what both have read.
+
+        Raises:
+            Again: As ``merge``.
+        """
+        numbers = self.loaded & {*self.changed(), *other.changed()}
+        if numbers:
+            raise Again(numbers)
+
+    def sums(self, allocation: Allocation, before: Flat) -> list[Sum]:
+        """What blocks added to an array's locations; ``before``: its bytes as the host gave it."""
+        marks = self.marks[allocation.number]
+        sums: list[Sum] = []
+        for kind, (how, type) in enumerate(_KINDS, 1):
+            if not (marks.summed == kind).any():
+                continue
+            size = DTYPES[type].itemsize
+            where = ((marks.summed == kind) & ~marks.written)[:: size // self.granule]
+            at = np.flatnonzero(where)
+            old, new = (b.view(DTYPES[type])[at] for b in (before, allocation.buffer))
+            values = {"add": np.subtract, "xor": np.bitwise_xor}.get(how, lambda n, _: n)(new, old)
+            sums.append((kind, at, values))
+        return sums
+
+    def copy(self, number: int, source: Flat, target: Flat) -> None:
+        """Bring over what blocks wrote to an array, from one place of its bytes to another."""
+        type = f"u{self.granule}"
+        where = self._written(number, len(source) // self.granule)
+        target.view(type)[where] = source.view(type)[where]
+
+    def _written(self, number: int, size: int) -> Flat | slice:
+        if number in self.marks:
+            return places(self.marks[number].written)
+        return self._bits[number].where(size)
+
+    def apply(self, allocation: Allocation, left: Flat, sums: list[Sum]) -> None:
+        """Do to an array what the blocks did that these marks are of.
+
+        ``left``: its bytes as they left them, where they wrote.
+        """
+        allocation.change()
+        for kind, at, values in sums:
+            how, type = _KINDS[kind - 1]
+            elements = allocation.buffer.view(DTYPES[type])
+            elements[at] = (_SUMS | _PICKS)[how](elements[at], values)
+        self.copy(allocation.number, left, allocation.buffer)
+        if allocation.missing is not None:
+            size = len(allocation.buffer) // self.granule
+            written = np.zeros(size, bool)
+            written[self._written(allocation.number, size)] = True
+            allocation.missing[np.repeat(written, self.granule)[: len(allocation.missing)]] = False
+
+    def changed(self) -> Iterator[int]:
+        """The numbers of arrays that are not as they were."""
+        for touched in (self.marks, self._bits):
+            for number, marks in touched.items():
+                if marks.written.any() or (marks.summed is not None and marks.summed.any()):
+                    yield number
+
+
+class Sums:
+    """The mark of each of a program's accesses: 0, if it is no atomic whose order leaves no trace.
+
+    For that nobody may want the old value: no instruction reads its register.
+
+    Attributes:
+        any: Whether there is one that may be of global memory.
+    """
+
+    def __init__(self, program: Program) -> None:
+        functions = program.module.functions
+        names = {site.function for site in program.sites if site.access == "atomic"}
+        read = {name: {r for i in functions[name].body for r in roles(i).reads} for name in names}
+        self.kinds = [
+            0 if read.get(site.function, set()).intersection(roles(site.instruction).writes)
+            else _kind(site)
+            for site in program.sites
+        ]  # fmt: skip
+        self.any = any(
+            kind and site.space != "shared"
+            for kind, site in zip(self.kinds, program.sites, strict=True)
+        )
+
+
+def _kind(site: Site) -> int:
+    if site.access != "atomic" or site.count != 1 or site.bound or site.bulk:
+        return 0
+    type = site.type if site.operation in _PICKS else f"b{site.size * 8}"
+    whole = site.type[0] in "bsu" and site.type[1:].isdigit()
+    kind = site.operation, type
+    return _KINDS.index(kind) + 1 if whole and kind in _KINDS else 0
+
+
+def _ones(chunk: int) -> np.generic:
+    """As many true bools, as one number."""
+    value: np.generic = np.frombuffer(b"\1" * chunk, f"u{chunk}")[0]
+    return value

@@ -1,0 +1,289 @@
+"""A launch whose blocks are shared out among processes, this one among them.
+
+This one begins. Once it knows that the rest is worth it, it hands on all but the next of the
+blocks and goes on with these. Blocks cost more here and less there: to processes that are done it
+hands on of what it has left. In the end it takes over what all saw, in the blocks' order.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+import pickle
+import time
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+
+from ..core.geometry import Flat
+from ..execute.batches import Progress, batch_size, pieces, run_batches
+from ..execute.prepare import Prepared
+from ..memory.storage.spaces import Allocation
+from ..observe.observers import Observers
+from ..races.accesses import Closer, LookCloser
+from . import pool
+from .conflict_detection import MIXED, STOPPED, Again, Alone, Overlap, Sums, watched
+from .pool import Common
+from .serialization import unpack
+from .shard import Array, Done, Task, put, run_share, share_of, unset
+
+WAITS = "its blocks may wait for each other"
+WORTH = 1.0
+"""Seconds of work that are left and worth being shared, where nobody asked for it."""
+_MOVED = 1.0
+"""More of them for each GB of arrays, which are copied. (A transposition of 512 MB takes 3.2 to
+4.3 s in one process and 2.5 to 2.9 in two, of which the second had to start.)"""
+_BATCHES = 8
+"""So many for each process are shared as they are; of fewer, pieces are."""
+UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
+_START = 0.6
+"""Seconds that a new process needs before it runs its first block."""
+_KEPT = 4
+"""One in so many units of an even part is kept for those who are done early, but for two: what is
+handed on later comes when this process ends a batch, and costs as much to move."""
+_AGAIN = 0.1
+"""Seconds of work that are worth being handed on to a process that is done."""
+
+
+def why_alone(launch: Prepared, traced: bool) -> str:
+    """Why a launch cannot be shared out, as far as its text tells; or nothing."""
+    program = launch.program
+    if launch.cooperative:
+        return WAITS
+    if traced:
+        return "its steps are recorded"
+    called = {block.called for block in program.blocks} - {"", "__assertfail"}
+    if called:
+        return f"it calls {sorted(called)[0].removeprefix('v')}"
+    if any(site.picture for site in program.sites):
+        return "it has textures or surfaces"
+    if not pool.possible():
+        return "it runs in a process that may not start others"
+    return ""
+
+
+@dataclass
+class Crew:
+    """The processes of one attempt at a launch.
+
+    Args:
+        count: How many there may be, this one among them.
+        asked: Whether someone asked for them; else they have to be worth it.
+
+    Attributes:
+        shared: How many there were; ``alone``: why it was one, where more were asked for.
+    """
+
+    launch: Prepared
+    checks: Collection[str]
+    closer: Closer
+    count: int
+    asked: bool
+    shared: int = 1
+    alone: str = ""
+    _futures: "list[Future[bytes]]" = field(default_factory=list)
+    _common: Common | None = None
+    _task: Task | None = None
+    _new: bool = True
+
+    def run(self, progress: Progress | None) -> tuple[Observers, dict[int, Allocation]]:
+        """Who watched all of it, and what it left in global memory.
+
+        Raises:
+            LookCloser, BlocksWait: As ``run_batches``, any process.
+            Again: It has to be run again, with more marks.
+            Alone: It has to be run again, in one process.
+        """
+        launch, self._new = self.launch, not pool.running()
+        try:
+            if self.asked and self._new and self.total > 1:  # they start while this one begins
+                for _ in range(self.count - 1):
+                    pool.submit(run_share, b"", self.count - 1)
+            allocations = self._arrays()
+            left = watched(self.checks, self.closer, self._direct)
+            overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut, left)
+            seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
+            todo = self._mine(overlap, allocations)
+            run_batches(launch, allocations, seen.told, todo, progress=progress)
+            for future in self._futures:
+                done = self._done(future.result(), allocations)
+                seen.merge(done.observers)
+                self._apply(done, allocations)
+            if self.cut and not seen.findings.clean:
+                raise Alone(UNCLEAN)
+            if self.shared > 1 and overlap.stopped:
+                raise Alone(STOPPED)
+        except (LookCloser, Again) as more:
+            if isinstance(more, Again):
+                self._known.update(dict.fromkeys(more.numbers, True))
+            launch.program.memo("again")[True] = True
+            self._give_up()
+            raise
+        except Alone as why:
+            self._give_up()
+            if str(why) in (MIXED, UNCLEAN) and self.total > batch_size(launch):
+                self._whole[launch.grid, launch.block] = True
+                raise Again from None
+            raise
+        except BrokenProcessPool:
+            pool.stop(now=True)
+            raise Alone("a process that had a share of it died") from None
+        except Exception:
+            self._give_up()
+            raise
+        except BaseException:
+            pool.stop(now=True)
+            raise
+        finally:
+            if self._common:
+                self._common.remove()
+        seen.end()
+        return seen, allocations
+
+    @property
+    def total(self) -> int:
+        """The grid's clusters."""
+        return math.prod(self.launch.grid) // math.prod(self.launch.cluster)
+
+    @functools.cached_property
+    def cut(self) -> bool:
+        """Whether batches are cut into pieces: those of one process would be too few to share."""
+        launch, size = self.launch, batch_size(self.launch)
+        few = 1 < self.total < _BATCHES * self.count * size and size > 1
+        known = (launch.grid, launch.block) in self._whole
+        return self.asked and launch.schedule == "lockstep" and few and not known
+
+    @property
+    def _direct(self) -> bool:
+        """Whether all write straight into the memory that they share.
+
+        If one came to see what another writes, or both to write, the launch would run again in one
+        process. Sums may meet: each process has to make its own.
+        """
+        return pool.FILES and not self.launch.program.fact(Sums).any
+
+    @property
+    def _whole(self) -> dict[object, bool]:
+        """Grids and blocks of this kernel of which pieces were seen not to do."""
+        return self.launch.program.memo("whole batches")
+
+    @property
+    def _known(self) -> dict[int, bool]:
+        """The numbers of arrays that blocks of this kernel were seen to read and write."""
+        return self.launch.program.memo("read and written")
+
+    def _give_up(self) -> None:
+        if self._common:
+            self._common.give_up()
+
+    def _mine(self, overlap: Overlap, allocations: dict[int, Allocation]) -> Iterator[Flat]:
+        """This process's batches, of which some are handed on on the way."""
+        launch, size = self.launch, batch_size(self.launch)
+        total = self.total
+        piece = min(max(total // (4 * self.count), 1), size) if self.cut else size
+        at, spent = 0, math.inf
+        again = self._new or (bool(launch.program.memo("again")) and not self.closer)
+        # What the first piece takes is not all its own; and it may tell that all begins again.
+        for _ in range(int(again) if self.asked else 2):
+            end = min(at + piece, total)
+            began = time.perf_counter()
+            yield from pieces(launch, at, end, size)
+            spent = (time.perf_counter() - began) / piece
+            if self.cut and end < total and overlap.stopped:
+                raise Alone(STOPPED)
+            if end < total:
+                overlap.look(overlap)
+            at = end
+            moved = _MOVED * 1e-9 * sum(len(a.buffer) for a in allocations.values())
+            if spent * (total - at) < WORTH + moved and not self.asked:
+                break
+        else:
+            unit = 1 if self.cut else size
+            if -(-(total - at) // unit) > (at == 0):
+                total = self._hand_on(allocations, at, total, spent, unit)
+            elif self.asked:
+                self.alone = "its blocks are one batch"
+        while at < total:
+            end, began = total if self.cut else min(at + size, total), time.perf_counter()
+            yield from pieces(launch, at, end, size)
+            spent, at = (time.perf_counter() - began) / (end - at), end
+            total = self._hand_more_on(at, total, spent)
+
+    def _arrays(self) -> dict[int, Allocation]:
+        """Global memory as the host gives it; in shared memory, where it surely is to be."""
+        made, unit = self.launch.allocations(), 1 if self.cut else batch_size(self.launch)
+        if self.asked and self._direct and self.total > unit:
+            self._common = put(made, direct=True)
+        return made
+
+    def _hand_on(
+        self, allocations: dict[int, Allocation], at: int, total: int, spent: float, unit: int
+    ) -> int:
+        """Give all but the next clusters to others, whole units of them; gives those' end.
+
+        ``allocations``: global memory, as the clusters before left it.
+        """
+        units = -(-(total - at) // unit)
+        others = min(self.count - 1, units - (at == 0))
+        start = _START / (spent * unit) if self._new else 0.0
+        even = int((units + others * start) / (others + 1) - start)
+        each = max(even - (0 if self.cut else max(even // _KEPT - 2, 0)), 1)
+        mine = units - others * each
+        ends = [at + unit * (mine + each * i) for i in range(others)] + [total]
+        made = allocations if at == 0 or self._direct else self.launch.allocations()
+        common = self._common = self._common or put(made, self._direct)
+        self._task = dataclasses.replace(
+            share_of(self.launch, self.checks, self.closer, self._known),
+            arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(unset(made)),
+            common=common.name, places=common.places, size=batch_size(self.launch),
+            cut=self.cut, direct=self._direct,
+        )  # fmt: skip
+        self.shared = others + 1
+        self._futures = [self._submit(*share) for share in itertools.pairwise(ends)]
+        return ends[0]
+
+    def _hand_more_on(self, at: int, total: int, spent: float) -> int:
+        """Give of what this process has left to one that has nothing to do; gives its end.
+
+        ``spent``: seconds of a cluster, lately.
+        """
+        busy = sum(not future.done() for future in self._futures)
+        size = batch_size(self.launch)
+        give = -(-(total - at) // size) // self.shared * size
+        if self._task is None or busy >= self.shared - 1 or spent * give < _AGAIN:
+            return total
+        end = at + -(-(total - at) // size) * size - give
+        self._futures.insert(0, self._submit(end, total))
+        return end
+
+    def _submit(self, first: int, last: int) -> "Future[bytes]":
+        """Have another process run some clusters."""
+        assert self._task is not None, "the launch is being shared"
+        share = dataclasses.replace(self._task, first=first, last=last)
+        return pool.submit(run_share, pickle.dumps(share), self.shared - 1)
+
+    def _apply(self, done: Done, allocations: dict[int, Allocation]) -> None:
+        """Do to global memory what another process did to it."""
+        assert self._task is not None, "the launch was shared"
+        assert self._common is not None, "the launch was shared"
+        if self._direct:
+            for number in done.changed:
+                allocations[number].changed = True
+            return
+        numbers = (array.number for array in self._task.arrays)
+        left = dict(zip(numbers, self._common.arrays(), strict=False))
+        for number, sums in done.sums.items():
+            done.overlap.apply(allocations[number], left[number], sums)
+
+    def _done(self, packed: bytes, allocations: dict[int, Allocation]) -> Done:
+        """What a process gave back.
+
+        Raises:
+            LookCloser, BlocksWait: It did.
+        """
+        if packed[:1] == b"!":
+            raise pickle.loads(packed[1:])
+        done = unpack(packed[1:], self.launch, allocations)
+        assert isinstance(done, Done)
+        return done

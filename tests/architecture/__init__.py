@@ -1,0 +1,1 @@
+"""Rules about the tree itself: imports, names, sizes, and what an installation contains."""

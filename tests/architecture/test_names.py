@@ -1,0 +1,109 @@
+"""One word means one thing: class names are unique, and words without a noun are no names."""
+
+import ast
+import re
+from collections import Counter, defaultdict
+
+from .tree import definitions, docstrings, folder, modules
+
+BANNED = frozenset(("seen", "told", "held", "kept", "left", "apart", "alike", "most", "ends"))
+"""As names of classes, functions, parameters, variables and fields."""
+IN_DOCSTRINGS = re.compile(r"\b(told|who)\b", re.I)
+EXEMPT = frozenset(
+    (
+        "device",
+        "kernels.arguments",
+        "kernels.compiler",
+        "kernels.debug",
+        "kernels.host",
+        "kernels.library.scan",
+        "kernels.machine_code",
+        "kernels.ptx",
+        "kernels.source",
+        "simulator",
+        "simulator.analysis",
+        "simulator.caches",
+        "simulator.compile",
+        "simulator.compile.cfg",
+        "simulator.compile.codegen",
+        "simulator.compile.lower",
+        "simulator.compile.passes",
+        "simulator.core",
+        "simulator.execute",
+        "simulator.execute.calls",
+        "simulator.execute.progress",
+        "simulator.execute.sync",
+        "simulator.fixes",
+        "simulator.fixes.edits",
+        "simulator.gpus",
+        "simulator.hazards",
+        "simulator.hazards.races",
+        "simulator.hazards.wording",
+        "simulator.isa",
+        "simulator.isa.matrix",
+        "simulator.isa.memory",
+        "simulator.isa.numerics",
+        "simulator.isa.scalar",
+        "simulator.memory",
+        "simulator.memory.addressing",
+        "simulator.memory.bulk",
+        "simulator.memory.images",
+        "simulator.memory.storage",
+        "simulator.observe",
+        "simulator.observe.checks",
+        "simulator.observe.counters",
+        "simulator.observe.trace",
+        "simulator.prediction",
+        "simulator.prediction.advice",
+        "simulator.races.check",
+        "simulator.races.in_flight",
+        "simulator.races.order",
+        "simulator.races.report",
+        "simulator.races.representative",
+        "simulator.races.shadow",
+        "simulator.rerun",
+        "simulator.workers",
+        "tilescope",
+        "tilescope.check",
+        "tilescope.cli",
+        "tilescope.commands",
+        "tilescope.formats",
+        "tilescope.gpu",
+        "tilescope.scripts",
+        "tilescope.scripts.torch",
+        "tilescope.session",
+        "tilescope.sweep",
+        "tilescope.text",
+        "tilescope.view",
+    )
+)
+"""Folders that still have banned words; this set only shrinks."""
+
+
+def words(name: str) -> tuple[Counter[str], Counter[str]]:
+    """Return the banned names and the banned words of docstrings of a module."""
+    tree = modules()[name][1]
+    names = Counter(one for one in definitions(tree) if one.strip("_").lower() in BANNED)
+    texts = Counter(word for text in docstrings(tree) for word in IN_DOCSTRINGS.findall(text))
+    return names, texts
+
+
+def test_class_names_are_unique() -> None:
+    where = defaultdict(list)
+    for name, (_, tree) in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                where[node.name].append(name)
+    assert {name: places for name, places in where.items() if len(places) > 1} == {}
+
+
+def test_no_banned_word() -> None:
+    found = defaultdict(Counter[str])
+    for name in modules():
+        for counted in words(name):
+            found[folder(name)] += counted
+    left_over = {place: dict(counted) for place, counted in found.items() if counted}
+    for place in sorted(EXEMPT & left_over.keys()):
+        print(f"{place}: {sum(left_over[place].values())} banned words")
+    assert {place: n for place, n in left_over.items() if place not in EXEMPT} == {}
+    assert EXEMPT - left_over.keys() == set(), "these have none any more: drop them from EXEMPT"

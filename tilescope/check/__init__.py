@@ -1,0 +1,1 @@
+"""``check``: builds, results, policy, fixes."""

@@ -1,0 +1,228 @@
+"""Hold a kernel's builds against each other: their hazards, and the results that they leave."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel, KernelError
+from kernels.arguments.argument_copies import arrays_of
+from kernels.arguments.convert import convert
+from kernels.debug.types import Bits
+from kernels.library import Agreement
+from simulator import Hazard, Run, SimulatorError
+from simulator.build_results import (
+    Apart,
+    Left,
+    Padding,
+    builds_differ,
+    has_atomics,
+    ordered_by_atomics,
+    perturbed,
+    reads_clocks,
+    unequal,
+)
+from simulator.observe.observers import chosen
+
+from .builds import merge, only_in_source
+from .launcher import Launcher
+from .policy import set_aside
+from .verification_runs import LIGHT, SCHEDULES
+
+_SEEDS = range(2, 6)
+"""Further schedules for kernels with atomics."""
+_MOST = 4 << 30
+"""Bytes of arrays that are kept from one build to the next."""
+TOO_LARGE = "the results of the two builds are not compared: their arrays have more than 4 GiB"
+NOT_COMPARED = "the results of the two builds are not compared: interrupted"
+CLOCKS = "the results of the two builds are not compared: the kernel reads a clock"
+_EXPLAIN = ("races", "barriers", "memory", "uninitialised", "")
+"""The checks whose errors may be why two builds leave other results; "": of no check."""
+_DEVICE, _SOURCE = "device", "source"
+
+
+@dataclasses.dataclass
+class Builds:
+    """The builds of a target that ran, and what they left.
+
+    Attributes:
+        kernels, left: By build the kernel, and arrays as its run left them.
+        members: Of arrays of structures the bits that are no padding, by the array's number.
+        note: Why results are not compared.
+    """
+
+    launcher: Launcher
+    kernels: dict[str, Kernel] = dataclasses.field(default_factory=dict)
+    left: dict[str, list[Left]] = dataclasses.field(default_factory=dict)
+    members: dict[int, Bits] = dataclasses.field(default_factory=dict)
+    note: str = ""
+
+    def add(self, kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> None:
+        """Take over what a run of a build left."""
+        self.kernels[kernel.build] = kernel
+        if kernel.origin is None:
+            return
+        left = _left(kernel, args, symbols)
+        if sum(one.array.nbytes for one in left) > _MOST:
+            self.note = TOO_LARGE
+        else:
+            self.left[kernel.build] = left
+
+    def merged(
+        self, runs: Sequence[Run], results: Sequence[tuple[str, Agreement]], explained: bool
+    ) -> tuple[list[Hazard], int]:
+        """The hazards of all builds, each once, and whether their results differ.
+
+        ``explained``: hazards are known, or left out by the policy: they may be why results do.
+        The second is how many hazards the policy's baseline has, of what is found here.
+        """
+        hazards = merge(runs)
+        light = all(run.counters.thread_instructions <= LIGHT for run in runs)
+        if only_in_source(hazards) and _DEVICE in self.kernels and light:
+            hazards = merge(runs, self._tried(runs))
+        ended = any(hazard.row.ends for run in runs for hazard in run.hazards)
+        if explained or ended or not {_DEVICE, _SOURCE} <= self.left.keys():
+            return hazards, 0
+        apart = self._unexplained()
+        if not apart:
+            return hazards, 0
+        differ = builds_differ(apart, _by_reference(results))
+        new, known = set_aside(self.launcher.policy, [differ], runs[0].kernel)
+        return (_folded(hazards, differ) if new else hazards), known
+
+    def _tried(self, runs: Sequence[Run]) -> list[Run]:
+        """The device build under the other schedules, until all is seen there as well."""
+        tried: list[Run] = []
+        for schedule in SCHEDULES:
+            left = only_in_source(merge(runs, tried))
+            if not left or schedule == self.launcher.schedule:
+                continue
+            needed = chosen(self.launcher.checks) & {hazard.row.check for hazard in left}
+            try:
+                kernel = self.kernels[_DEVICE]
+                tried.append(self.launcher.observe(kernel, needed or "none", schedule)[0])
+            except SimulatorError:
+                continue
+        return tried
+
+    def _unexplained(self) -> list[Apart]:
+        """Elements that differ, whatever the order of threads, and without contraction."""
+        one, other = self.left[_DEVICE], self.left[_SOURCE]
+        found = self._apart(one, other)
+        if not found:
+            return []
+        self._leave_padding_out(found, other)
+        found = self._apart(one, other)
+        if any(map(reads_clocks, self.kernels.values())):
+            self.note = CLOCKS
+            return []
+        self._without(found, self._contracted(), other)
+        odd = perturbed(self.kernels[_SOURCE]) if found else None
+        if odd and (again := self._again(odd, self.launcher.schedule)):
+            _leave_out(found, self._apart(other, again))
+        if not found or any(map(ordered_by_atomics, self.kernels.values())):
+            return []
+        atomics = any(map(has_atomics, self.kernels.values()))
+        for schedule in (*SCHEDULES, *(_SEEDS if atomics else ())):
+            for build in (_DEVICE, _SOURCE) if schedule != self.launcher.schedule else ():
+                again = self._again(self.kernels[build], schedule)
+                if again is None:
+                    return []
+                _leave_out(found, self._apart(self.left[build], again))
+            if not found:
+                return []
+        return [
+            Apart(one[i].name, {_DEVICE: one[i].array, _SOURCE: other[i].array}, where)
+            for i, where in found.items()
+        ]
+
+    def _apart(self, one: Sequence[Left], other: Sequence[Left]) -> dict[int, Any]:
+        """The elements that differ, by the array's number."""
+        pairs = enumerate(zip(one, other, strict=True))
+        found = {i: unequal(a, b, self.members.get(i)) for i, (a, b) in pairs}
+        return {i: where for i, where in found.items() if where is not None}
+
+    def _leave_padding_out(self, numbers: Iterable[int], left: Sequence[Left]) -> None:
+        """Find what belongs to members in some arrays."""
+        target = self.launcher.target
+        padding = Padding(
+            self.kernels[_SOURCE], target.grid, target.block, target.args, target.shared_bytes,
+            symbols=self.launcher.symbols(), **target.how,
+        )  # fmt: skip
+        known = len(convert(self.kernels[_SOURCE], target.args).arrays)
+        for number in numbers:
+            members = padding.members(number, left[number].array.nbytes) if number < known else None
+            if members is not None:
+                self.members[number] = members
+
+    def _without(self, found: dict[int, Any], again: list[Left] | None, other: list[Left]) -> None:
+        """Leave out the elements that are equal in another run."""
+        if again is not None:
+            still = self._apart(again, other)
+            _leave_out(found, {place: ~still.get(place, np.False_) for place in found})
+
+    def _contracted(self) -> list[Left] | None:
+        """What the device build leaves without fused multiply-adds; ``None``: there is none."""
+        origin = self.kernels[_DEVICE].origin
+        assert origin is not None
+        own = [o for o in origin.options if "fmad" not in o]
+        options = [*own, "--fmad=false"]
+        try:
+            kernel = Kernel.from_cuda(origin.source, origin.entry, origin.arch, options)
+        except KernelError:
+            return None
+        return self._again(kernel, self.launcher.schedule)
+
+    def _again(self, kernel: Kernel, schedule: str | int) -> list[Left] | None:
+        """What a run with no checks leaves; ``None``: it has no end."""
+        symbols = self.launcher.symbols()
+        try:
+            run, args = self.launcher.observe(kernel, "none", schedule, symbols=symbols)
+        except SimulatorError:
+            return None
+        if any(hazard.row.ends for hazard in run.hazards):
+            return None
+        return _left(kernel, args, symbols)
+
+
+def _left(kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> list[Left]:
+    """The arrays of a launch, by name: those of its arguments as their numbers have them."""
+    arguments = convert(kernel, args, kernel.labels())
+    found = [Left(*pair) for pair in zip(arguments.labels, arguments.arrays, strict=True)]
+    return found + [Left(n, array) for n, one in symbols.items() for array in arrays_of([one])]
+
+
+def _leave_out(found: dict[int, Any], elements: Mapping[int, Any]) -> None:
+    """Elements of arrays that are explained."""
+    for place in found.keys() & elements.keys():
+        found[place] = found[place] & ~elements[place]
+        if not found[place].any():
+            del found[place]
+
+
+def _by_reference(results: Sequence[tuple[str, Agreement]]) -> list[str]:
+    """Which build is right, where a reference says so."""
+    builds = list(dict.fromkeys(build for build, _ in results))
+    right = [b for b in builds if all(a.within for build, a in results if build == b)]
+    if not builds:
+        return ["give --expect or --reference to see which build is right"]
+    if not right:
+        return ["by the reference neither build is right"]
+    return [f"by the reference the {' and the '.join(right)} build is right"]
+
+
+def _folded(hazards: list[Hazard], differ: Hazard) -> list[Hazard]:
+    """Beneath the error that explains it; or by itself, with the warnings that may."""
+    may = [h for h in hazards if h.row.check in _EXPLAIN and not h.row.of_machine_code]
+    errors = [h for h in may if h.severity == "error"]
+    cause = next(iter(errors), None)
+    if cause is not None:
+        folded = dataclasses.replace(cause, follows=(*cause.follows, differ))
+        return [folded if h is cause else h for h in hazards]
+    lines = dict.fromkeys(str(s) for h in may for s in h.sources)
+    if lines:
+        differ.notes += (f"may follow from the warnings below: {', '.join(lines)}",)
+    return [differ, *hazards]

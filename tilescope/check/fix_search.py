@@ -1,0 +1,41 @@
+"""A search for cures behind findings that are told: somebody watches it, and may end it."""
+
+from collections.abc import Callable
+
+from simulator import Hazard
+from simulator.fixes import Stopped, Watch
+
+from ..cli.progress import SearchBar
+from .checker import Checker, Verdict
+
+
+class Search(Watch):
+    """Shows which fix is tried; Ctrl-C, or that nobody waits any longer, ends it.
+
+    Args:
+        bar: Where it is shown.
+        seconds: As ``Watch`` has it.
+        needless: Whether nobody waits for what it finds.
+    """
+
+    stops = (Stopped, KeyboardInterrupt)
+
+    def __init__(self, bar: SearchBar, seconds: float | None, needless: Callable[[], bool]) -> None:
+        super().__init__(seconds)
+        self._bar, self._needless = bar, needless
+
+    def trying(self, number: int, planned: int, hazard: Hazard) -> None:
+        """See ``Watch``."""
+        if self._needless():
+            raise Stopped
+        self._bar(number, planned)
+
+
+def search(
+    checker: Checker, verdict: Verdict, seconds: float | None, needless: Callable[[], bool]
+) -> None:
+    """Look for cures of what was found, after that has been told."""
+    if needless():
+        return
+    with SearchBar(checker.launcher.quiet, checker.launcher.began) as bar:
+        checker.cure(verdict, Search(bar, seconds, needless))

@@ -1,0 +1,96 @@
+"""Run a target, and keep together what came of it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import simulator
+from kernels import Kernel
+from kernels.arguments.argument_copies import copies
+from kernels.library import Agreement
+from simulator import Run
+
+from ..cli.progress import STEP_LIMIT, ProgressBar
+from ..cli.target import Target
+from .policy import Policy, set_aside
+
+
+@dataclass
+class Outcome:
+    """A target, its run, and how its outputs compare with the reference.
+
+    Attributes:
+        agreements: One an output; empty where there is no reference.
+        set_aside: How many hazards comments in the source say are to be ignored.
+        symbols: The target's, with what the launch left in those that are arrays.
+    """
+
+    target: Target
+    run: Run
+    agreements: list[Agreement] = field(default_factory=list)
+    set_aside: int = 0
+    symbols: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is wrong: a hazard that is an error, or a wrong result."""
+        hazard = any(hazard.severity == "error" for hazard in self.run.hazards)
+        return hazard or not all(agreement.within for agreement in self.agreements)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: the run's own layout, and what the target adds."""
+        target = self.target
+        return self.run.to_dict() | {
+            "name": target.name,
+            "size": list(target.size),
+            "tile": target.tile or None,
+            "set_aside": self.set_aside,
+            "result": {
+                "checked": bool(self.agreements),
+                "outputs": [agreement.to_dict() for agreement in self.agreements],
+            },
+        }
+
+
+def simulate(
+    target: Target, kernel: Kernel, args: Sequence[Any], quiet: bool = False,
+    began: float | None = None, **how: Any,
+) -> Run:  # fmt: skip
+    """``simulator.launch`` in a target's shape, on all cores, and a progress bar, if it takes long.
+
+    Raises:
+        SimulatorError: It cannot be launched.
+    """
+    with ProgressBar(target.name, quiet, began) as progress:
+        return simulator.launch(
+            kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
+            **{"workers": "all", "symbols": copied(target)} | target.how | how,
+        )  # fmt: skip
+
+
+def execute(
+    target: Target,
+    schedule: str | int,
+    checks: str | Collection[str],
+    quiet: bool = False,
+    step_limit: int = STEP_LIMIT,
+    **how: Any,
+) -> Outcome:
+    """Launch a target on the simulator; raises what ``simulate`` does.
+
+    ``how``: what else ``simulator.launch`` is told.
+    """
+    symbols = copied(target)
+    run = simulate(
+        target, target.kernel, target.args, quiet,
+        schedule=schedule, checks=checks, step_limit=step_limit, symbols=symbols, **how,
+    )  # fmt: skip
+    run.hazards, known = set_aside(Policy(), run.hazards, run.kernel)
+    if target.launch is None or target.expected is None:
+        return Outcome(target, run, [], known, symbols)
+    return Outcome(target, run, target.compare(target.args, run), known, symbols)
+
+
+def copied(target: Target) -> dict[str, Any]:
+    """A target's symbols, for one launch of several."""
+    return dict(zip(target.symbols, copies([*target.symbols.values()]), strict=True))

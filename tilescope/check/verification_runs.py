@@ -1,0 +1,142 @@
+"""The launches that a cured kernel has to pass before its cure is called verified."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.errors import SimulatorError
+from kernels.library import LibraryKernel, Size
+from simulator import Hazard, Run
+from simulator.fixes.verification import Trial, nothing_new
+
+from ..cli.target import Target
+from ..text.layout import shape
+from .launcher import Launcher
+from .policy import judge
+
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
+"""A cure holds under each of these."""
+
+LIGHT = 4_000_000
+"""Instructions of all threads up to which a launch is repeated under every schedule."""
+_NO_RACES = ("memory", "uninitialised")
+_AXIS = {1: 3000, 2: 200}
+_DEEP = 70
+"""Elements of an axis that another size of a library kernel has at most."""
+
+
+def trials(
+    launcher: Launcher, kernels: Mapping[str, Kernel], known: Sequence[Hazard], weight: int
+) -> list[Trial]:
+    """The launch that was checked, and one of another shape, under four schedules each.
+
+    A launch of more than some million instructions is run under its own schedule alone if
+    there is a smaller one for the others.
+
+    ``known`` was found without an edit: another shape that shows anything else does not suit the
+    kernel or its arguments; ``weight``: instructions that the launch takes, of all threads.
+    """
+    target = launcher.target
+    schedules = tuple(dict.fromkeys((launcher.schedule, *SCHEDULES)))
+    other = _other(launcher, kernels, known)
+    here = schedules if weight <= LIGHT or other is None else schedules[:1]
+    made = [_trial(launcher, target, schedule) for schedule in here]
+    if other is not None:
+        made += [_trial(launcher, other, schedule) for schedule in schedules]
+    return made
+
+
+def _other(
+    launcher: Launcher, kernels: Mapping[str, Kernel], known: Sequence[Hazard]
+) -> Target | None:
+    """The target in another shape, ragged if it can be."""
+    target = launcher.target
+    if target.entry is not None:
+        return _resized(target, target.entry)
+
+    def behind(at: Target) -> Sequence[Hazard]:
+        """What is wrong but for races, which may explain it away where it is looked for, too."""
+        kernel = next(iter(kernels.values()))
+        return launcher.observe(kernel, _NO_RACES, launcher.schedule, at)[0].hazards
+
+    usual = [*known, *behind(target)]
+    for grid, block in _shapes(target.grid, target.block):
+        other = dataclasses.replace(target, grid=grid, block=block, expected=None)
+        try:
+            suits = all(
+                nothing_new(_run(launcher, other, kernel, launcher.schedule)[0].hazards, known)
+                for kernel in kernels.values()
+            ) and nothing_new(behind(other), usual)
+        except (SimulatorError, ValueError):
+            continue
+        if suits:
+            return other
+    return None
+
+
+def _shapes(grid: Sequence[int], block: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+    """Fewer threads, a partial warp among them; fewer blocks; more blocks."""
+    x, *rest = block
+    if x > 4:
+        yield tuple(grid), (x - x // 5 if (x - x // 5) % 32 else x - x // 5 - 1, *rest)
+    if len(block) > 1 and block[1] > 4:
+        yield tuple(grid), (x, block[1] - 3, *block[2:])
+    blocks, *more = grid
+    if blocks > 1:
+        yield (blocks - 1, *more), tuple(block)
+    if len(grid) > 1 and grid[1] > 1:
+        yield (blocks, grid[1] - 1, *grid[2:]), tuple(block)
+    yield (blocks + 1, *more), tuple(block)
+
+
+def _resized(target: Target, entry: LibraryKernel) -> Target | None:
+    """A library kernel at a size that its tiles do not divide, if it takes one."""
+    for size in _sizes(target.size):
+        if size == tuple(target.size):
+            continue
+        try:
+            launch = entry.launch(size, target.tile or None, np.random.default_rng(0))
+        except ValueError:
+            continue
+        return dataclasses.replace(
+            target, size=size, grid=launch.grid, block=launch.block, args=launch.args,
+            shared_bytes=launch.shared_bytes, launch=launch,
+            expected=launch.expected() if target.expected is not None else None,
+        )  # fmt: skip
+    return None
+
+
+def _sizes(size: Size) -> Iterator[Size]:
+    most = _AXIS.get(len(size), _DEEP)
+    ragged = [min(n, most) * 5 // 8 | 1 for n in size]
+    yield tuple(n + 2 * i for i, n in enumerate(ragged))
+    for multiple in (4, 16, 32, 64):
+        yield tuple(max(n // multiple, 1) * multiple for n in ragged)
+    yield tuple(2 * n for n in size)
+
+
+def _trial(launcher: Launcher, target: Target, schedule: str | int) -> Trial:
+    return Trial(
+        _words(target), schedule, lambda kernel: _run(launcher, target, kernel, schedule)
+    )  # fmt: skip
+
+
+def _words(target: Target) -> str:
+    if target.entry is not None:
+        return f"size {shape(target.size)}"
+    return f"grid {shape(target.grid)}, block {shape(target.block)}"
+
+
+def _run(
+    launcher: Launcher, target: Target, kernel: Kernel, schedule: str | int
+) -> tuple[Run, bool]:
+    """A run with all checks on, and whether its result is right, if that is known."""
+    run, args = launcher.observe(kernel, "all", schedule, target)
+    right = True
+    if target.launch is not None and target.expected is not None:
+        filled = dataclasses.replace(target.launch, args=args)
+        right = all(agreement.within for agreement in filled.compare(target.expected))
+    return dataclasses.replace(run, hazards=judge(launcher.policy, run.hazards, run.kernel)), right

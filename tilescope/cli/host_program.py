@@ -1,0 +1,81 @@
+"""A CUDA program's own launches, as commands."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernels.compiler.headers import follow
+from kernels.host.host_launches import HostLaunch, host_launches, unread_launches
+from kernels.source.signatures import kernel_names
+from kernels.source_access import source_text
+
+from ..text.launches import listing, place, told
+from .errors import UserError
+
+_MOST_CHARACTERS = 1 << 20
+_CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
+
+
+def is_cuda(file: str) -> bool:
+    """Whether a name is that of a CUDA C++ file."""
+    return file.endswith(_CUDA)
+
+
+def refuse_with_launches(file: str, options: Sequence[str]) -> None:
+    """Say what could be run of a file: its kernels, and a command for each launch of its host code.
+
+    Raises:
+        UserError: With that; nothing is said where the file launches nothing.
+    """
+    if not is_cuda(file) or not Path(file).is_file():
+        return
+    launches, others = launches_of(file, options)
+    if launches or others:
+        names = kernels_of(file, options)
+        raise UserError(listing(file, launches, others, names, options))
+
+
+def launches_of(
+    file: str, options: Sequence[str]
+) -> tuple[list[HostLaunch], list[tuple[str, int, str]]]:
+    """The launches of a file's host code, and where else it launches: those are not read."""
+    text, headers = source_text(Path(file)), headers_of(file, options)
+    return host_launches(text, headers, options), unread_launches(text, headers, options)
+
+
+def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:
+    """The Nth launch of a file's host code.
+
+    Raises:
+        UserError: There is none; FileNotFoundError: there is no file.
+    """
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"no file {file!r}")
+    sources = (source_text(Path(file)), headers_of(file, options)) if is_cuda(file) else ("", {})
+    launches = host_launches(*sources, options)
+    if not 1 <= number <= len(launches):
+        many = f"{len(launches) or 'no'} launch{'es' * (len(launches) != 1)}"
+        others = unread_launches(*sources, options)
+        unread = "".join(f"; not read: {place(f, line)}, {called}" for f, line, called in others)
+        raise UserError(told(f"--launch {number}: {file} has {many} in its host code{unread}"))
+    return launches[number - 1]
+
+
+def headers_of(file: str, options: Sequence[str]) -> dict[str, str]:
+    """The user's headers that a file includes, by their names from its folder.
+
+    None where they are a library.
+    """
+    folder = Path(file).parent.resolve()
+    found = follow(source_text(Path(file)), folder, options).texts
+    if sum(map(len, found.values())) > _MOST_CHARACTERS:
+        return {}
+    return {
+        str(path.relative_to(folder) if path.is_relative_to(folder) else path): text
+        for path, text in reversed(found.items())
+    }
+
+
+def kernels_of(file: str, options: Sequence[str]) -> list[str]:
+    """The kernels of a file, then those of what it includes."""
+    texts = (source_text(Path(file)), *headers_of(file, options).values())
+    return list(dict.fromkeys(name for text in texts for name in kernel_names(text)))

@@ -1,0 +1,93 @@
+"""``--launch N``: the Nth launch of a file's host code, and what the command line adds to it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kernels.host.host_launches import HostLaunch
+from kernels.source.signatures import parted
+from kernels.source_access import source_text
+
+from ..text.launches import command, place, spelled_options, told, wanted
+from .errors import UserError
+from .host_program import headers_of, host_launch
+from .kernel_names import names_a_kernel
+from .request import Request
+
+
+def with_launch(request: Request, whole: bool = True) -> Request:
+    """A request for what its launch does; what is typed goes first, and stands for what is unknown.
+
+    ``whole``: whether shapes and arguments are wanted, or the kernel alone.
+
+    Raises:
+        UserError: There is no such launch, it is of another kernel, or not all of it is known.
+    """
+    launch = host_launch(request.target, request.launch, request.options)
+    words = [word for word in request.words if not word.startswith("sym:")]
+    symbols = [word for word in request.words if word.startswith("sym:")]
+    entry = launch.kernel
+    named = bool(words) and names_a_kernel(words[0], request.target, request.options)
+    if named:
+        if entry != "?" and _plain(words[0]) != _plain(entry):
+            raise UserError(f"--launch {request.launch} is of {entry}, not of {words[0]}")
+        entry = words.pop(0)
+    missing = ["kernel"] if launch.lacking and not named else []
+    if not whole:
+        if missing:
+            raise _lacking(request, launch, missing, [], ())
+        return replace(request, words=(entry,))
+    args = _arguments(request.launch, launch, words)
+    grid, block = (
+        given or (",".join(map(str, known)) if known else None)
+        for given, known in ((request.grid, launch.grid), (request.block, launch.block))
+    )
+    shared = 0 if request.no_shared else request.shared or launch.shared_bytes
+    shapes = (("--grid", grid), ("--block", block), ("--shared", shared))
+    missing += [option for option, value in shapes if value is None]
+    unknown = [number for number, arg in enumerate(args) if arg is None]
+    if missing or unknown:
+        raise _lacking(request, launch, missing, unknown, words)
+    kept = [arg for arg in args if arg is not None]
+    return replace(
+        request, words=(entry, *kept, *symbols), grid=grid, block=block, shared=shared or 0,
+        cooperative=request.cooperative or launch.cooperative,
+    )  # fmt: skip
+
+
+def _lacking(
+    request: Request, launch: HostLaunch, missing: Sequence[str], unknown: Sequence[int],
+    words: Sequence[str],
+) -> UserError:  # fmt: skip
+    """What to say of a launch that is not known as a whole: each part of it, and an example."""
+    sources = {request.target: source_text(Path(request.target))}
+    sources |= headers_of(request.target, request.options)
+    lines, examples = wanted(launch, missing, unknown, sources)
+    number = str(request.launch)
+    options = spelled_options(request.options)
+    typed = [request.target, "--launch", number, *words, *examples, *options]
+    where = place(launch.file, launch.line)
+    head = told(f"--launch {number}, {where}: not all of it is known; give")
+    return UserError("\n".join([head, *lines, "as in", *command(typed, "  ")]))
+
+
+def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[str | None]:
+    """The launch's arguments, with the words for all of them or for those that are unknown."""
+    unknown, every = launch.args.count(None), len(launch.args)
+    if not words or len(words) == every:
+        return [*(words or launch.args)]
+    if len(words) != unknown:
+        counts = f"{every}, or the {unknown} that are unknown" if unknown else f"none, or {every}"
+        counts = str(every) if unknown == every else counts
+        shapes = {"--grid": launch.grid, "--block": launch.block, "--shared": launch.shared_bytes}
+        apart = " and ".join(option for option, known in shapes.items() if known is None)
+        apart = f"; give {apart} apart" if apart else ""
+        raise UserError(f"--launch {number} takes {counts}, as arguments, not {len(words)}{apart}")
+    given = iter(words)
+    return [next(given) if arg is None else arg for arg in launch.args]
+
+
+def _plain(entry: str) -> str:
+    """A kernel's name without namespaces, template arguments and types."""
+    return re.sub(r"<.*", "", parted(entry)[0], flags=re.S).split("::")[-1].strip()

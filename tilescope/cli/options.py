@@ -1,0 +1,200 @@
+"""Options that every command shares which takes a kernel and launches it."""
+
+import difflib
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from simulator.execute.schedule import make
+from simulator.isa.memory.stack import STACK_BYTES
+from simulator.memory.storage.heap import HEAP_BYTES
+
+from . import completion
+from .argument_spec import is_argument
+from .errors import UserError
+from .progress import STEP_LIMIT
+from .references import CLOSE, tolerances
+from .request import Request
+
+_TARGET = (
+    click.argument("target", shell_complete=completion.targets),
+    click.argument("words", nargs=-1, metavar="[ENTRY] [ARGUMENT]..."),
+    click.option("--size", metavar="MxNxK", help="Size for a library kernel, as in 70x50x90."),
+    click.option("--tile", type=int, help="Tile of a library kernel."),
+    click.option(
+        "--launch",
+        type=click.IntRange(1),
+        default=None,
+        metavar="N",
+        help="The Nth k<<<...>>>(...) in the file's host code.",
+    ),
+    click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for a kernel of your own."),
+    click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, likewise."),
+    click.option(
+        "--shared",
+        type=click.IntRange(0),
+        metavar="BYTES",
+        help="Dynamic shared memory.",
+    ),
+    click.option(
+        "--symbol",
+        "symbols",
+        multiple=True,
+        metavar="NAME=ARRAY",
+        help="What a __constant__ or __device__ variable holds, as in coeff=f32[4]=ones.",
+    ),
+    click.option(
+        "--cooperative", is_flag=True, help="A cooperative launch: blocks may wait for each other."
+    ),
+    click.option("--cluster", metavar="X[,Y[,Z]]", help="Blocks of a cluster, likewise."),
+    click.option(
+        "--stack",
+        type=click.IntRange(1),
+        default=STACK_BYTES,
+        metavar="BYTES",
+        help="A thread's stack, for functions that call themselves.",
+    ),
+    click.option(
+        "--heap",
+        type=click.IntRange(0),
+        default=HEAP_BYTES,
+        metavar="BYTES",
+        help="What a kernel's malloc has to give.",
+    ),
+    click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
+    click.option("--arch", show_default="compute_90", help="Virtual architecture."),
+    click.option(
+        "--build",
+        type=click.Choice(["device", "source"]),
+        help="What a GPU would run, or the source unoptimised.",
+    ),
+    click.option(
+        "-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for NVRTC."
+    ),
+    click.option(
+        "-I", "includes", multiple=True, metavar="FOLDER", help="Where to look for headers."
+    ),
+    click.option(
+        "--option", "nvrtc", multiple=True, metavar="OPTION", help="Any other NVRTC option."
+    ),
+)
+_RESULT = (
+    click.option(
+        "--expect",
+        multiple=True,
+        metavar="NAME=ARRAY",
+        help="What an array should become, as in C=@right.npy or C=ones.",
+    ),
+    click.option(
+        "--reference", metavar="MODULE:FUNCTION", help="What computes that: called with copies."
+    ),
+    click.option(
+        "--close",
+        metavar="RTOL,ATOL",
+        help=f"How nearly; by default floats by {CLOSE} and rounding errors, whole ones exactly.",
+    ),
+)
+_SCHEDULE = click.option(
+    "--schedule",
+    default="lockstep",
+    show_default=True,
+    metavar="NAME",
+    help="lockstep, warps, reverse, or a number: a random one.",
+)
+_STEPS = click.option(
+    "--step-limit",
+    type=click.IntRange(1),
+    default=STEP_LIMIT,
+    metavar="N",
+    help="Basic blocks until an endless loop is given up.",
+)
+_CHECKS = click.option(
+    "--checks",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="all, none, or names with commas between.",
+)
+
+
+def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a target and its options to a command, which gets them as ``request``."""
+    return _requested(function, _TARGET)
+
+
+def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Those, and what the arrays should become, for a command that compares them."""
+    return _requested(function, (*_TARGET, *_RESULT))
+
+
+def _requested(function: Callable[..., Any], options: tuple[Any, ...]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def command(
+        target: str, words: tuple[str, ...], defines: tuple[str, ...],
+        includes: tuple[str, ...], nvrtc: tuple[str, ...], size: str | None, tile: int | None,
+        grid: str | None, block: str | None, shared: int | None, symbols: tuple[str, ...],
+        cooperative: bool, cluster: str | None, stack: int, heap: int, launch: int | None,
+        seed: int, arch: str | None, build: str | None, expect: tuple[str, ...] = (),
+        reference: str | None = None, close: str | None = None, **rest: Any,
+    ) -> Any:  # fmt: skip
+        refuse_options(words)
+        tolerances(close or CLOSE)  # a mistake is told though nothing is compared
+        if seed < 0:
+            raise UserError(f"--seed must not be negative: {seed}")
+        flags = (*(f"-D{define}" for define in defines), *(f"-I{f}" for f in includes), *nvrtc)
+        request = Request(
+            target, words, size, tile, grid, block, shared or 0, seed, arch, build, flags,
+            symbols, cooperative, stack, heap, cluster, expect, reference, close, launch or 0,
+            no_shared=shared == 0,
+        )  # fmt: skip
+        return function(request=request, **rest)
+
+    return _decorated(command, options)
+
+
+def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``schedule`` and ``step_limit``, as ``simulator.launch`` takes them."""
+
+    @functools.wraps(function)
+    def command(schedule: str, **rest: Any) -> Any:
+        return function(schedule=as_schedule(schedule), **rest)
+
+    return _decorated(command, (_SCHEDULE, _STEPS))
+
+
+def as_schedule(text: str) -> str | int:
+    """A schedule as ``simulator.launch`` takes it; raises ``LaunchError`` for what is none."""
+    order = int(text) if re.fullmatch(r"-?\d+", text) else text
+    make(order)
+    return order
+
+
+def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what ``simulator.launch`` can be told: those and ``checks``, as it takes them."""
+
+    @functools.wraps(function)
+    def command(checks: str, **rest: Any) -> Any:
+        chosen = checks if checks in ("all", "none") else tuple(checks.split(","))
+        return function(checks=chosen, **rest)
+
+    return schedule_options(_decorated(command, (_CHECKS,)))
+
+
+def refuse_options(words: tuple[str, ...]) -> None:
+    """Tell a mistyped option, which click passes on as if it were a negative number."""
+    for word in words:
+        if word.startswith("-") and not is_argument(word):
+            context = click.get_current_context()
+            known = [name for parameter in context.command.params for name in parameter.opts]
+            near = difflib.get_close_matches(word.split("=")[0], known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"see {context.command_path} --help"
+            raise UserError(f"no such option {word}; {hint}")
+
+
+def _decorated(command: Callable[..., Any], options: tuple[Any, ...]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command

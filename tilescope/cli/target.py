@@ -1,0 +1,269 @@
+"""From what a command line names to a kernel with a launch that can be run."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel, library
+from kernels.arguments.convert import convert
+from kernels.arguments.symbols import convert_all
+from kernels.compiler.process import CompilerCrash
+from kernels.machine_code.cubin import without_other_kernels
+from kernels.ptx.parser import parse
+from simulator import Run
+
+from ..check.tolerance import Closeness, rounding
+from .argument_spec import is_argument, parse_arguments
+from .errors import UserError, warn
+from .host_program import is_cuda, refuse_with_launches
+from .kernel_names import is_file, names_a_kernel, only_kernel, refuse_pipeline, written_out
+from .launch_option import with_launch
+from .references import expected, launch_of
+from .request import Request
+
+
+@dataclass
+class Target:
+    """A kernel and its launch.
+
+    Attributes:
+        name: What the report calls it.
+        kernel: What to run.
+        entry: Its library description, if it is a library kernel.
+        size, tile: Of a library kernel, as they were settled.
+        expected: What the outputs should become; ``None`` where there is no reference.
+        launch: Where there is a reference; holds the outputs.
+        closeness: What rounding may do to them, where the user does not say how close they are.
+        file: The file that was named, if one was.
+        symbols: As ``simulator.launch`` takes them; ``how``: what else it takes.
+    """
+
+    name: str
+    kernel: Kernel
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    args: list[Any]
+    shared_bytes: int = 0
+    entry: library.LibraryKernel | None = None
+    size: library.Size = ()
+    tile: int = 0
+    launch: library.Launch | None = field(default=None, repr=False)
+    expected: Mapping[str, library.Expected] | None = field(default=None, repr=False)
+    file: str = ""
+    symbols: dict[str, Any] = field(default_factory=dict)
+    how: dict[str, Any] = field(default_factory=dict)
+    closeness: Closeness | None = field(default=None, repr=False)
+
+    def compare(self, args: Sequence[Any], run: Run) -> list[library.Agreement]:
+        """Compare the outputs of a run with the reference; widen its bounds once they matter."""
+        if self.launch is None or self.expected is None:
+            return []
+        launch = replace(self.launch, args=list(args))
+        found = launch.compare(self.expected)
+        wrong = [agreement.name for agreement in found if not agreement.within]
+        floats = [n for n in wrong if rounding(launch.args[launch.outputs[n]].dtype)]
+        if self.closeness is None or not floats or not run.counted:
+            return found
+        ptx = without_other_kernels(self.kernel.ptx, self.kernel.entry)
+        self.expected = self.closeness.widened(self.expected, floats, run, ptx)
+        return launch.compare(self.expected)
+
+
+def resolve(request: Request, reference: bool = True) -> Target:
+    """Compile what was asked for and make its arguments.
+
+    ``reference``: whether to work out what the outputs should become, which takes seconds for large
+    sizes, and has to be done before a launch changes the arguments.
+
+    Raises:
+        UserError: The request does not make a launch.
+        KernelError: The kernel cannot be had.
+        FileNotFoundError: No such file.
+    """
+    refuse_pipeline(request.target)
+    from_file = is_file(request.target)
+    target = _from_file(request) if from_file else _from_library(request, reference)
+    check_arguments(target)
+    return target
+
+
+def resolve_either(request: Request) -> Target:
+    """``resolve``; where the compiler itself crashes on the device build, in the other one.
+
+    Raises:
+        UserError, KernelError, FileNotFoundError: As ``resolve``.
+    """
+    try:
+        return resolve(request)
+    except CompilerCrash:
+        if request.build:
+            raise
+        return resolve(replace(request, build="source"))
+
+
+def check_arguments(target: Target) -> None:
+    """Tell now what a launch would say of the target's arguments.
+
+    Raises:
+        UserError: They do not fit the kernel.
+    """
+    try:
+        if target.symbols:
+            module = parse(target.kernel.ptx)
+            arguments = convert_all(target.kernel, module, target.args, target.symbols)
+        else:
+            arguments = convert(target.kernel, target.args, target.kernel.labels())
+    except (TypeError, ValueError) as error:
+        raise UserError(str(error)) from None
+    for text in arguments.warnings:
+        warn(text)
+
+
+def kernel_of(request: Request) -> Kernel:
+    """Compile what was asked for, whether or not it could be launched so.
+
+    Raises:
+        UserError, KernelError, FileNotFoundError: As ``resolve``.
+    """
+    refuse_pipeline(request.target)
+    if is_file(request.target):
+        whole = with_launch(request, False) if request.launch else request
+        return _kernel_of_file(whole)[0]
+    entry = library.get(request.target)
+    try:
+        return _kernel_of_library(entry, request)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _from_library(request: Request, reference: bool) -> Target:
+    entry = library.get(request.target)
+    if request.words:
+        raise UserError(
+            f"{entry.name} makes its own arguments; {request.words[0]!r} is one too many "
+            "(choose --size and --tile)"
+        )
+    if request.expect or request.reference or request.close:
+        raise UserError(f"{entry.name} has a reference and a bound of its own")
+    shape = request.grid, request.block, request.shared, request.cluster, request.launch
+    if any(shape) or request.symbols or request.cooperative:
+        raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
+    try:
+        size = entry.default_size if request.size is None else entry.parse_size(request.size)
+        tile = entry.check_tile(request.tile)
+        launch = entry.launch(size, tile, np.random.default_rng(request.seed))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    kernel = _kernel_of_library(entry, request)
+    return Target(
+        entry.name, kernel, launch.grid, launch.block, launch.args, launch.shared_bytes,
+        entry, size, tile, launch, launch.expected() if reference else None,
+    )  # fmt: skip
+
+
+def _kernel_of_library(entry: library.LibraryKernel, request: Request) -> Kernel:
+    return entry.kernel(request.tile, request.arch, request.options, request.build or "device")
+
+
+def _from_file(request: Request) -> Target:
+    if request.size is not None or request.tile is not None:
+        raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
+    if request.launch:
+        request = with_launch(request)
+    elif request.grid is None and len(request.words) < 2 and is_cuda(request.target):
+        refuse_with_launches(request.target, request.options)
+    kernel, words = _kernel_of_file(request)
+    if request.grid is None or request.block is None:
+        missing = ("--grid", "4,4") if request.grid is None else ("--block", "16,16")
+        raise UserError(
+            f"{missing[0]} is missing: say how many blocks and threads, as in {' '.join(missing)}"
+        )
+    shapes = request.grid, request.block
+    request, words = _own_symbols(request, words)
+    rng = np.random.default_rng(request.seed)
+    args = parse_arguments(words, rng, kernel.labels())
+    grid, block = parse_shape("grid", shapes[0]), parse_shape("block", shapes[1])
+    target = Target(
+        kernel.name, kernel, grid, block, args, request.shared, file=request.target,
+        symbols=_symbols(request, kernel, args), how=_how(request),
+    )  # fmt: skip
+    if request.expect or request.reference:
+        places, target.expected, target.closeness = expected(
+            kernel.labels(), args, request.expect, request.reference, request.close, rng
+        )
+        target.launch = launch_of(target, places, target.expected)
+    elif request.close:
+        raise UserError("--close says how nearly: give --expect or --reference, too")
+    return target
+
+
+def _own_symbols(request: Request, words: list[str]) -> tuple[Request, list[str]]:
+    """Words that fill variables (``sym:coeff=f32[4]``) belong to the symbols."""
+    own = tuple(word.removeprefix("sym:") for word in words if word.startswith("sym:"))
+    rest = [word for word in words if not word.startswith("sym:")]
+    return replace(request, symbols=(*request.symbols, *own)), rest
+
+
+def _how(request: Request) -> dict[str, Any]:
+    """What ``simulator.launch`` and ``device.launch`` both take besides."""
+    return {
+        "cooperative": request.cooperative,
+        "stack_bytes": request.stack,
+        "heap_bytes": request.heap,
+        "cluster": None if request.cluster is None else parse_shape("cluster", request.cluster),
+    }
+
+
+def _symbols(request: Request, kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
+    """Variables of the kernel's file by name, as words give them: ``coeff=f32[4]=ones``.
+
+    Words are as those of arguments: ``p=struct(A[32:],i32:4)``, ``t=texture:linear:f32[8,8]``.
+    """
+    rng = np.random.default_rng(request.seed)
+    pairs = [word.partition("=") for word in request.symbols]
+    for name, _, word in pairs:
+        if not name or not is_argument(word):
+            raise UserError(f"--symbol {name}: give a name and an array, as in coeff=f32[4]=ones")
+    names = kernel.labels()
+    return {name: parse_arguments([word], rng, names, args)[0] for name, _, word in pairs}
+
+
+def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
+    """The kernel, and the words that are its arguments."""
+    words = list(request.words)
+    told = bool(words) and names_a_kernel(words[0], request.target, request.options)
+    named = words.pop(0) if told else None
+    if request.target.endswith(".ptx"):
+        if request.build is not None:
+            raise UserError(f"{request.target} is PTX: there is no build to choose")
+        return Kernel.from_ptx(Path(request.target), named), words
+    entry = named or only_kernel(request.target, request.options)
+    entry = written_out(entry, words, request.target, request.options)
+    kernel = Kernel.from_cuda(
+        Path(request.target),
+        entry,
+        request.arch or "compute_90",
+        request.options,
+        request.build or "device",
+    )
+    return kernel, words
+
+
+def parse_shape(name: str, text: str) -> tuple[int, ...]:
+    """One to three whole numbers of an option, x first; a ``UserError`` if the text is none."""
+    if not re.fullmatch(r"\d+([,x]\d+){0,2}", text):
+        raise UserError(f"--{name} {text!r}: one to three whole numbers, x first, as in 4,4")
+    return tuple(int(number) for number in re.split("[,x]", text))
+
+
+def settled(target: Target) -> str:
+    """Size and tile of a library kernel."""
+    if target.entry is None:
+        return ""
+    sizes = "x".join(str(number) for number in target.size)
+    tile = f", tile {target.tile}" if target.entry.tiles else ""
+    return f"{'x'.join(target.entry.axes)} = {sizes}{tile}"

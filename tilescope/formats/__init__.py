@@ -1,0 +1,1 @@
+"""SARIF, JUnit and report files."""

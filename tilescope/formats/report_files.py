@@ -1,0 +1,70 @@
+"""The files that a check of one launch, or of several, writes for other tools."""
+
+import errno
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..check import baseline as baselines
+from ..check.checker import Verdict
+from ..cli.errors import UserError
+from ..cli.output import write_json, write_text
+from .junit import junit
+from .sarif import sarif
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where to write what; ``-`` is standard output.
+
+    Attributes:
+        known: Fingerprints that a new baseline keeps from the one given.
+    """
+
+    json: str | None = None
+    sarif: str | None = None
+    junit: str | None = None
+    baseline: str | None = None
+    known: frozenset[str] = frozenset()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether standard output is one of them."""
+        return "-" in (self.json, self.sarif, self.junit, self.baseline)
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return any(file is not None for file in (self.json, self.sarif, self.junit, self.baseline))
+
+    def check(self, diff: bool) -> None:
+        """Refuse two things on standard output, and folders that are not there.
+
+        ``diff``: one more thing is to go to standard output.
+
+        Raises:
+            UserError: There are two.
+            FileNotFoundError: No such folder.
+        """
+        asked = {"--json": self.json, "--sarif": self.sarif, "--junit": self.junit,
+                 "--write-baseline": self.baseline}  # fmt: skip
+        there = [f"{name} -" for name, file in asked.items() if file == "-"]
+        there += ["--diff"] if diff else []
+        if len(there) > 1:
+            raise UserError(f"{' and '.join(there)} cannot both have standard output")
+        for file in asked.values():  # before anything is launched, and told
+            if file is not None and not Path(file).parent.is_dir():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
+
+    def write(self, verdicts: Sequence[Verdict], fail_on: str, target: str = "") -> None:
+        """Write all but ``json``; ``target``: what several verdicts are of."""
+        if self.sarif is not None:
+            write_json(self.sarif, sarif(verdicts, target))
+        if self.junit is not None:
+            write_text(self.junit, junit(verdicts, fail_on))
+        if self.baseline is not None:
+            runs = [run for verdict in verdicts for run in verdict.runs]
+            found = [(run.kernel, hazard) for run in runs for hazard in run.hazards]
+            found += [(v.runs[0].kernel, hazard) for v in verdicts for hazard in v.of_results]
+            write_json(self.baseline, baselines.content(found, self.known))

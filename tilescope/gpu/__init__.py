@@ -1,0 +1,1 @@
+"""Launches on a GPU, counters of Nsight Compute, predictions."""

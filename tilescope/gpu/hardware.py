@@ -1,0 +1,66 @@
+"""What commands that need a GPU share: is there one, and what it is called."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import numpy as np
+
+import device
+from kernels.arguments.tensor_map import array_of
+from kernels.library import Expected
+
+from ..cli.errors import UserError
+from ..cli.target import Target
+
+device_option = click.option(
+    "--device", "index", type=click.IntRange(0), default=0, show_default=True, help="Which GPU."
+)
+jit_option = click.option(
+    "--jit-level",
+    type=click.IntRange(0, 4),
+    help="Optimisation level of the driver's compiler.  [default: the driver's own]",
+)
+
+
+def require_gpu(index: int, purpose: str) -> str:
+    """The GPU's name.
+
+    Raises:
+        UserError: There is none; the message says for what one is needed.
+    """
+    there, what = device.available(index)
+    if not there:
+        raise UserError(f"{purpose} needs a GPU: {what}")
+    return what
+
+
+@contextmanager
+def device_errors() -> Iterator[None]:
+    """Errors of the driver become errors of the command."""
+    try:
+        yield
+    except device.DeviceError as error:
+        raise UserError(str(error)) from None
+
+
+def reference(target: Target) -> Callable[..., Mapping[int, Expected] | None] | None:
+    """A library kernel's reference in the form that ``device.validate`` takes."""
+    if target.launch is None or target.expected is None:
+        return None
+    places, expected = target.launch.outputs, target.expected
+
+    def expect(*args: Any) -> Mapping[int, Expected]:
+        return {place: expected[name] for name, place in places.items()}
+
+    return expect
+
+
+def numpy_product(target: Target) -> Any | None:
+    """NumPy's own float32 matrix product, for the family that computes one."""
+    if target.entry is None or target.entry.axes != ("M", "N", "K"):
+        return None
+    a, b = (array_of(matrix).astype(np.float32, copy=False) for matrix in target.args[:2])
+    with np.errstate(all="ignore"):
+        return a @ b

@@ -1,0 +1,64 @@
+"""What ``predict`` says of a target beside what was run or timed of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import simulator
+from kernels import Kernel, KernelError
+from simulator import Prediction, Run, SimulatorError
+from simulator.gpus.table import Gpu
+
+from ..cli.progress import ProgressBar
+from ..cli.target import Target
+
+GPU = "h200"
+"""For which advice is given where no GPU is named."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A prediction, or why there is none."""
+
+    prediction: Prediction | None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """JSON-ready; nothing without a prediction."""
+        return self.prediction.to_dict() if self.prediction else None
+
+
+def forecast(
+    target: Target, args: Sequence[Any], symbols: Mapping[str, Any], gpu: str | Gpu,
+    registers: int | None = None, quiet: bool = False,
+) -> Forecast:  # fmt: skip
+    """Predict a target's launch on arguments as they were before it; they stay as they are.
+
+    It comes beside something that was asked for: whatever keeps it away is a reason, not an error.
+    """
+    with ProgressBar(f"{target.name}, predicted", quiet, hint=""):
+        return _predicted(
+            target.kernel, target.grid, target.block, args=args, gpu=gpu, symbols=symbols,
+            shared_bytes=target.shared_bytes, registers=registers, **target.how,
+        )  # fmt: skip
+
+
+def forecast_of(run: Run, gpu: str | Gpu = GPU) -> Forecast:
+    """Predict a launch that was recorded, on arguments as they were before it.
+
+    A launch with hazards may do other things on a GPU: of that none is made.
+    """
+    faulty = any(hazard.severity != "note" for hazard in run.hazards)
+    if run.trace is None or not run.checked or faulty:
+        return Forecast(None, "not a recorded run that was checked and has no hazards")
+    return _predicted(run.trace.kernel, run.grid, run.block, gpu=gpu, **run.trace.given)
+
+
+def _predicted(kernel: Kernel, grid: Sequence[int], block: Sequence[int], **given: Any) -> Forecast:
+    if kernel.build == "source":
+        return Forecast(None, "the source build is not what a GPU usually runs")
+    try:
+        found = simulator.predict(kernel, grid, block, **given)
+    except (KernelError, SimulatorError, ValueError, MemoryError) as error:
+        return Forecast(None, (str(error).splitlines() or ["not enough memory"])[0])
+    return Forecast(found)

@@ -1,0 +1,200 @@
+"""Which of PyTorch's tensors are "on a GPU": memory of the host that says it is not.
+
+Whether a tensor is there is a mark of its storage, so that views and copies of the tensor object
+have it too. It is imported with PyTorch.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._pytree import tree_flatten
+
+from kernels.arguments.adapter import as_array
+from kernels.arguments.pointers import Pointer
+from kernels.arguments.uninitialised import Unset
+
+from ..virtual_device import RefusedError, VirtualDevice, refuse
+
+_TABLE, _LOWEST = 4096, 1 << 16
+"""Elements of a tensor of addresses, at most; no address is lower."""
+CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
+
+
+def ordinal(device: Any) -> int:
+    """The number of the one GPU that there is.
+
+    Raises:
+        RefusedError: Another one is meant.
+    """
+    if isinstance(device, (str, torch.device)):
+        device = torch.device(device).index
+    if device not in (None, 0, -1):
+        raise RefusedError(f"tilescope exec simulates one GPU: there is no cuda:{device}; use cuda")
+    return 0
+
+
+def on_gpu(device: Any) -> bool:
+    """Whether a device as scripts name it is the GPU."""
+    if isinstance(device, int) and not isinstance(device, bool):
+        device = torch.device("cuda", device)
+    if isinstance(device, str):
+        device = torch.device(device)
+    if device.type == "cuda":
+        ordinal(device)
+    return bool(device.type == "cuda")
+
+
+@dataclass
+class TorchDeviceTags:
+    """Which storages are the GPU's, and which are pinned.
+
+    Attributes:
+        there: Where what the running call makes is: ``None``: as what it is made from.
+        generator: What random numbers on the GPU come from.
+        backward: In a backward pass: where it makes what it makes of nothing; ``None``: in none.
+    """
+
+    machine: VirtualDevice
+    there: bool | None = None
+    generator: Any = field(default_factory=torch.Generator)
+    backward: bool | None = None
+    _gpu: dict[int, Any] = field(default_factory=dict)
+    _pinned: dict[int, Any] = field(default_factory=dict)
+    _unset: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+    def has(self, value: Any) -> bool:
+        """Whether a tensor is on the GPU."""
+        return storage_of(value) in self._gpu
+
+    def __contains__(self, storage: int) -> bool:
+        return storage in self._gpu
+
+    def pinned(self, value: Any) -> bool:
+        """Whether a tensor of the host was asked for as pinned."""
+        return storage_of(value) in self._pinned
+
+    def mark(self, value: Any, pinned: bool = False) -> None:
+        """From now on a tensor's storage is on the GPU (or pinned)."""
+        if not storage_of(value):
+            refuse("tensors on cuda that are not dense", "use Tensor.to_dense()")()
+        with torch._C.DisableTorchFunction():
+            self.mark_storage(value.untyped_storage(), pinned)
+
+    def mark_storage(self, storage: Any, pinned: bool = False) -> None:
+        """As ``mark``."""
+        marks = self._pinned if pinned else self._gpu
+        if len(marks) % 256 == 255:
+            for number in [n for n, kept in marks.items() if kept.expired()]:
+                del marks[number]  # a kept weak reference keeps the number from being used again
+        marks[storage._cdata] = StorageWeakRef(storage)
+
+    def never_written(self, value: Any) -> None:
+        """Nothing has written a tensor's memory yet: launches that read it are told."""
+        with torch._C.DisableTorchFunction():
+            storage = value.untyped_storage()
+            torch.empty(0, dtype=torch.uint8).set_(storage).fill_(0xFF)
+            for number in [n for n, (kept, _) in self._unset.items() if kept.expired()]:
+                del self._unset[number]
+            flags = np.full(storage.nbytes(), 0xFF, np.uint8)
+            self._unset[storage._cdata] = StorageWeakRef(storage), flags
+
+    def wrote(self, value: Any) -> None:
+        """An operator wrote all of a tensor."""
+        if storage_of(value) in self._unset:
+            self.array(value).missing[...] = 0
+
+    def array(self, value: Any) -> Any:
+        """A tensor as a launch takes it: an array that knows what of it nothing wrote.
+
+        A tensor of addresses (``torch.tensor([x.data_ptr(), ...])``) becomes a table of them.
+        """
+        made = as_array(value)
+        if isinstance(value, torch.Tensor) and value.dtype in (torch.int64, torch.uint64):
+            table = self._table(made) if self.has(value) else None
+            if table is not None:
+                return table
+        if isinstance(value, torch.Tensor) and (known := self._unset.get(storage_of(value))):
+            with torch._C.DisableTorchFunction():
+                begin = value.untyped_storage().data_ptr()
+            made = Unset.over(made, begin, known[1])
+        return made
+
+    def _table(self, addresses: Any) -> list[Any] | None:
+        """What tensors' addresses point to, if there is nothing else in an array but zeros."""
+        numbers = addresses.reshape(-1).tolist() if addresses.size <= _TABLE else []
+        if not any(numbers) or min(number for number in numbers if number) < _LOWEST:
+            return None
+        found = [self.at(number) if number else None for number in numbers]
+        return found if found.count(None) == numbers.count(0) else None
+
+    def at(self, address: int) -> Pointer | None:
+        """The place in a tensor's memory on the GPU that an address of the host's means."""
+        for kept in self._gpu.values():
+            if kept.expired():
+                continue
+            with torch._C.DisableTorchFunction():
+                storage = torch.UntypedStorage._new_with_weak_ptr(kept.cdata)
+                if storage is None or not 0 <= address - storage.data_ptr() < storage.nbytes():
+                    continue
+                whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+                return Pointer(self.array(whole), address - storage.data_ptr())
+        return None
+
+    @contextlib.contextmanager
+    def making(self, there: bool | None) -> Iterator[None]:
+        """What is made inside is on the GPU (or not)."""
+        before, self.there = self.there, there
+        try:
+            yield
+        finally:
+            self.there = before
+
+    def move(self, value: Any, there: bool, dtype: Any = None, **how: Any) -> Any:
+        """A tensor where it is wanted: itself if it is there."""
+        if self.has(value) != there:
+            return _Moved.apply(value, self, there, dtype or value.dtype, how)
+        return value if dtype in (None, value.dtype) else torch.Tensor.to(value, dtype, **how)
+
+    def to(self, value: Any, *args: Any, copy: bool = False, **named: Any) -> Any:
+        """``Tensor.to``."""
+        if args and isinstance(args[0], torch.Tensor):
+            named = {"device": GPU if self.has(args[0]) else CPU, "dtype": args[0].dtype} | named
+            args = args[1:]
+        device, dtype, non_blocking, layout = torch._C._nn._parse_to(*args, **named)
+        there = self.has(value) if device is None else on_gpu(device)
+        how = {} if layout is None else {"memory_format": layout}
+        made = self.move(value, there, dtype, non_blocking=non_blocking, **how)
+        return torch.Tensor.clone(value) if copy and made is value else made
+
+
+class _Moved(torch.autograd.Function):  # type: ignore[misc]
+    """A copy on the other side, whose gradient comes back."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Any, places: Any, there: bool, dtype: Any, how: Any) -> Any:
+        ctx.back = places, not there, value.dtype
+        with torch._C.DisableTorchFunction(), places.making(there):
+            return torch.ops.aten._to_copy.default(value, dtype=dtype, **how)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        places, there, dtype = ctx.back
+        return places.move(gradient, there, dtype), None, None, None, None
+
+
+def storage_of(value: Any) -> int:
+    """The number of a tensor's storage."""
+    try:
+        return int(torch._C._storage_id(value))
+    except RuntimeError:  # sparse ones have none
+        return 0
+
+
+def tensors_in(*values: Any) -> list[Any]:
+    """The tensors among values, and inside of them."""
+    return [one for one in tree_flatten(values)[0] if isinstance(one, torch.Tensor)]

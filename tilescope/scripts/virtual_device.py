@@ -1,0 +1,218 @@
+"""What stands in for a GPU while a script runs: how launches are made, what memory is."""
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import simulator
+from kernels import Kernel
+from kernels.arguments.adapter import as_array
+from kernels.arguments.uninitialised import Unset
+from simulator.gpus.table import Gpu
+from simulator.host_order import Clock, Order
+from simulator.host_order import Stream as Queue
+from simulator.observe.checks.array_footprint import Touched
+
+from ..cli.progress import ProgressBar
+from ..session.recording import user_line
+from .memory import Memory
+
+ARCH = "compute_90"
+CAPABILITY = (9, 0)
+NAME = "H200, simulated by tilescope"
+PROPERTIES = {
+    "max_shared_mem": 232_448, "multiprocessor_count": 132, "max_num_regs": 65_536,
+    "warpSize": 32, "sm_clock_rate": 1_980_000, "mem_clock_rate": 3_201_000, "mem_bus_width": 6144,
+}  # fmt: skip
+"""Of an H200, by the names that Triton gives them (data sheet, ``cuDeviceGetAttribute``)."""
+
+
+_RECORDED = 32
+"""Launches that are recorded, at most."""
+
+
+class StopScriptError(BaseException):
+    """The script made as many launches as it may."""
+
+
+class RefusedError(NotImplementedError):
+    """What a script asks for has no stand-in."""
+
+
+def refuse(what: str, instead: str = "") -> Callable[..., Any]:
+    """A function that says that something has no stand-in."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        more = f"; {instead}" if instead else ""
+        raise RefusedError(f"tilescope exec has no stand-in for {what}{more}")
+
+    return refused
+
+
+@dataclass
+class VirtualDevice:
+    """How a script's launches are simulated.
+
+    Attributes:
+        only: Names of the kernels that are checked; empty: all.
+        most: Launches after which the script is stopped; 0: none.
+        traced: Whether to record launches that are checked: the first of those that are alike.
+        sample: Of launches that are alike (kernel, shapes, types) so many are checked; 0: all.
+        quiet: Whether no progress is shown.
+        unchecked: Launches that were made without checks, by kernel.
+        order: What orders them and copies: the session's.
+        array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
+        at: What stands at an address, ``Tensor.data_ptr()`` say: a ``Pointer`` to bytes.
+        gpu: The GPU that has to have what a block takes; by default an H200.
+        memory: What the driver and ``cuda.core`` allocate: an address is one to both.
+    """
+
+    only: Collection[str] = ()
+    most: int = 0
+    sample: int = 0
+    schedule: str | int = "lockstep"
+    traced: bool = False
+    quiet: bool = True
+    launches: int = 0
+    unchecked: dict[str, int] = field(default_factory=dict)
+    order: Order = field(default_factory=Order)
+    array: Callable[[Any], Any] = as_array
+    at: Callable[[int], Any] = lambda address: None
+    gpu: Gpu | None = None
+    memory: Memory = field(init=False)
+    _alike: dict[object, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.memory = Memory(lambda address: self.at(address))
+
+    def launch(
+        self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
+        shared_bytes: int = 0, stream: Any = None, **how: Any,
+    ) -> simulator.Run:  # fmt: skip
+        """``simulator.launch`` in a stream, with checks where they are wanted.
+
+        What the kernel prints goes to standard output, at once.
+        """
+        if self.most and self.launches >= self.most:
+            raise StopScriptError
+        self.launches += 1
+        kind = (kernel.sha256, kernel.entry, tuple(grid), tuple(block), tuple(map(_kind, args)))
+        self._alike[kind] = seen = self._alike.get(kind, 0) + 1
+        wanted = (not self.only or kernel.name in self.only) and not (
+            self.sample and seen > self.sample
+        )
+        if not wanted:
+            self.unchecked[kernel.name] = self.unchecked.get(kernel.name, 0) + 1
+        traced = self.traced and wanted and seen == 1 and len(self._alike) <= _RECORDED
+        with self.order.on(self.queue(stream)), ProgressBar(kernel.name, self.quiet) as progress:
+            run = simulator.launch(
+                kernel, grid, block, args, shared_bytes, self.schedule,
+                "all" if wanted else "none", progress, trace=traced, workers="all",
+                limits=self.gpu, **how,
+            )  # fmt: skip
+        sys.stdout.write(run.output)
+        return run
+
+    def queue(self, stream: Any) -> Queue:
+        """A front end's stream as the order knows it; for ``None`` and 0 the current one."""
+        found: Queue = getattr(stream, "queue", stream) or self.order.current
+        return found
+
+    def copied(
+        self, what: str, stream: Any, waits: bool = False, *, to: Any = None, given: Any = None
+    ) -> None:
+        """A copy between arrays of the GPU, or one of it and the host; ``waits``: the host does."""
+        some = (to, "its destination", "store"), (given, "its source", "load")
+        self.did(what, stream, waits, [of for of in some if of[0] is not None])
+
+    def host(self, array: Any, how: str) -> None:
+        """The host itself reads (``load``) or writes (``store``) memory that a GPU reaches."""
+        self.order.by_host(user_line(), [Touched.whole(array, "its array", how)])
+
+    def did(
+        self, what: str, stream: Any, waits: bool, touched: Iterable[tuple[Any, str, str]]
+    ) -> None:
+        """Work on whole arrays: each with its name, and ``load`` or ``store``."""
+        queue = self.queue(stream)
+        with self.order.on(queue):
+            self.order.work(what, user_line(), [Touched.whole(*of) for of in touched])
+        if waits:
+            queue.synchronize()
+
+
+def _kind(arg: Any) -> object:
+    return (arg.shape, arg.dtype.str) if isinstance(arg, np.ndarray) else type(arg)
+
+
+class DeviceArray(Unset):
+    """Memory of the simulated GPU as Numba's users know it: a NumPy array."""
+
+    def is_c_contiguous(self) -> bool:
+        """As Numba's arrays say it."""
+        return self.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        """As Numba's arrays say it."""
+        return self.flags.f_contiguous
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes."""
+        return self.nbytes
+
+
+class SimulatedStream:
+    """A queue of work as front ends have them: all of it is done when it is asked for."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+
+    def synchronize(self) -> None:
+        """The host waits for it."""
+        self.queue.synchronize()
+
+    def query(self) -> bool:
+        """Whether all of it is done."""
+        self.queue.synchronize()
+        return True
+
+
+class SimulatedEvent:
+    """A moment in a stream, of which the time is not known: there is no GPU."""
+
+    def __init__(self, machine: VirtualDevice) -> None:
+        self._machine = machine
+        self.moment: Clock = {}
+
+    def record(self, stream: Any = None) -> None:
+        """It is when all that is in a stream is done."""
+        self.moment = self._machine.queue(stream).record()
+
+    def wait(self, stream: Any = None) -> None:
+        """A stream waits for it."""
+        self._machine.queue(stream).wait(self.moment)
+
+    def synchronize(self) -> None:
+        """The host waits for it."""
+        self._machine.order.waits(self.moment)
+
+    def query(self) -> bool:
+        """Whether it has come to pass."""
+        self.synchronize()
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        """Milliseconds: not a number, for nothing was timed."""
+        return float("nan")
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """Do nothing."""
+
+
+def setting(names: Mapping[str, Any]) -> type:
+    """A class with some attributes, for what scripts only read."""
+    return type("Properties", (), dict(names))

@@ -1,0 +1,1 @@
+"""Sessions and pipelines of several launches."""
