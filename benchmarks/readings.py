@@ -22,7 +22,7 @@ from benchmarks.adjusted import Kept, keep
 from kernels import Kernel, library
 from simulator import Prediction
 from simulator.caches.traffic import follow, observe
-from simulator.execute.prepare import Prepared, prepare
+from simulator.execute.prepare import PreparedLaunch, prepare
 from simulator.gpus.table import find
 from simulator.prediction.model_input import case as case_of
 from simulator.prediction.predict import told
@@ -130,7 +130,7 @@ def held(some: Sequence[Reading]) -> Iterator[Held]:
         yield Held(reading, told(it, "", advised=False), kept, seen.reads_again)
 
 
-def ready(case: str) -> Prepared:
+def ready(case: str) -> PreparedLaunch:
     """The launch of a case."""
     kernel: Kernel
     if case in others.CASES:

@@ -2,7 +2,7 @@
 
 from kernels.errors import ArgumentWarning, LaunchError, PtxError, SimulatorError
 
-from .hazards.hazard import Cure, Hazard, Involved, Source
+from .hazards.hazard import Fix, Hazard, Participant, Source
 from .hazards.kinds import CHECKS
 from .launch import launch
 from .observe.counters.totals import Counters, Line
@@ -11,6 +11,20 @@ from .prediction.predict import Prediction, predict
 from .run import Run
 
 __all__ = [
-    "CHECKS", "ArgumentWarning", "Counters", "Cure", "Hazard", "Involved", "LaunchError", "Line",
-    "Prediction", "PtxError", "Run", "SimulatorError", "Source", "Traffic", "launch", "predict",
+    "CHECKS",
+    "ArgumentWarning",
+    "Counters",
+    "Fix",
+    "Hazard",
+    "LaunchError",
+    "Line",
+    "Participant",
+    "Prediction",
+    "PtxError",
+    "Run",
+    "SimulatorError",
+    "Source",
+    "Traffic",
+    "launch",
+    "predict",
 ]  # fmt: skip

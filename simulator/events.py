@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 from kernels.ptx.module import Instruction
 
 from .compile.program import CompiledBlock
-from .core.geometry import AbsentRead, Addresses, Geometry, Lanes, Mask
+from .core.geometry import Addresses, Geometry, InactiveLaneRead, Lanes, Mask
 from .memory.bulk.bulk_copy import Moved
-from .memory.event import BadAccess, Event, PickedEvent
+from .memory.event import BadAccess, CompactAccessEvent, Event
 from .memory.site import Site
 from .memory.storage.spaces import Allocation
 
@@ -133,7 +133,7 @@ class Observer:
         for event in events:
             self.access(event)
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """An access of lanes that were picked out; by default ``access`` is told."""
         self.access(event.full)
 
@@ -167,7 +167,7 @@ class Observer:
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
         """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
 
-    def absent_read(self, read: AbsentRead) -> None:
+    def absent_read(self, read: InactiveLaneRead) -> None:
         """Lanes read registers of lanes that take no part."""
 
     def fence(self, lanes: Mask | None, reach: int) -> None:
@@ -236,7 +236,7 @@ class Observer:
         """
 
 
-Tell = tuple[Callable[..., None], ...]
+Callbacks = tuple[Callable[..., None], ...]
 """Whom to call."""
 
 
@@ -264,7 +264,7 @@ class Told:
                 if name not in heard:
                     telling.setdefault(name, []).append(getattr(observer, name))
 
-        def those(name: str) -> Tell:
+        def those(name: str) -> Callbacks:
             return tuple(telling.get(name, ()))
 
         self.start, self.finish, self.end = those("start"), those("finish"), those("end")
@@ -288,7 +288,7 @@ class Told:
         self.overtaken = those("overtaken")
 
 
-def all_of(tell: Tell) -> Callable[..., None]:
+def all_of(tell: Callbacks) -> Callable[..., None]:
     """One function that calls them all, for generated code."""
     if len(tell) == 1:
         return tell[0]

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .hazards.hazard import Hazard, Involved, Source
+from .hazards.hazard import Hazard, Participant, Source
 from .hazards.kinds import HOST_ORDER
 from .hazards.participants import ROLES
-from .observe.checks.array_footprint import Touched
+from .observe.checks.array_footprint import ArrayFootprint
 
 Clock = dict[int, int]
 """By the number of a stream, the last of its pieces of work that is done before."""
@@ -86,7 +86,7 @@ class _Work:
     stream: Stream
     what: str
     source: Source
-    touched: Touched
+    touched: ArrayFootprint
     hazards: list[Hazard]
 
 
@@ -130,7 +130,7 @@ class Order:
         """The host waits for everything."""
         self.waits(_both(*(stream.record() for stream in self.streams)))
 
-    def by_host(self, source: Source, touched: Iterable[Touched]) -> None:
+    def by_host(self, source: Source, touched: Iterable[ArrayFootprint]) -> None:
         """The host itself reads or writes: held to the work that it has not waited for."""
         mine = [_Work(0, self.legacy, _HOST, source, one, self.hazards) for one in touched]
         late = [w for w in self._past if self.host.get(w.stream.number, 0) < w.number]
@@ -140,7 +140,7 @@ class Order:
                 return
 
     def work(
-        self, what: str, source: Source, touched: Iterable[Touched],
+        self, what: str, source: Source, touched: Iterable[ArrayFootprint],
         hazards: list[Hazard] | None = None,
     ) -> None:  # fmt: skip
         """A piece of work in the current stream: held to what came before it.
@@ -209,7 +209,7 @@ def _clash(now: _Work, then: _Work) -> Hazard | None:
         word=f"{then.what} {_VERBS[theirs.how]}",
     )  # fmt: skip
     involved = tuple(
-        Involved(ROLES.get(work.touched.how, "read"), work.source, work.what, 0)
+        Participant(ROLES.get(work.touched.how, "read"), work.source, work.what, 0)
         for work in (now, then)
     )
     if now.what == _HOST:
@@ -223,7 +223,7 @@ def _clash(now: _Work, then: _Work) -> Hazard | None:
     )  # fmt: skip
 
 
-def _meeting(one: Touched, other: Touched) -> int | None:
+def _meeting(one: ArrayFootprint, other: ArrayFootprint) -> int | None:
     """The first byte that both touched."""
     if not len(one.starts) or not len(other.starts):
         return None

@@ -21,14 +21,14 @@ from .execute.prepare import prepare
 from .gpus.table import Gpu, find
 from .hazards.resources import may_lack, too_many
 from .isa.memory.stack import STACK_BYTES
-from .memory.storage.allocate import give_back, left
+from .memory.storage.allocate import copy_back, left
 from .memory.storage.heap import HEAP_BYTES
 from .memory.storage.module_state import kept
 from .memory.storage.page_cache import keep_pages
-from .observe.checks.array_footprint import Touched
+from .observe.checks.array_footprint import ArrayFootprint
 from .observe.observers import chosen
 from .observe.trace.trace import Trace
-from .rerun.driver import run_until_seen
+from .rerun.driver import run_to_verdict
 from .run import Run, report
 
 LIMITS = "h200"
@@ -131,9 +131,9 @@ def launch(
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
-    seen = run_until_seen(prepared, asked, recorder, progress, workers=workers)
+    seen = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
     layout = prepared.program.layout
-    give_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
+    copy_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
     if keeps:
         functions = prepared.program.module.functions
         held |= left(layout, functions, prepared.arguments, held, seen.allocations)
@@ -156,7 +156,7 @@ def launch(
     return run
 
 
-_Tell = Callable[[Kernel, Run, Sequence[Touched]], None]
+_Tell = Callable[[Kernel, Run, Sequence[ArrayFootprint]], None]
 _listeners: list[_Tell] = []
 
 

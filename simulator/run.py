@@ -11,7 +11,7 @@ from kernels.errors import SimulatorError
 
 from .analysis.taint import depends_on_data
 from .compile.program import Program
-from .execute.prepare import Prepared
+from .execute.prepare import PreparedLaunch
 from .hazards.hazard import Hazard, Source
 from .hazards.kinds import CHECKS, EQUAL
 from .isa.architectures import MEASURED
@@ -174,7 +174,7 @@ def _page_renderer() -> Renderer:
     return _renderers[0]
 
 
-def report(launch: Prepared, seen: Observers, checks: Collection[str], began: float) -> Run:
+def report(launch: PreparedLaunch, seen: Observers, checks: Collection[str], began: float) -> Run:
     """What the observers of a launch saw that began at a time."""
     kernel, program, sources = launch.kernel, launch.program, seen.sources
     counters, lines = collect(program.fact(_places), seen.ran, seen.traffic, sources)
@@ -243,7 +243,7 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
     return notes
 
 
-def _dependence(launch: Prepared, seen: Observers) -> Source | None:
+def _dependence(launch: PreparedLaunch, seen: Observers) -> Source | None:
     def spaces(site: Site) -> set[str]:
         """The address spaces that a site reached; any it might, where nobody counted."""
         if launch.counted:

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.memory.event import Spread
+from simulator.memory.event import LaneAddressList
 from simulator.observe.counters.banks import SECTOR
 from simulator.observe.counters.costs import bulk_cost
 
 
-def event(where: Spread, space: str, size: int, offset: int) -> Any:
+def event(where: LaneAddressList, space: str, size: int, offset: int) -> Any:
     return SimpleNamespace(
         address=where, space=space, site=SimpleNamespace(size=size, offset=offset)
     )
 
 
-def cost(where: Spread, space: str, size: int, offset: int) -> list[int]:
+def cost(where: LaneAddressList, space: str, size: int, offset: int) -> list[int]:
     """Requests, lanes, bytes, bytes, sectors, nothing, nothing, sectors of as many side by side."""
     copies = list(zip(where.thread.tolist(), where.column.tolist(), strict=True))
     elements, nbytes = Counter(copies), len(copies) * size
@@ -30,7 +30,7 @@ def cost(where: Spread, space: str, size: int, offset: int) -> list[int]:
     return [len(elements), len(elements), nbytes, nbytes, len(sectors), 0, 0, ideal]
 
 
-def drawn(rng: np.random.Generator) -> Spread:
+def drawn(rng: np.random.Generator) -> LaneAddressList:
     """Lanes that copy the same box from somewhere; at times one differs, or all are mixed."""
     copies, each = rng.integers(1, 6), int(rng.integers(1, 9))
     first = rng.integers(0, 50, copies) * rng.choice([4, 32]) + 1000
@@ -44,7 +44,7 @@ def drawn(rng: np.random.Generator) -> Spread:
         turn = rng.permutation(len(address))
         thread, column, address = thread[turn], column[turn], address[turn]
     left = len(address) - int(rng.integers(0, 2))
-    return Spread(thread[:left], column[:left], address[:left])
+    return LaneAddressList(thread[:left], column[:left], address[:left])
 
 
 @pytest.mark.parametrize("seed", range(20))

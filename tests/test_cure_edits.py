@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cure_check import cases, cured, fixed, hazards, launch, sections
 
-from simulator.fixes.edits.divergence import may_part
+from simulator.fixes.edits.divergence import may_diverge
 from simulator.fixes.edits.insertion_points import inserted
 from simulator.fixes.edits.statements import Point, Syntax
 
@@ -116,10 +116,10 @@ __global__ void k(int* a, int n) {{
 """
     path = Path("k.cu")
     lists = Syntax({path: text.encode()}).all_lists([Point(path, 8)])
-    assert [may_part(body) for body, _ in lists] == [False, parts]
+    assert [may_diverge(body) for body, _ in lists] == [False, parts]
     with_barrier = text.replace("{ a[t] = n; }", "{ a[t] = n; __syncthreads(); }").encode()
     lists = Syntax({path: with_barrier}).all_lists([Point(path, 8)])
-    assert not any(may_part(b) for b, _ in lists)
+    assert not any(may_diverge(b) for b, _ in lists)
 
 
 def test_a_line_behind_what_follows_a_brace_is_indented_as_its_list() -> None:

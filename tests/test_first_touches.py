@@ -9,7 +9,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.core.geometry import Geometry
-from simulator.races.shadow.write_once import FirstTouches
+from simulator.races.shadow.write_once import WriteOnceBitmap
 
 SOURCE = """
 template <class T>
@@ -97,7 +97,7 @@ def test_the_table_is_a_set() -> None:
     rng, seen = np.random.default_rng(5), {True: 0, False: 0}
     for _ in range(250):
         home = SimpleNamespace(base=1 << 40, buffer=np.zeros(1 << 24, np.uint8))
-        tables, sets = [FirstTouches(home, 4) for _ in range(2)], [set[int](), set[int]()]
+        tables, sets = [WriteOnceBitmap(home, 4) for _ in range(2)], [set[int](), set[int]()]
         fresh, last = True, None
         for _ in range(int(rng.integers(1, 5))):
             address, nbytes = access(rng)

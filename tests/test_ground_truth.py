@@ -12,7 +12,7 @@ import simulator
 from kernels import Kernel
 from simulator.observe.counters.banks import bank_passes, off, requests
 from simulator.observe.counters.costs import Requests, Words, request_cost
-from simulator.observe.counters.deferred_requests import PutBy, Some
+from simulator.observe.counters.deferred_requests import DeferredRequests, LaneSample
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
@@ -181,11 +181,11 @@ def test_what_is_put_by_is_judged_where_it_is() -> None:
         judged.append(rows)
         return np.zeros(8, np.int64)
 
-    put_by = PutBy(np.zeros((1, 8), np.int64), judge, sparse=False)
+    put_by = DeferredRequests(np.zeros((1, 8), np.int64), judge, sparse=False)
     site: Any = None
     for offset in (0, 36, -8):
         address, places = np.array([256, 300, 512]), np.array([3, 7, 32])
-        put_by.add(0, Some(site, "global", address, places, 2, offset))
+        put_by.add(0, LaneSample(site, "global", address, places, 2, offset))
     put_by.settle()
     for rows, offset in zip(judged, (0, 36, -8), strict=True):
         at = np.array([256, 300, 512]) + offset

@@ -12,7 +12,7 @@ import simulator
 from simulator.compile.compiler import compile_ptx
 from simulator.memory.site import Site, granules
 from simulator.races.shadow import access_history
-from simulator.races.shadow.access_history import History
+from simulator.races.shadow.access_history import AccessHistory
 
 ACCESSES = st.dictionaries(
     st.integers(0, 12), st.tuples(st.integers(0, 2), st.booleans()), min_size=0, max_size=8
@@ -34,7 +34,7 @@ def test_a_history_is_what_came_last(few: int, steps: list[Any], load: bool) -> 
 
 def check(steps: list[Any], load: bool) -> None:
     site = cast(Site, type("S", (), {"access": "load" if load else "store"}))
-    found, expected = History(site), dict[int, list[Any]]()
+    found, expected = AccessHistory(site), dict[int, list[Any]]()
     met = dict.fromkeys(range(13), 0)
     for now, (accesses, asked) in enumerate(steps, 1):
         keys = np.array(list(accesses), np.int64)
@@ -66,7 +66,7 @@ def check(steps: list[Any], load: bool) -> None:
 
 def test_what_waits_to_be_put_in_order_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_history, "_WAITING", 100)
-    found = History(cast(Site, type("S", (), {"access": "load"})))
+    found = AccessHistory(cast(Site, type("S", (), {"access": "load"})))
     for now in range(1, 50):
         found.add(np.arange(40) + now % 5 * 40, now, None, np.zeros(40, np.int64))
         assert sum(len(one.keys) for one in found._added.values()) <= 240

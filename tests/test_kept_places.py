@@ -7,7 +7,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.analysis.influence import Steering
+from simulator.analysis.influence import ForwardSlices
 from simulator.compile.compiler import compile_ptx
 
 BUILDS = ("device", "source")
@@ -82,7 +82,7 @@ def test_what_comes_back_is_looked_at(build: str, keep: str, use: str) -> None:
     source = LOOK.replace("TILE", BLOCK).replace("KEEP", keep).replace("USE", use)
     kernel = Kernel.from_cuda(source, "look", build=build)
     program = compile_ptx(kernel.ptx, kernel.entry)
-    steering = Steering(program)
+    steering = ForwardSlices(program)
     sites = [s for s in program.sites if s.volatile and s.access == "load"]
     assert len(sites) >= 2
     assert all(steering.polls(s) for s in sites)

@@ -7,7 +7,7 @@ import simulator
 from kernels import Kernel
 from simulator import Prediction
 from simulator.caches.block_timeline import ALONE, turns
-from simulator.caches.footprint import Footprint, Trail
+from simulator.caches.footprint import Footprint, StridedFootprint
 from simulator.caches.shared_level import DeviceMemory, device_memory
 
 
@@ -18,7 +18,7 @@ def _sweep(kibibytes: int, partitions: int, shared: bool) -> DeviceMemory:
     step = 0 if shared else 2 * each
     phases = np.repeat(np.arange(4) * 8, each)
     sectors = np.tile(2 * np.arange(each), 4)
-    trail = Trail(np.array([step, 0, 0]), sectors, phases)
+    trail = StridedFootprint(np.array([step, 0, 0]), sectors, phases)
     return device_memory(Footprint([trail], []), (blocks, 1, 1), 32, 2, 4 << 20, partitions)
 
 
@@ -34,7 +34,9 @@ def test_what_both_halves_of_l2_read_is_there_twice() -> None:
 def test_what_is_written_stays_until_there_is_no_room() -> None:
     def written(mebibytes: int) -> DeviceMemory:
         units = (mebibytes << 20) // 64 // 4096
-        trail = Trail(np.array([2 * units, 0, 0]), np.arange(2 * units), np.zeros(2 * units, int))
+        trail = StridedFootprint(
+            np.array([2 * units, 0, 0]), np.arange(2 * units), np.zeros(2 * units, int)
+        )
         return device_memory(Footprint([], [trail]), (4096, 1, 1), 128, 4, 16 << 20, 2)
 
     assert written(8).cold.written == 0

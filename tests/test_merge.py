@@ -14,7 +14,7 @@ from simulator.execute import batches
 from simulator.execute.prepare import prepare
 from simulator.observe.observers import chosen
 from simulator.observe.trace.trace import Trace
-from simulator.rerun.driver import run_until_seen
+from simulator.rerun.driver import run_to_verdict
 from simulator.run import Run, report
 
 HAND_ON = ("faulty_last_block", "faulty_last_block_fixed", "scan_look_back")
@@ -35,7 +35,7 @@ def run(
 ) -> Run:  # fmt: skip
     prepared = prepare(kernel, grid, block, args, shared, schedule, 100_000, trace is not None)
     checks = chosen("all")
-    seen = run_until_seen(prepared, checks, trace, None, parts)
+    seen = run_to_verdict(prepared, checks, trace, None, parts)
     return report(prepared, seen.observers, checks, 0.0)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.core.address_deltas import Moves
+from simulator.core.address_deltas import AddressDeltas
 from simulator.memory.addressing.address_range import extent, moved
-from simulator.memory.addressing.identity_memo import Recent
+from simulator.memory.addressing.identity_memo import IdentityMemo
 from simulator.observe.counters import patterns
 
 LOOPS = {
@@ -48,7 +48,7 @@ def kernel(loop: str) -> Kernel:
 @contextmanager
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
-        patched.setattr(Moves, "origin", lambda self, array: (None, 0))
+        patched.setattr(AddressDeltas, "origin", lambda self, array: (None, 0))
         yield
 
 
@@ -74,9 +74,9 @@ def test_the_same_is_said(loop: str, schedule: Any, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_kept_is_what_is_found(seed: int) -> None:
     """Arrays that come and go, moved by numbers from all over the 64 bits."""
-    rng, moves = np.random.default_rng(seed), Moves()
-    extents = Recent(lambda base: extent(base, None), moved)
-    alike = Recent(patterns.pattern_of, patterns.moved)
+    rng, moves = np.random.default_rng(seed), AddressDeltas()
+    extents = IdentityMemo(lambda base: extent(base, None), moved)
+    alike = IdentityMemo(patterns.pattern_of, patterns.moved)
     for recent in (extents, alike):
         recent.start(moves)
     low = int(rng.choice([0, 1 << 40, (1 << 63) - 400, -(1 << 63)]))
@@ -116,8 +116,8 @@ def test_loops_are_seen_as_moves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_has_the_same_content() -> None:
     """It is known again, but in another shape it is something else."""
-    alike = Recent(patterns.pattern_of, patterns.moved)
-    alike.start(Moves())
+    alike = IdentityMemo(patterns.pattern_of, patterns.moved)
+    alike.start(AddressDeltas())
     line = np.arange(4).reshape(1, 1, 4, 1) * 8
     found, again = alike(line), alike(line.copy())
     other, blocks = alike(line.reshape(1, 4, 1, 1)), alike(line.reshape(1, 1, 1, 4))

@@ -11,11 +11,11 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from simulator.core.geometry import Geometry
-from simulator.memory.event import Event, Spread
+from simulator.memory.event import Event, LaneAddressList
 from simulator.memory.site import Site
 from simulator.observe import observers
 from simulator.races.check.shared_memory import SharedMemory
-from simulator.races.in_flight.late_waits import Astray
+from simulator.races.in_flight.late_waits import LateWaits
 from simulator.races.representative import representative_check, selection
 from simulator.races.representative.block_projection import Apart, FirstBlock, cut
 from tests.launches import SCHEDULES, drawn_later
@@ -111,7 +111,10 @@ def test_whenever_they_come_apart(name: str, after: int, apart: Any, monkeypatch
 def test_no_more_is_kept_than_there_is_room(monkeypatch: pytest.MonkeyPatch, apart: Any) -> None:
     monkeypatch.setattr(selection, "_MOST", 100_000)
     told: list[str] = []
-    room, all_of_them = representative_check.OneForAll, representative_check.OneForAll._tell_all
+    room, all_of_them = (
+        representative_check.RepresentativeBlockCheck,
+        representative_check.RepresentativeBlockCheck._tell_all,
+    )
     monkeypatch.setattr(room, "_tell_all", lambda s: (told.append(""), all_of_them(s))[1])
     found = run(CASES["right"], rounds=40)
     assert told
@@ -192,15 +195,15 @@ def test_copies_of_blocks(mixed: bool, changed: str) -> None:
     home = column.copy()
     for name, values in (("thread", thread), ("address", address), ("home", home)):
         values[-1] += changed == name
-    where = Spread(thread, column, address, home)
+    where = LaneAddressList(thread, column, address, home)
     if changed == "count":
-        where = Spread(*(values[:-1] for values in where))
+        where = LaneAddressList(*(values[:-1] for values in where))
     if mixed:  # thread after thread
         turn = (
             np.lexsort((column, where.thread)) if changed != "count" else np.argsort(address[:-1])
         )
         turn = turn[np.argsort(where.column[turn] * 0, kind="stable")]
-        where = Spread(*(values[turn] for values in where))
+        where = LaneAddressList(*(values[turn] for values in where))
     first = FirstBlock(GEOMETRY)
     if changed:
         with pytest.raises(Apart):
@@ -212,7 +215,7 @@ def test_copies_of_blocks(mixed: bool, changed: str) -> None:
     if tiled:
         whole = first.whole(one).address
         assert all(map(np.array_equal, whole, where))
-    again, _ = first.of(event(Spread(*(values.copy() for values in where))))
+    again, _ = first.of(event(LaneAddressList(*(values.copy() for values in where))))
     assert again.address is one.address
     other, _ = first.of(event(where._replace(address=where.address * 2)))
     assert other.address.address.tolist() == [0, 8, 128, 136]
@@ -239,15 +242,15 @@ extern "C" __global__ void k(float* out, const float* in) {
 def test_one_access_of_a_place_is_asked_for_all(name: str) -> None:
     asked: list[bool] = []
     with pytest.MonkeyPatch.context() as patch:
-        some = Astray.any
+        some = LateWaits.any
 
-        def both(self: Astray, copy: Site, wait: Any) -> bool:
+        def both(self: LateWaits, copy: Site, wait: Any) -> bool:
             found, order = some(self, copy, wait), self.book.find_order()
             asked.append(found)
             assert found == any(order.strays(copy, one, wait) for one in self.book.sites)
             return found
 
-        patch.setattr(Astray, "any", both)
+        patch.setattr(LateWaits, "any", both)
         if name:
             entry = library.get(name)
             launch = entry.launch((128, 128, 128))

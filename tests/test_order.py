@@ -12,7 +12,7 @@ import simulator
 import tilescope
 from kernels import Kernel, Pointer
 from simulator.host_order import Order, Source
-from simulator.observe.checks.array_footprint import Touched
+from simulator.observe.checks.array_footprint import ArrayFootprint
 from tilescope.session.recording import Session
 
 SOURCE = """
@@ -131,7 +131,7 @@ def test_memory_that_is_another_arrays_now(freed: bool) -> None:
 
     def write(array: Any) -> None:
         with order.on(order.stream()):
-            order.work("a copy", Source("", 0), [Touched.whole(array, "a", "store")])
+            order.work("a copy", Source("", 0), [ArrayFootprint.whole(array, "a", "store")])
 
     write(first)
     if freed:

@@ -33,9 +33,9 @@ def test_picked_out_or_not(
 ) -> None:  # fmt: skip
     rounds = (12 * np.random.default_rng(0).random(SIZE) ** 2).astype(np.int32)
     ran: list[int] = []
-    run = lane_compaction.Picking.run
+    run = lane_compaction.LaneCompaction.run
     monkeypatch.setattr(
-        lane_compaction.Picking,
+        lane_compaction.LaneCompaction,
         "run",
         lambda self, *lanes: ran.append(lanes[0]) or run(self, *lanes),
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from command_line import check, launch
 
-from simulator import Hazard, Involved, Source
+from simulator import Hazard, Participant, Source
 from tilescope.check.builds import merge
 from tilescope.check.policy import CHOICES, Policy, apply, ignored
 
@@ -21,7 +21,7 @@ class Seen:
 
 def hazard(*lines: int, severity: str = "error", also: tuple[str, ...] = ()) -> Hazard:
     involved = tuple(
-        Involved("read", Source("a.cu", line), "ld.shared.f32", line) for line in lines
+        Participant("read", Source("a.cu", line), "ld.shared.f32", line) for line in lines
     )
     message = "RAW race on shared s (read of what another warp may not have written yet)"
     return Hazard(
@@ -51,11 +51,11 @@ def test_builds_are_merged_by_variable_and_lines() -> None:
 
 def test_builds_may_tell_the_same_finding_in_other_words() -> None:
     def out_of_bounds(space: str, name: str, line: int) -> Hazard:
-        involved = (Involved("read", Source("a.cu", line), "ld.f32", 9),)
+        involved = (Participant("read", Source("a.cu", line), "ld.f32", 9),)
         return Hazard("out-of-bounds", name, "error", space, name, involved=involved)
 
     def trap(place: Source) -> Hazard:
-        return Hazard("trap", "a trap", involved=(Involved("at", place, "trap", 9),))
+        return Hazard("trap", "a trap", involved=(Participant("at", place, "trap", 9),))
 
     both = ("device", "source")
     shared, unknown = out_of_bounds("shared", "s", 3), out_of_bounds("global", "", 3)
@@ -136,7 +136,7 @@ def test_what_a_comment_does_not_name_stays(
     """Several uses of one value and several reads of one variable are told as one hazard."""
     codes = ["// tilescope: ignore" * (n in commented) for n in range(len(roles))]
     involved = tuple(
-        Involved(role, Source("a.cu", 3 + n, code), "ld.f32", 9)
+        Participant(role, Source("a.cu", 3 + n, code), "ld.f32", 9)
         for n, (role, code) in enumerate(zip(roles, codes, strict=True))
     )
     assert ignored(Hazard(kind, "something", involved=involved)) == left_out

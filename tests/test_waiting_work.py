@@ -13,8 +13,8 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.races.check.shadow_check import ExactLook
-from simulator.races.order.release_acquire import Releases
+from simulator.races.check.shadow_check import ShadowChecker
+from simulator.races.order.release_acquire import ReleaseAcquireTracker
 from simulator.races.shadow import shadow_memory
 from simulator.rerun import driver
 
@@ -83,9 +83,9 @@ def work(entry: str, racing: bool, grid: int, block: int) -> tuple[simulator.Run
         nonlocal calls, lanes
         if event == "call" and "races" in frame.f_code.co_filename:
             calls += 1
-            if frame.f_code is Releases.access.__code__:
+            if frame.f_code is ReleaseAcquireTracker.access.__code__:
                 lanes += len(frame.f_locals["threads"])
-            elif frame.f_code is ExactLook.look_up.__code__:
+            elif frame.f_code is ShadowChecker.check_and_record.__code__:
                 lanes += len(frame.f_locals["thread"])
 
     source = SOURCE.replace("FENCE", "" if racing else "__threadfence()")

@@ -17,7 +17,7 @@ import numpy as np
 import simulator
 from kernels import Kernel
 from simulator.compile.program import Program
-from simulator.execute.prepare import Prepared
+from simulator.execute.prepare import PreparedLaunch
 
 HOUSE = Path(simulator.__file__).parent
 SOURCE = """
@@ -41,7 +41,7 @@ def followed(stops: list[str]) -> Iterator[None]:
             return
         given = inspect.getargvalues(frame)
         names = [*given.args, *filter(None, (given.varargs, given.keywords))]
-        if any(isinstance(given.locals[n], Kernel | Prepared | Program) for n in names):
+        if any(isinstance(given.locals[n], Kernel | PreparedLaunch | Program) for n in names):
             at = file.relative_to(HOUSE).as_posix()
             if stops[-1:] != [at]:
                 stops.append(at)

@@ -20,7 +20,7 @@ from simulator import Run
 from simulator.execute import batches
 from simulator.rerun import driver
 from simulator.workers import parallel_launch
-from simulator.workers.pool import Common
+from simulator.workers.pool import SharedArena
 
 
 def both(kernel: Kernel, *shape: Any, args: list[Any], two: Any = 2, **how: Any) -> tuple[Run, Run]:
@@ -176,15 +176,15 @@ def test_who_is_done_early_gets_more(
     body: str, monkeypatch: pytest.MonkeyPatch, single: None
 ) -> None:
     """The first blocks cost most: the other process is done with its share when they are not."""
-    shares, submit = [], parallel_launch.Crew._submit
+    shares, submit = [], parallel_launch.ParallelLaunch._submit
 
-    def noted(self: parallel_launch.Crew, first: int, last: int) -> "Future[bytes]":
+    def noted(self: parallel_launch.ParallelLaunch, first: int, last: int) -> "Future[bytes]":
         shares.append((first, last))
         future = submit(self, first, last)
         future.result()  # whoever gets a share is done at once
         return future
 
-    monkeypatch.setattr(parallel_launch.Crew, "_submit", noted)
+    monkeypatch.setattr(parallel_launch.ParallelLaunch, "_submit", noted)
     monkeypatch.setattr(parallel_launch, "_AGAIN", 0)
     loops = f"int n = 0; for (int k = blockIdx.x; k < 24; ++k) n += k * i; {body}"
     _, two = both(kernel(loops), 20, 32, args=[np.zeros(640, np.int32)])
@@ -201,7 +201,7 @@ def test_what_a_process_writes_no_other_sees(maps: bool, monkeypatch: pytest.Mon
     def refuse(*given: object) -> None:
         raise OSError
 
-    made = Common.make([np.arange(9, dtype=np.uint8), np.zeros(70, np.uint8)])
+    made = SharedArena.make([np.arange(9, dtype=np.uint8), np.zeros(70, np.uint8)])
     try:
         if not maps:
             monkeypatch.setattr("mmap.mmap", refuse)
@@ -223,14 +223,14 @@ def test_too_little_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What shared memory was called."""
-    found, make = [], Common.make
+    found, make = [], SharedArena.make
 
-    def noted(*arrays: Any) -> Common:
+    def noted(*arrays: Any) -> SharedArena:
         made = make(*arrays)
         found.append(made.name)
         return made
 
-    monkeypatch.setattr(Common, "make", noted)
+    monkeypatch.setattr(SharedArena, "make", noted)
     return found
 
 
@@ -245,14 +245,14 @@ def gone(names: list[str]) -> bool:
 @pytest.mark.slow
 def test_death(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that die with their share leave nothing, and their work is done again."""
-    out, make = np.zeros(128, np.int32), Common.make
+    out, make = np.zeros(128, np.int32), SharedArena.make
 
-    def deadly(*arrays: Any) -> Common:
+    def deadly(*arrays: Any) -> SharedArena:
         for process in multiprocessing.active_children():
             process.kill()
         return make(*arrays)
 
-    monkeypatch.setattr(Common, "make", deadly)
+    monkeypatch.setattr(SharedArena, "make", deadly)
     run = simulator.launch(kernel("out[i] = i;"), 4, 32, [out], workers=2)
     assert run.notes == ("one worker: a process that had a share of it died",)
     assert (out == np.arange(128)).all()

@@ -69,7 +69,7 @@ class KeptPlaces:
         return variable.name if variable.nbytes and not variable.external else _IN
 
 
-def may_find(space: str, place: str, nbytes: int) -> Iterator[Key]:
+def load_keys(space: str, place: str, nbytes: int) -> Iterator[Key]:
     """The keys of a load: what is left under one of them it may find."""
     name, inside, offset = place.rpartition(_IN)
     for other in KEPT if space == "generic" else (space, "generic"):
@@ -85,7 +85,7 @@ def may_find(space: str, place: str, nbytes: int) -> Iterator[Key]:
                 yield f"[{other}]", name + inside + ANYWHERE
 
 
-def left_at(space: str, place: str, nbytes: int) -> Iterator[Key]:
+def store_keys(space: str, place: str, nbytes: int) -> Iterator[Key]:
     """The keys of a store: it leaves its value under all of them."""
     for word in _words(place, nbytes):
         yield f"[{space}]", word

@@ -23,7 +23,7 @@ from ..isa import Flow
 from ..isa.decoded import callee, roles
 from ..isa.table import named_space
 from ..memory.site import Site
-from .abstract_locations import ANYWHERE, KeptPlaces, Key, left_at, may_find
+from .abstract_locations import ANYWHERE, KeptPlaces, Key, load_keys, store_keys
 from .barriers import Barrier, barriers
 from .loops import Loops
 from .must_alias import SamePlace
@@ -42,7 +42,7 @@ class _Steered:
     guards: frozenset[int]
 
 
-class Steering:
+class ForwardSlices:
     """What loaded values steer in a program."""
 
     def __init__(self, program: Program) -> None:
@@ -68,7 +68,7 @@ class Steering:
         return frozenset(site.number for site in strong if self.steers(site))
 
     @functools.cached_property
-    def handing(self) -> frozenset[int]:
+    def synchronising_reads(self) -> frozenset[int]:
         """Those of them that may hand on what others did: ``mbarrier`` does it another way."""
         strong = (s for s in self.program.sites if s.strong and s.access != "store")
         return frozenset(s.number for s in strong if not s.order and self.steers(s))
@@ -319,10 +319,10 @@ class Steering:
                 return
             place = self._places.of(site, function)
             if site.access == "load":
-                given = list(may_find(*place, site.nbytes))
+                given = list(load_keys(*place, site.nbytes))
             else:
                 given = [(name, read) for read in role.reads if read not in role.bases]
-                into = list(left_at(*place, site.nbytes))
+                into = list(store_keys(*place, site.nbytes))
         yield from itertools.product(given, into)
 
     # -- what a branch decides ----------------------------------------------------------

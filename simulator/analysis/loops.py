@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..compile.cfg.basic_blocks import Block, successors
-from ..compile.cfg.cfg import Paths, loops_of, spins_of
+from ..compile.cfg.cfg import Paths, loops_of, single_exit_loops
 from ..isa.decoded import callee
 
 
@@ -53,5 +53,5 @@ class Loops:
         for function in {block.function.name: block.function for block in self.blocks}.values():
             blocks = [block for block in self.blocks if block.function is function]
             found += loops_of(blocks).values()
-            found += [loop for loop in spins_of(blocks) if loop not in found]
+            found += [loop for loop in single_exit_loops(blocks) if loop not in found]
         return found

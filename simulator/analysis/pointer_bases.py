@@ -19,7 +19,7 @@ from ..isa.decoded import callee, roles
 from ..isa.table import scalar_type
 from ..memory.addressing.provenance import MADE, OTHER, combined
 from ..memory.site import Site
-from .abstract_locations import ANYWHERE, KEPT, KeptPlaces, Key, left_at, may_find
+from .abstract_locations import ANYWHERE, KEPT, KeptPlaces, Key, load_keys, store_keys
 from .taint import call_edges
 
 _POINTERS = ("u64", "s64", "b64")
@@ -131,10 +131,10 @@ class Bases:
             space, place = self._places.of(site, function)
             given = self._given(function.name, ins)
             if site.access != "load" and not (place == ANYWHERE and OTHER in given):
-                changed |= self._join(left_at(space, place, site.nbytes), given)
+                changed |= self._join(store_keys(space, place, site.nbytes), given)
             if site.access != "store":
                 nothing: frozenset[str] = frozenset()
-                keys = may_find(space, place, site.nbytes)
+                keys = load_keys(space, place, site.nbytes)
                 found = found.union(*(self._known.get(key, nothing) for key in keys))
                 if place == ANYWHERE:
                     found |= {OTHER}

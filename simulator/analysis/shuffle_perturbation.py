@@ -13,7 +13,7 @@ import numpy as np
 from kernels.ptx.module import Imm, Line
 
 from ..compile.program import Program
-from ..core.geometry import AbsentRead, Geometry, Instead, Lanes
+from ..core.geometry import Geometry, InactiveLaneRead, Lanes, UndefinedValueSource
 
 _VALUES = (0x55555555, 0xEAAAAAAA, 0, None)
 """For a register: large and small as an integer, a float, a double or two halves, and all bits
@@ -23,13 +23,13 @@ _CONSTANTS = 8
 
 def used(
     program: Program, reads: Mapping[Line, Collection[int]],
-    outcome: Callable[[Instead | None], object],
+    outcome: Callable[[UndefinedValueSource | None], object],
 ) -> dict[Line, int]:  # fmt: skip
     """The lines whose reads of lanes that take no part change the outcome, each with one that does.
 
     Args:
         program: The kernel.
-        reads: By line, who reads from whom (``AbsentRead.reads``).
+        reads: By line, who reads from whom (``InactiveLaneRead.reads``).
         outcome: Runs the launch once more, with other values for these reads.
     """
     usual = outcome(None)
@@ -53,10 +53,10 @@ def used(
     return found
 
 
-def _others(chosen: Mapping[Line, Collection[int]], value: int | None) -> Instead:
+def _others(chosen: Mapping[Line, Collection[int]], value: int | None) -> UndefinedValueSource:
     """A value for the chosen reads, ``None``: the reader's own; the usual one for others."""
 
-    def instead(g: Geometry, read: AbsentRead) -> Lanes:
+    def instead(g: Geometry, read: InactiveLaneRead) -> Lanes:
         numbers = chosen.get(read.instruction.user_line, ())
         lanes = read.lanes & np.isin(read.reads(g), list(numbers))
         dtype, both = read.value.dtype, 0x1_0000_0001 * (value or 0)

@@ -16,7 +16,7 @@ from ..isa.decoded import callee, roles
 from ..isa.definedness import hides
 from ..isa.memory import images
 from ..memory.site import PHASE, Site
-from .abstract_locations import ANYWHERE, KeptPlaces, Key, left_at, may_find
+from .abstract_locations import ANYWHERE, KeptPlaces, Key, load_keys, store_keys
 
 Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
@@ -26,7 +26,7 @@ _MEETS = ("members", "bar", "threads")
 
 
 @dataclass(frozen=True)
-class Judged:
+class DataDependentVerdicts:
     """What values themselves have decided of a verdict.
 
     Attributes:
@@ -44,7 +44,7 @@ class Judged:
 
 
 def depends_on_data(
-    program: Program, spaces: Spaces, judged: Judged | None = None
+    program: Program, spaces: Spaces, judged: DataDependentVerdicts | None = None
 ) -> Instruction | None:
     """The first instruction whose address, guard or operands steer the run by loaded data.
 
@@ -133,7 +133,7 @@ class _Slice:
 
     def ends(self, space: str) -> bool:
         """Whether it may end a text somewhere in a space."""
-        return space == "global" or not self._held.isdisjoint(may_find(space, ANYWHERE, 1))
+        return space == "global" or not self._held.isdisjoint(load_keys(space, ANYWHERE, 1))
 
     def _reached(self, function: Function, ins: Instruction) -> set[Key]:
         """What holds it when an instruction has run."""
@@ -178,7 +178,7 @@ class _Slice:
             return False
         _, place = self._places.of(site, function)
         return any(
-            not self._held.isdisjoint(may_find(space, place, site.nbytes))
+            not self._held.isdisjoint(load_keys(space, place, site.nbytes))
             for space in self._near(site)
         )
 
@@ -188,7 +188,7 @@ class _Slice:
             return
         _, place = self._places.of(site, function)
         for space in self._near(site) - {"global"}:
-            yield from left_at(space, place, site.nbytes)
+            yield from store_keys(space, place, site.nbytes)
 
     def _near(self, site: Site) -> set[str]:
         """The spaces in which a site finds or leaves something; parameters are no data."""

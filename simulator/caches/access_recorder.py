@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
 from ..events import Observer
-from ..memory.event import Event, PickedEvent, Spread
+from ..memory.event import CompactAccessEvent, Event, LaneAddressList
 from ..memory.site import Site
 from ..memory.storage.word_ops import distinct
 from ..observe.counters.banks import LINE, SECTOR, fresh, off, switched_off
@@ -60,7 +60,7 @@ class RequestCounter(TrafficCounter):
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         site = event.site
-        if site.counted and not isinstance(event.address, Spread):
+        if site.counted and not isinstance(event.address, LaneAddressList):
             self._note(site.number, event)
         width = self._widths.get(site.number, site.nbytes)
         if width == 0:
@@ -75,13 +75,13 @@ class RequestCounter(TrafficCounter):
         """See ``Observer``."""
         self._one_by_one(events)
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         self.access(event.full)
 
     def _note(self, site: int, event: Event) -> None:
         """How lanes stand apart, the first time; whether this is where it went before."""
-        assert not isinstance(event.address, Spread)
+        assert not isinstance(event.address, LaneAddressList)
         if site not in self.strides:
             self.strides[site] = _stride(self._shape, event.address, event.mask)
         if self.executed[site] < _COMPARED:
@@ -164,7 +164,7 @@ class TouchWatch(Observer):
             return
         self._time += 1
         g, touches = self.batches[-1]
-        if isinstance(event.address, Spread):
+        if isinstance(event.address, LaneAddressList):
             keys = distinct(packed(event.address.column, event.address.address >> SECTOR_BITS))
             touches.append(self._apart(site, keys))
             self._left -= len(keys)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.geometry import Flat, Geometry
 from ..events import Observer
-from ..memory.event import Event, Spread
+from ..memory.event import Event, LaneAddressList
 from .keys import SECTOR_BITS, packed, unpacked
 
 _HOT = 4096
@@ -65,7 +65,11 @@ class AtomicWatch(Observer):
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         site, g = event.site, self.geometry
-        if site.access != "atomic" or not site.traffic or isinstance(event.address, Spread):
+        if (
+            site.access != "atomic"
+            or not site.traffic
+            or isinstance(event.address, LaneAddressList)
+        ):
             return
         rows = g.by_warp(np.broadcast_to(event.address, g.shape), np.int64(-1))
         on = True if event.mask is None else np.broadcast_to(event.mask, g.shape)

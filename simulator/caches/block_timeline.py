@@ -28,7 +28,7 @@ _FOLLOWED = 300_000
 
 
 @dataclass(frozen=True)
-class Turns:
+class BlockTimeline:
     """One entry a block.
 
     Attributes:
@@ -41,17 +41,17 @@ class Turns:
     sm: Flat
 
 
-def turns(blocks: int, sms: int, resident: int) -> Turns:
+def turns(blocks: int, sms: int, resident: int) -> BlockTimeline:
     """Blocks on multiprocessors that run some at a time."""
     slots, every = sms * resident, np.arange(blocks)
     if not slots < blocks <= _FOLLOWED:
-        return Turns((every // slots).astype(np.float64), np.ones(blocks), every % sms)
+        return BlockTimeline((every // slots).astype(np.float64), np.ones(blocks), every % sms)
     each = -(-blocks // sms)
     found = [_by_age(resident, each, np.random.default_rng(number)) for number in range(_APART)]
     begins, ends = (np.stack([found[sm % _APART][at] for sm in range(sms)], axis=1).reshape(-1)
                     for at in (0, 1))  # fmt: skip
     order = np.argsort(begins, kind="stable")[:blocks]
-    return Turns(begins[order], (ends - begins)[order], order % sms)
+    return BlockTimeline(begins[order], (ends - begins)[order], order % sms)
 
 
 def _by_age(

@@ -35,7 +35,7 @@ LOAD, STORE, ATOMIC = range(3)
 
 
 @dataclass
-class Trail:
+class StridedFootprint:
     """Where accesses of one kind go in a block.
 
     Attributes:
@@ -76,12 +76,12 @@ class Scatter:
 class Footprint:
     """All of a launch: ``loads``, ``stores`` and ``atomics``, each of trails and scatters."""
 
-    loads: list[Trail | Scatter] = field(default_factory=list)
-    stores: list[Trail | Scatter] = field(default_factory=list)
-    atomics: list[Trail | Scatter] = field(default_factory=list)
+    loads: list[StridedFootprint | Scatter] = field(default_factory=list)
+    stores: list[StridedFootprint | Scatter] = field(default_factory=list)
+    atomics: list[StridedFootprint | Scatter] = field(default_factory=list)
 
     @property
-    def by_kind(self) -> tuple[list[Trail | Scatter], ...]:
+    def by_kind(self) -> tuple[list[StridedFootprint | Scatter], ...]:
         """At the places ``LOAD``, ``STORE`` and ``ATOMIC``."""
         return self.loads, self.stores, self.atomics
 
@@ -110,14 +110,14 @@ def footprint(
             if site.access == access:
                 into += _of_site(touches, site.number, loose, missed.get(site.number))
         # What goes beside a trail, such as a halo, is on another block's.
-        lined = {int(t.sectors[0]) >> ARRAY for t in into if isinstance(t, Trail)}
+        lined = {int(t.sectors[0]) >> ARRAY for t in into if isinstance(t, StridedFootprint)}
         into += [_scatter(some, ran, blocks) for at, some in loose.items() if at not in lined]
     return found
 
 
 def _of_site(
     touches: TouchWatch, site: int, loose: dict[int, list[tuple[int, Touch]]], missed: float | None
-) -> list[Trail | Scatter]:
+) -> list[StridedFootprint | Scatter]:
     """The trail of an access, if it has one; else its touches go to ``loose``, by the array."""
     lined: list[tuple[Geometry, float, Touch]] = []
     apart: list[tuple[int, Touch]] = []
@@ -155,7 +155,9 @@ def _slope(lined: list[tuple[Geometry, float, Touch]]) -> NDArray[np.int64] | No
     return slope if np.mean(off <= 1.0) > 0.9 else None
 
 
-def _trail(lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64]) -> Trail:
+def _trail(
+    lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64]
+) -> StridedFootprint:
     """The distinct sectors of one block, by the phase they are touched in."""
     first = lined[0][0]
     keys = []
@@ -166,10 +168,10 @@ def _trail(lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64])
         start = touch.starts[0] - int(at @ slope)
         keys.append((touch.sectors + start) | (int(when * PHASES) << 52))
     merged = distinct(np.concatenate(keys))
-    return Trail(slope, merged & ((1 << 52) - 1), merged >> 52)
+    return StridedFootprint(slope, merged & ((1 << 52) - 1), merged >> 52)
 
 
-def _beyond(trail: Trail, missed: float | None) -> Trail:
+def _beyond(trail: StridedFootprint, missed: float | None) -> StridedFootprint:
     """What of it passes L1: all sectors once, and some of them each time."""
     first = np.unique(trail.sectors, return_index=True)[1]
     some = beyond(trail.sectors, first, missed)

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from ..core.geometry import Flat, Mask
 from ..memory.site import Site
 from .access_recorder import TouchWatch
-from .footprint import INSIDE, KINDS, PHASES, Footprint, Scatter, Trail, beyond, coordinates
+from .footprint import (
+    INSIDE,
+    KINDS,
+    PHASES,
+    Footprint,
+    Scatter,
+    StridedFootprint,
+    beyond,
+    coordinates,
+)
 
 _AT_ONCE = 4_000_000
 """Touches that are listed at a time."""
@@ -60,9 +69,9 @@ def array_of(units: Flat) -> Flat:
     return found
 
 
-def size(one: Trail | Scatter) -> float:
+def size(one: StridedFootprint | Scatter) -> float:
     """Units of a block, about."""
-    return len(one.sectors) / 2 if isinstance(one, Trail) else one.each
+    return len(one.sectors) / 2 if isinstance(one, StridedFootprint) else one.each
 
 
 def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> float:
@@ -70,7 +79,7 @@ def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> floa
     found = 0.0
     for one in itertools.chain(*touched.by_kind):
         places = len(blocks)
-        if isinstance(one, Trail):
+        if isinstance(one, StridedFootprint):
             places = len(np.unique(coordinates(blocks, grid) @ one.slope))
         found += places * size(one)
     return found
@@ -146,7 +155,7 @@ def _drawn(
 
 
 def _moved(
-    one: Trail, grid: tuple[int, int, int], blocks: Flat, rate: int
+    one: StridedFootprint, grid: tuple[int, int, int], blocks: Flat, rate: int
 ) -> Iterator[tuple[Flat, Flat, Flat, NDArray[np.float64]]]:
     """Blocks at the same place touch the same: each place is looked through once."""
     places, which, counts = np.unique(

@@ -16,8 +16,8 @@ from ..analysis.taint import depends_on_data
 from ..compile.program import Program
 from ..core.geometry import Flat, Geometry, Mask
 from ..events import Observer, Stall, Told
-from ..execute.batches import BlocksWait, batches, run_batches
-from ..execute.prepare import Prepared
+from ..execute.batches import InterBlockWait, batches, run_batches
+from ..execute.prepare import PreparedLaunch
 from ..observe.counters.totals import InstructionCounter
 from .access_recorder import RequestCounter, TouchWatch
 from .atomics import AtomicWatch
@@ -99,7 +99,7 @@ class _Work(Observer):
         self.done += self.sizes[block] * (threads + 2000)
 
 
-def take(launch: Prepared, sms: int, resident: int, widths: Mapping[int, int]) -> Sample:
+def take(launch: PreparedLaunch, sms: int, resident: int, widths: Mapping[int, int]) -> Sample:
     """Run a sample of a launch.
 
     Args:
@@ -111,12 +111,12 @@ def take(launch: Prepared, sms: int, resident: int, widths: Mapping[int, int]) -
     launch = replace(launch, schedule="lockstep")
     try:
         return _take(launch, sms, max(1, resident), widths, together=launch.cooperative)
-    except BlocksWait:
+    except InterBlockWait:
         return _take(launch, sms, max(1, resident), widths, together=True)
 
 
 def _take(
-    launch: Prepared, sms: int, resident: int, widths: Mapping[int, int], together: bool
+    launch: PreparedLaunch, sms: int, resident: int, widths: Mapping[int, int], together: bool
 ) -> Sample:
     program, total = launch.program, math.prod(launch.grid)
     threads = math.prod(launch.block)

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .block_timeline import Turns, turns
-from .footprint import ATOMIC, LOAD, STORE, UNIT, Footprint, Scatter, Trail
+from .block_timeline import BlockTimeline, turns
+from .footprint import ATOMIC, LOAD, STORE, UNIT, Footprint, Scatter, StridedFootprint
 from .launch_footprint import Touches, array_of, listed, mixed, pick, size
 
 _TOUCHES = 700_000
@@ -129,7 +129,7 @@ def device_memory(
     )  # fmt: skip
 
 
-def _apart(some: Sequence[Trail | Scatter], trails: bool) -> float:
+def _apart(some: Sequence[StridedFootprint | Scatter], trails: bool) -> float:
     """Share of touches that lie here and there; ``trails``: as the pieces of blocks may, too."""
     every = sum(size(one) for one in some)
     apart = sum(
@@ -139,7 +139,9 @@ def _apart(some: Sequence[Trail | Scatter], trails: bool) -> float:
     return apart / every if every else 0.0
 
 
-def _lookups(found: Touches, order: Turns, partitions: int) -> list[tuple[int, int, int, int, int]]:
+def _lookups(
+    found: Touches, order: BlockTimeline, partitions: int
+) -> list[tuple[int, int, int, int, int]]:
     """Touches as they come: unit, kind, sectors written, the partition beside, and the home."""
     when = order.begins[found.block] + found.phase * order.takes[found.block]
     beside = np.random.default_rng(4).permutation(int(order.sm.max()) + 1) % partitions

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kernels.errors import LaunchError
 from kernels.machine_code.cubin import MachineCode, machine_code
 
-from ..execute.prepare import Prepared
+from ..execute.prepare import PreparedLaunch
 from ..gpus.occupancy import Occupancy, occupancy
 from ..gpus.table import KIB, Gpu
 from ..hazards.resources import lacking
@@ -46,7 +46,7 @@ class Observed:
         memory: What passes between L2 and DRAM.
     """
 
-    launch: Prepared
+    launch: PreparedLaunch
     gpu: Gpu
     code: MachineCode | None
     occupancy: Occupancy
@@ -120,7 +120,7 @@ def l1_bytes(gpu: Gpu, shared_bytes: int, blocks: int) -> int:
     return (_L1_KIB[gpu.capability] - split) * KIB
 
 
-def observe(launch: Prepared, gpu: Gpu, registers: int | None = None) -> Observed:
+def observe(launch: PreparedLaunch, gpu: Gpu, registers: int | None = None) -> Observed:
     """Run a sample of a launch, and follow what it touches down to DRAM.
 
     Args:

@@ -20,16 +20,16 @@ from kernels.ptx.module import Module
 from ..isa import DTYPES, parse
 from ..isa.architectures import number
 from ..isa.memory.stack import STACK_BYTES
-from ..memory.addressing.provenance import set_rooms
+from ..memory.addressing.provenance import set_object_bounds
 from ..memory.storage.layout import lay_out
-from .cfg.basic_blocks import Block, find_live, reachable, split
-from .cfg.cfg import in_run_order
-from .codegen.liveness import Needed
+from .cfg.basic_blocks import Block, compute_liveness, reachable, split
+from .cfg.cfg import order_for_reconvergence
+from .codegen.liveness import LiveRegisters
 from .context import CompileContext
 from .ir import Compute, Lowered, Step
 from .lower.lowering import Lowering
 from .passes.counting import counted
-from .passes.definedness import Shadowing
+from .passes.definedness import DefinednessPass
 from .passes.tracing import Tracing, loaded_data
 from .passes.wgmma_dataflow import Flights
 from .program import CompiledBlock, Program
@@ -104,8 +104,8 @@ class Compiler:
         first = 0
         blocks: list[Block] = []
         for function in context.functions:
-            own = in_run_order(split(function, first))
-            find_live(own)
+            own = order_for_reconvergence(split(function, first))
+            compute_liveness(own)
             optimised = not context.module.unoptimised
             context.flights |= Flights(own, result.flights, optimised).numbers
             context.entries[function.name] = first
@@ -115,14 +115,14 @@ class Compiler:
             result.data = loaded_data(context, blocks)
         for block in blocks:
             result.blocks.append(self.compiled(Lowering(context, block).lower()))
-        set_rooms(context.layout, context.functions, context.sites)
+        set_object_bounds(context.layout, context.functions, context.sites)
         result.by_arch = context.depends_on_arch
         result.start = context.entries[result.entry.name]
         result.registers = [DTYPES[r.carrier].type(0) for r in context.registers.values()]
         simple = len(context.functions) == 1 and not context.flights
         if simple and not (context.is_shadowed or context.is_traced):
             numbers = {name: r.number for (_, name), r in context.registers.items()}
-            result.needed = Needed(blocks, result.entry.registers, numbers)
+            result.needed = LiveRegisters(blocks, result.entry.registers, numbers)
         self.settle_recursions()
         return result
 
@@ -140,7 +140,7 @@ class Compiler:
         """A block after the passes that number what they add."""
         context, result, number = self.context, self.result, lowered.block.number
         if context.is_shadowed:
-            lowered = Shadowing(context, lowered, result.uses).lowered()
+            lowered = DefinednessPass(context, lowered, result.uses).lowered()
         numbers = lowered.numbers
         steps: Sequence[Step] = lowered.steps
         if result.watched is not None:

@@ -116,7 +116,7 @@ class Keep(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tally(Step):
+class CountLanes(Step):
     """Counts the lanes that execute an instruction (``counting``)."""
 
     number: int
@@ -143,7 +143,7 @@ class Watch(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class End(Step):
+class Terminator(Step):
     """Where a block's lanes go.
 
     Attributes:
@@ -162,7 +162,7 @@ class End(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Barrier(End):
+class Barrier(Terminator):
     """A block barrier; its sources: which one, for how many threads (0: all), what is reduced.
 
     Attributes:
@@ -178,7 +178,7 @@ class Barrier(End):
 
 
 @dataclass(frozen=True, kw_only=True)
-class System(End):
+class System(Terminator):
     """A call of a function of the system; its sources: what it is given.
 
     Attributes:
@@ -192,7 +192,7 @@ class System(End):
 
 
 @dataclass(frozen=True)
-class Gate:
+class WarpSyncPoint:
     """Lanes wait in front of a block for those that ``members`` names; ``None``: the warp's.
 
     Or, ``group``, for the ``warpgroup``'s product, or where these ``wait`` for it; ``barrier``: it
@@ -218,7 +218,7 @@ class Lowered:
 
     block: Block
     steps: tuple[Step, ...]
-    end: End | None
-    gate: Gate | None
+    end: Terminator | None
+    gate: WarpSyncPoint | None
     outlives: tuple[Register, ...]
     numbers: Iterator[int]

@@ -21,12 +21,12 @@ from ..memory.storage.layout import Layout
 from .cfg.basic_blocks import EXIT
 from .codegen.body import Body
 from .codegen.emit import Emitter
-from .codegen.liveness import Needed
+from .codegen.liveness import LiveRegisters
 from .ir import Barrier, Compute, Lowered, Step, System
 from .passes.fuse_fma_chains import chained
 from .passes.group_loads import together
 from .passes.predication import predicated
-from .passes.wgmma_dataflow import Flight
+from .passes.wgmma_dataflow import WgmmaRegisterUse
 
 Fact = TypeVar("Fact")
 Code = Callable[..., Any]
@@ -37,8 +37,9 @@ class Form(IntEnum):
     """What a block's function is for.
 
     ``CONVERGED``: all lanes that live; ``DIVERGED``: some, it gets the registers that others
-    ``Needed``; ``JOINED``: some, that have met others at copies of the block's first instruction:
-    it gets what they exchanged as well. ``ASKED`` gives what they bring to that: a function and
+    ``LiveRegisters``; ``JOINED``: some, that have met others at copies of the block's first
+    instruction: it gets what they exchanged as well. ``ASKED`` gives what they bring to that: a
+        function and
     its operands for each value.
     """
 
@@ -51,7 +52,7 @@ class CompiledBlock:
     Attributes:
         lowered: What it does.
         steps: The same after ``counting`` and ``tracing``.
-        ends: How its end does (``steps.End.how``).
+        ends: How its end does (``steps.Terminator.how``).
         gate: What its lanes wait for in front of it.
         holds: Whether it ends at a barrier that holds lanes, and does not just count them.
         cluster: Whether that is a cluster's barrier.
@@ -208,11 +209,11 @@ class Program:
     blocks: list[CompiledBlock] = field(default_factory=list)
     start: int = 0
     registers: list[Lanes] = field(default_factory=list)
-    needed: Needed = Needed((), (), {})  # noqa: RUF009 - never changed
+    needed: LiveRegisters = LiveRegisters((), (), {})  # noqa: RUF009 - never changed
     sites: list[Site] = field(default_factory=list)
     params: dict[tuple[int, str], None] = field(default_factory=dict)
     arithmetic: list[Arithmetic] = field(default_factory=list)
-    flights: list[Flight] = field(default_factory=list)
+    flights: list[WgmmaRegisterUse] = field(default_factory=list)
     approximate: bool = False
     arch: int = 0
     stack: int = 0

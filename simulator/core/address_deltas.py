@@ -16,14 +16,14 @@ _MOST = 64
 _HALF = 1 << 63
 
 
-class Moves:
+class AddressDeltas:
     """What 64-bit additions of one batch made of what; nothing is kept alive by it."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[_Lanes], weakref.ref[_Lanes], int]] = {}
 
-    def __reduce__(self) -> tuple[type[Moves], tuple[()]]:
-        return Moves, ()  # another process has other arrays
+    def __reduce__(self) -> tuple[type[AddressDeltas], tuple[()]]:
+        return AddressDeltas, ()  # another process has other arrays
 
     def add(self, one: _Lanes, other: _Lanes) -> _Lanes:
         """``one + other``, wrapping; int64 arrays or numbers."""

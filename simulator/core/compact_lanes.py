@@ -18,7 +18,7 @@ _REMEMBERED = 16
 """Values of a mask's that are kept: an unrolled loop accesses several places from one base."""
 
 
-class Picked:
+class CompactLanes:
     """Lanes of a batch by thread and column, 1-D, ascending by column, then thread."""
 
     def __init__(self, geometry: Geometry, thread: Flat, column: Flat) -> None:
@@ -29,15 +29,15 @@ class Picked:
         self._values: dict[int, tuple[Lanes, Flat]] = {}
 
     @classmethod
-    def those(cls, geometry: Geometry, mask: Mask) -> Picked:
+    def those(cls, geometry: Geometry, mask: Mask) -> CompactLanes:
         """The lanes of a mask."""
         rows = np.broadcast_to(mask, geometry.shape).reshape(geometry.threads, -1)
         column, thread = np.divmod(np.flatnonzero(rows.T), geometry.threads)
         return cls(geometry, thread, column)
 
-    def some(self, at: Flat) -> Picked:
+    def some(self, at: Flat) -> CompactLanes:
         """Some of them, by their numbers here."""
-        return Picked(self.of, self.thread[at], self.column[at])
+        return CompactLanes(self.of, self.thread[at], self.column[at])
 
     @functools.cached_property
     def _starts(self) -> Flat:
@@ -125,7 +125,7 @@ class Picked:
 
 
 def in_warps(g: Geometry, thread: Flat, column: Flat) -> Flat:
-    """For lanes as ``Picked`` has them: their places among 32 of each warp that any is of."""
+    """For lanes as ``CompactLanes`` has them: their places among 32 of each warp that any is of."""
     warp = (thread >> _SHIFT) + column * g.warps
     rank = np.zeros(len(warp), np.int64)
     np.cumsum(warp[1:] != warp[:-1], out=rank[1:])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kernels.ptx.module import Instruction
 
-from .address_deltas import Moves
+from .address_deltas import AddressDeltas
 from .clusters import Clusters, coordinates
 
 Shape = tuple[int, int, int, int]
@@ -68,7 +68,7 @@ class Geometry:
         self.lanes, self.everyone = self.threads * self.columns, self.threads * math.prod(grid)
         self.warps = -(-self.threads // WARP)
         self._active: tuple[Mask | None, Rows] = None, np.zeros((0, 0))
-        self.moves = Moves()
+        self.moves = AddressDeltas()
         self.by_block: Any = None  # what ``races.accesses.by_block`` was last asked, and gave
 
     @functools.cached_property
@@ -188,7 +188,7 @@ class Geometry:
 
 
 @dataclass(frozen=True)
-class AbsentRead:
+class InactiveLaneRead:
     """Lanes read, each from a lane of its warp that takes no part: no value is defined.
 
     Attributes:
@@ -210,7 +210,7 @@ class AbsentRead:
         return (g.thread_ids * WARP + self.source) * 2 + named
 
 
-Instead = Callable[[Geometry, AbsentRead], Lanes]
+UndefinedValueSource = Callable[[Geometry, InactiveLaneRead], Lanes]
 """Gives what lanes get where nothing is defined."""
 
 
@@ -223,7 +223,8 @@ class WarpView:
     """
 
     def __init__(
-        self, geometry: Geometry, mask: Mask | None, instead: Instead = lambda g, u: u.found,
+        self, geometry: Geometry, mask: Mask | None, instead: UndefinedValueSource = lambda g,
+        u: u.found,
         blank: bool = False,
     ) -> None:  # fmt: skip
         self.geometry, self.instead, self.blank = geometry, instead, blank
@@ -275,7 +276,7 @@ class WarpView:
         missing = self.mask & self.asking & wanted & ~there
         if not missing.any():
             return found
-        return self.instead(g, AbsentRead(ins, missing, value, found, source, members))
+        return self.instead(g, InactiveLaneRead(ins, missing, value, found, source, members))
 
     def together(self, ins: Instruction, results: tuple[Lanes, ...]) -> tuple[Lanes, ...]:
         """Results that each lane has of all lanes of its warp: all have to be there."""
@@ -285,7 +286,9 @@ class WarpView:
         absent = g.spread(~g.active_bits(self.mask))
         first = np.bitwise_count((absent & (~absent + np.uint32(1))) - np.uint32(1))
         lanes, source = self.mask & (absent != 0), first.astype(np.int32)
-        reads = (AbsentRead(ins, lanes, found, found, source, WHOLE_WARP) for found in results)
+        reads = (
+            InactiveLaneRead(ins, lanes, found, found, source, WHOLE_WARP) for found in results
+        )
         return tuple(self.instead(g, read) for read in reads) if lanes.any() else results
 
     def reduce(self, operation: np.ufunc, value: Lanes) -> Lanes:

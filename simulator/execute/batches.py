@@ -11,23 +11,31 @@ from ..compile.codegen.emit import VOCABULARY
 from ..compile.lower.values import parameter_name
 from ..compile.program import Program
 from ..core.clusters import blocks_of
-from ..core.geometry import AbsentRead, Flat, Geometry, Instead, Lanes, WarpView, as_mask
-from ..events import Awaited, Loop, Tell, Told, all_of
+from ..core.geometry import (
+    Flat,
+    Geometry,
+    InactiveLaneRead,
+    Lanes,
+    UndefinedValueSource,
+    WarpView,
+    as_mask,
+)
+from ..events import Awaited, Callbacks, Loop, Told, all_of
 from ..isa import DTYPES
 from ..isa.decoded import roles
 from ..isa.memory.mbarrier import to_come
 from ..memory.access import Access
 from ..memory.addressing.grouped_loads import AllLoads
 from ..memory.bulk import tensor_copy
-from ..memory.definedness import UndefinedMemory
+from ..memory.definedness import DefinednessMemory
 from ..memory.images import textures
-from ..memory.memories import Memories
+from ..memory.memories import AddressSpaces
 from ..memory.storage.layout import PARAMETERS, WORKSPACE, array_address
 from ..memory.storage.spaces import Allocation
 from .calls.special_registers import SpecialRegisters
 from .machine import Machine
-from .prepare import Prepared
-from .sync.blocked_lanes import Stuck
+from .prepare import PreparedLaunch
+from .sync.blocked_lanes import NoProgress
 
 LANES = 1 << 16
 _SHARED_BYTES = 64 << 20
@@ -46,11 +54,11 @@ Progress = Callable[[int, int], None]
 """Takes blocks done, and blocks in all."""
 
 
-class BlocksWait(Exception):
+class InterBlockWait(Exception):
     """Blocks spin for others that are not in their batch: all have to run together."""
 
 
-def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
+def batches(launch: PreparedLaunch, together: bool = False) -> Iterator[Flat]:
     """The numbers of the grid's blocks, batch after batch: whole clusters, ascending in each.
 
     ``together``: all at once, as far as memory goes: blocks wait for each other.
@@ -59,13 +67,13 @@ def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
     return pieces(launch, 0, clusters, batch_size(launch, together))
 
 
-def pieces(launch: Prepared, first: int, last: int, size: int) -> Iterator[Flat]:
+def pieces(launch: PreparedLaunch, first: int, last: int, size: int) -> Iterator[Flat]:
     """The same of some of the grid's clusters, up to the last; ``size``: clusters of a batch."""
     for begin in range(first, last, size):
         yield blocks_of(begin, min(begin + size, last), launch.grid, launch.cluster)
 
 
-def batch_size(launch: Prepared, together: bool = False) -> int:
+def batch_size(launch: PreparedLaunch, together: bool = False) -> int:
     """Clusters of a batch; ``together``: of one whose blocks wait for each other."""
     total, threads = _count(launch.grid), _count(launch.block)
     shared, local = launch.shared_space, launch.program.layout.local_bytes
@@ -84,14 +92,14 @@ def batch_size(launch: Prepared, together: bool = False) -> int:
 
 
 def run_batches(
-    launch: Prepared,
+    launch: PreparedLaunch,
     allocations: dict[int, Allocation],
     told: Told,
     batches: Iterable[Flat],
     together: bool = False,
     progress: Progress | None = None,
-    undefined: UndefinedMemory | None = None,
-    instead: Instead | None = None,
+    undefined: DefinednessMemory | None = None,
+    instead: UndefinedValueSource | None = None,
     blank: bool = False,
 ) -> None:
     """Run some batches of a launch, one after the other.
@@ -102,10 +110,10 @@ def run_batches(
     ``blank``: products of matrices are zeros.
 
     Raises:
-        BlocksWait: A batch spins for ever; with all blocks in one it might not.
+        InterBlockWait: A batch spins for ever; with all blocks in one it might not.
     """
     program, total = launch.program, _count(launch.grid)
-    memories = Memories(
+    memories = AddressSpaces(
         program.layout, allocations, launch.shared_space, told.access, told.bad_access
     )
     memories.moved = told.moved
@@ -159,9 +167,9 @@ def run_batches(
             part = len(numbers) < total
             try:
                 machine.run(geometry, part and not together)
-            except Stuck as stuck:
+            except NoProgress as stuck:
                 if stuck.why in ("repeats", "idle") and machine.others_to_come:
-                    raise BlocksWait from None
+                    raise InterBlockWait from None
                 stall = machine.stall(stuck)
                 stall.part = len(numbers) if part else 0
                 there = geometry.full(as_mask(machine.state.alive)).any(axis=0)
@@ -175,7 +183,7 @@ def run_batches(
                 progress(int(numbers[-1]) + 1, total)
 
 
-def _tell(told: Tell, _: Geometry, read: AbsentRead) -> Lanes:
+def _tell(told: Callbacks, _: Geometry, read: InactiveLaneRead) -> Lanes:
     for tell in told:
         tell(read)
     return read.found

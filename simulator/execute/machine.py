@@ -17,25 +17,25 @@ from ..core.geometry import Geometry, Mask, as_mask
 from ..events import Loop, Stall, Told
 from ..isa.table import Results
 from ..memory.access import Access
-from ..memory.memories import Memories
+from ..memory.memories import AddressSpaces
 from .calls.call_frames import Frames
 from .calls.special_registers import SpecialRegisters
 from .calls.syscalls import System
-from .calls.terminators import Ends
+from .calls.terminators import Terminators
 from .lane_state import LaneState
 from .progress.independent_loops import endless
-from .progress.lane_compaction import Picking
-from .progress.livelock import Idle, LivelockWatch
+from .progress.lane_compaction import LaneCompaction
+from .progress.livelock import LivelockWatch, SpinningLanes
 from .progress.machine_snapshot import Kept
 from .schedule import FAIR, Groups, Pick, Schedule
 from .sync.block_barriers import Barriers
-from .sync.blocked_lanes import Stuck
-from .sync.branch_history import Map, Paths
+from .sync.blocked_lanes import NoProgress
+from .sync.branch_history import ControlFlowMap, Paths
 from .sync.cluster_barriers import ClusterBarriers
 from .sync.lane_groups import Splits
 from .sync.sync_state import SyncState
-from .sync.warp_sync import Gates
-from .sync.warp_sync_sites import Copies, Ordering
+from .sync.warp_sync import WarpSync
+from .sync.warp_sync_sites import DuplicatedSites, Ordering
 
 _OFTEN, _APART = 8, 2048
 """So often once they have been apart for so many steps."""
@@ -55,25 +55,25 @@ class Machine:
         names: dict[str, Any],
         schedule: Schedule,
         told: Told,
-        memories: Memories,
+        memories: AddressSpaces,
         step_limit: int,
         accesses: Iterable[Access] | None = None,
     ) -> None:
         self.program, self.names, self.schedule = program, names, schedule
         self.told = told
         self.memories, self.step_limit = memories, step_limit
-        self.map: Map = program.fact(flow_map)
+        self.map: ControlFlowMap = program.fact(flow_map)
         self.needed = program.needed
         self._functions: dict[tuple[int, int], Code] = {}
         self.clocks: SpecialRegisters = names["S"]
         self.state = state = LaneState()
         self.picking = None
         if accesses is not None:
-            self.picking = Picking(
+            self.picking = LaneCompaction(
                 state, self.map, program.function, told, memories, schedule, names, accesses
             )
 
-    def stall(self, stuck: Stuck) -> Stall:
+    def stall(self, stuck: NoProgress) -> Stall:
         """What there is to tell of lanes that are stuck."""
         flow = self.map
         spinning = [
@@ -99,7 +99,7 @@ class Machine:
             if state.groups:
                 self._advance()
             elif not sync.unblock() and not sync.barriers.check_orders().any():
-                raise Stuck("waits", sync.never(), {})
+                raise NoProgress("waits", sync.never(), {})
         sync.barriers.check_orders()
 
     def _start(self, geometry: Geometry, others_to_come: bool) -> SyncState:
@@ -109,7 +109,7 @@ class Machine:
         state.start(geometry, self.program.registers, self.program.start)
         self.paths = paths = Paths(self.map, geometry.shape)
         self.splits = splits = Splits(state, self.map.convergence)
-        self.gates = gates = Gates(
+        self.gates = gates = WarpSync(
             state, told, self.program.blocks, self.program.fact(_copies),
             self.program.fact(_ordering).blocks, self._ask, self.names["W"],
         )  # fmt: skip
@@ -120,9 +120,9 @@ class Machine:
         state.on_exit = (gates.look_again, clusters.look_again)
         state.on_stop = sync.forget
         frames, system = Frames(state, self.program.blocks), System(state, told, memories)
-        self.ends = Ends(state, told, paths, frames, system, barriers, clusters)
+        self.ends = Terminators(state, told, paths, frames, system, barriers, clusters)
         keep = functools.partial(Kept, state, frames, clocks, self.needed)
-        self.idle = Idle(state, memories, clocks, keep)
+        self.idle = SpinningLanes(state, memories, clocks, keep)
         self.livelock = LivelockWatch(
             state, splits, sync, self.map, memories, clocks, keep, self.step_limit, others_to_come
         )
@@ -249,12 +249,12 @@ class Machine:
                 if lanes is None or lanes.any():
                     return self._chosen(number, lanes)
         if self.idle.lanes is not None:
-            groups = self.idle.awake(groups)
+            groups = self.idle.runnable(groups)
             while not groups:
                 self._let_in()
                 if state.finished:
                     return None
-                groups = self.idle.awake(state.groups)
+                groups = self.idle.runnable(state.groups)
         return self._chosen(*(self._oldest(groups) or self.schedule.pick(groups)))
 
     def _chosen(self, number: int, mask: Mask | None) -> Pick:
@@ -307,16 +307,18 @@ class Machine:
         if self.sync.unblock():
             return
         state = self.state
-        raise Stuck("repeats", self.sync.never(), dict(state.groups), state.step, self.idle.visited)
+        raise NoProgress(
+            "repeats", self.sync.never(), dict(state.groups), state.step, self.idle.visited
+        )
 
 
-def flow_map(program: Program) -> Map:
+def flow_map(program: Program) -> ControlFlowMap:
     """Return what a program's control flow says of its barriers and loops."""
-    return Map(program.blocks, program.sites)
+    return ControlFlowMap(program.blocks, program.sites)
 
 
-def _copies(program: Program) -> Copies:
-    return Copies(program.blocks)
+def _copies(program: Program) -> DuplicatedSites:
+    return DuplicatedSites(program.blocks)
 
 
 def _ordering(program: Program) -> Ordering:

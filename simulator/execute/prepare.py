@@ -39,7 +39,7 @@ _WORKSPACE_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedLaunch:
     """A launch that can run, as often as its checks want.
 
     Attributes:
@@ -126,7 +126,7 @@ def prepare(
     stack_bytes: int = STACK_BYTES,
     cluster: int | Sequence[int] | None = None,
     heap_bytes: int = HEAP_BYTES,
-) -> Prepared:
+) -> PreparedLaunch:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
     if not isinstance(kernel, Kernel):
         what = type(kernel).__name__
@@ -159,7 +159,7 @@ def prepare(
     if cooperative:
         check_resident(grid3, block3)
     clusters = cluster_shape(cluster, grid3, entry)
-    return Prepared(
+    return PreparedLaunch(
         kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit,
         cooperative, *clusters, heap_bytes, pointers=pointers(kernel, arguments),
     )  # fmt: skip

@@ -56,7 +56,7 @@ def _several(edits: Sequence[Edit], attempt: Attempt) -> None:
                     places = fewer
 
 
-def leaner(found: list[tuple[int, int, int, Edit, list[int]]], attempt: Attempt) -> None:
+def minimise(found: list[tuple[int, int, int, Edit, list[int]]], attempt: Attempt) -> None:
     """Try the best edit that was found without each of the barriers that one piece of it has.
 
     ``attempt`` is as ``several`` has it, and adds to what was found: errors and warnings that are

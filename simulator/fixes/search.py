@@ -9,7 +9,7 @@ from kernels.errors import SimulatorError
 from kernels.ptx.module import Function, Instruction, Location
 
 from ..compile.cfg.basic_blocks import reachable
-from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.hazard import Fix, Hazard, Source
 from ..hazards.sources import Sources
 from ..isa import parse
 from ..isa.decoded import roles
@@ -152,10 +152,10 @@ def _errors(run: Run) -> list[Hazard]:
 def _cure(
     kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool,
     races: Rerun | None, budget: Budget, watch: Watch,
-) -> Cure | None:  # fmt: skip
+) -> Fix | None:  # fmt: skip
     """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
     functions = reachable(parse(kernel.ptx), kernel.entry)
-    partly: Cure | None = None
+    partly: Fix | None = None
     edits = list(_edits(functions, hazard))
     for number, (after, places, text) in enumerate(edits, 1):
         if budget.used_up:
@@ -205,14 +205,12 @@ def _edits(
                 yield after, places, text
 
 
-def _made(
-    kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, left: int
-) -> Cure:
+def _made(kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, left: int) -> Fix:
     """The cure, told by PTX lines, and by the source line that it follows if there is one."""
     before = " and ".join(str(place) for place in places)
     source = _source(kernel, after)
     how = f", {source}" if source.line else ""
-    return Cure(Source(f"PTX line {before}", 0), places, left, None, "before", text, how)
+    return Fix(Source(f"PTX line {before}", 0), places, left, None, "before", text, how)
 
 
 def _source(kernel: Kernel, ins: Instruction) -> Source:

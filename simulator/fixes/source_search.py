@@ -10,16 +10,16 @@ from kernels import Kernel
 from kernels.compiler.toolkit import short_path
 from kernels.source.source_edit import Edit, decoded, diff, joined, with_text
 
-from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.hazard import Fix, Hazard, Source
 from ..hazards.kinds import UPDATES
 from .budget import Budget
 from .edits.candidates import Proposals
 from .edits.statements import Syntax
 from .edits.sync_statements import BLOCK_BARRIER, WAITED, named_barriers
-from .multi_barrier import leaner, several
+from .multi_barrier import minimise, several
 from .obstacles import Obstacles
 from .progress import ENDED, INTERRUPTED, Watch
-from .verification import Failed, Prover, Trial, fact
+from .verification import Failed, FixVerifier, Trial, fact
 
 _TRIES = 32
 _APART = 4
@@ -36,7 +36,7 @@ class SourceSearch:
     """Looks for the edits that cure the hazards of one launch.
 
     ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
-    are not asked about; ``watch`` follows the search; the rest is as ``Prover`` takes it.
+    are not asked about; ``watch`` follows the search; the rest is as ``FixVerifier`` takes it.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SourceSearch:
         self.proposals = Proposals(kernels, self.syntax)
         self.facts = [fact(hazard, {}) for hazard in hazards]
         known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
-        self.prover, self.budget = Prover(kernels, files, trials, known, budget), budget
+        self.prover, self.budget = FixVerifier(kernels, files, trials, known, budget), budget
         self.obstacles = Obstacles(files, hazards, self.syntax, self.proposals)
 
     def run(self) -> int:
@@ -126,7 +126,7 @@ class SourceSearch:
 
     # -- one hazard -----------------------------------------------------------------
 
-    def _cure(self, number: int) -> tuple[Cure | None, list[int]]:
+    def _cure(self, number: int) -> tuple[Fix | None, list[int]]:
         """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
@@ -200,7 +200,7 @@ class SourceSearch:
             with contextlib.suppress(Failed):
                 if attempt(with_text(edit, text), len(found)):
                     break
-        leaner(found, attempt)
+        minimise(found, attempt)
         for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
             before = self.budget.left
             try:
@@ -213,10 +213,10 @@ class SourceSearch:
 
     # -- what is said -----------------------------------------------------------------
 
-    def _made(self, edit: Edit, left: int, proof: str) -> Cure:
+    def _made(self, edit: Edit, left: int, proof: str) -> Fix:
         content, name = self.files[edit.file], short_path(str(edit.file))
         code = decoded(b"".join(content.splitlines()[edit.line - 1 : edit.line])).strip()
-        return Cure(
+        return Fix(
             Source(name, edit.line, code), (), left, None, edit.where, edit.text, edit.how,
             decoded(diff(content, [edit], name, context=2)), proof,
             dataclasses.replace(edit, content=content),

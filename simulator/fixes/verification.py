@@ -103,7 +103,7 @@ class Failed(Exception):
         self.divergence = found == {("barriers", "warning")}
 
 
-class Prover:
+class FixVerifier:
     """Compiles and runs edited kernels, and holds what is found to what was there.
 
     ``kernels`` has the kernel in each build that runs, ``files`` the user's files by real path;

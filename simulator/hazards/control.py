@@ -75,7 +75,7 @@ _EVENTS = {
 """What the machine's word for an event is here."""
 
 
-class Control:
+class ControlHazards:
     """Collects what the machine tells of control."""
 
     def __init__(self, sources: Sources) -> None:
@@ -97,7 +97,7 @@ class Control:
             part.instruction = ins
         part.who.add(self.geometry, lanes)
 
-    def merge(self, other: Control) -> None:
+    def merge(self, other: ControlHazards) -> None:
         """Take over what was told of other blocks."""
         for key, group in other.groups.items():
             mine = self.groups.setdefault(key, group)

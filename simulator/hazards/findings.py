@@ -19,7 +19,7 @@ from ..memory.site import Site
 from ..memory.storage.layout import Layout
 from ..memory.storage.spaces import Home
 from ..memory.storage.word_ops import distinct
-from .control import Control
+from .control import ControlHazards
 from .folding import Shifts, counted, fold
 from .hazard import Hazard, Triple
 from .kinds import EXITED_BLOCK, KINDS, LEAVES, UNINITIALISED, UNSET_CONSTANT, HazardKind
@@ -64,7 +64,7 @@ class Findings(Observer):
         self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
         self.more: list[Hazard] = []
-        self.control = Control(sources)
+        self.control = ControlHazards(sources)
         self.unwritten: dict[_Key, set[int]] = {}
         self.shifts = Shifts()
         self.independent: list[Hazard] | None = None
@@ -227,12 +227,12 @@ class Findings(Observer):
         )  # fmt: skip
 
     def _unwritten(self, site: Site, name: str) -> set[int]:
-        """Where a source line read what nothing had written, as ``RaceBook`` names locations."""
+        """Where a source line read what nothing had written, as ``RaceLog`` names locations."""
         key = _Key(UNINITIALISED.name, site.line, name, "read")
         return self.unwritten.setdefault(key, set())
 
     def shuffled(self, ins: Instruction, read: int, block: int, count: int) -> None:
-        """A read of a register of a lane that takes no part (``AbsentRead.reads``)."""
+        """A read of a register of a lane that takes no part (``InactiveLaneRead.reads``)."""
         g = self.geometry
         thread, source, named = read // 2 // WARP, read // 2 % WARP, read % 2
         lane = thread % WARP

@@ -103,7 +103,7 @@ class Shifts:
     def known(
         self, unwritten: Mapping[_AnyRead, set[int]], independent: Sequence[Hazard] | None
     ) -> Known:
-        """What ``fold`` asks; ``unwritten``: places by line and variable, as ``RaceBook`` has."""
+        """What ``fold`` asks; ``unwritten``: places by line and variable, as ``RaceLog`` has."""
         found: dict[str, dict[int, set[int]]] = {}
         for key, places in unwritten.items():
             size, start = self.stands.get((key.line, key.variable), (0, 0))

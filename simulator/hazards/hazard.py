@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .kinds import KINDS, UPDATES, HazardKind
-from .participants import Cure, Involved, Source, Triple
+from .participants import Fix, Participant, Source, Triple
 from .wording.leads import with_cure
 from .wording.text import COLUMNS, in_short, report
 
-__all__ = ["SEVERITIES", "Cure", "Hazard", "Involved", "Source", "Triple"]
+__all__ = ["SEVERITIES", "Fix", "Hazard", "Participant", "Source", "Triple"]
 
 SEVERITIES = {row.name: row.severity for row in KINDS.values()}
 """Every kind of hazard and its usual severity."""
@@ -50,13 +50,13 @@ class Hazard:
     space: str = ""
     variable: str = ""
     element: int | None = None
-    involved: tuple[Involved, ...] = ()
+    involved: tuple[Participant, ...] = ()
     count: int = 1
     locations: int = 0
     capped: bool = False
     notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    cure: Cure | None = None
+    cure: Fix | None = None
     builds: tuple[str, ...] = ()
     case: str = field(default="", repr=False)
     reach: str = field(default="", repr=False)

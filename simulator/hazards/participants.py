@@ -32,7 +32,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Involved:
+class Participant:
     """One instruction that takes part in a hazard, and an example of who executed it.
 
     Attributes:
@@ -54,7 +54,7 @@ class Involved:
     also: tuple[Source, ...] = ()
     inside: Source | None = None
 
-    def called(self, *calls: Source) -> Involved:
+    def called(self, *calls: Source) -> Participant:
         """The part that the same function has, called from these places as well."""
         known = dict.fromkeys((*self.calls[:1], *self.also))
         new = tuple(call for call in dict.fromkeys(calls) if self.calls and call not in known)
@@ -76,7 +76,7 @@ class Involved:
 
 
 @dataclass(frozen=True)
-class Cure:
+class Fix:
     """An edit that removes the hazard, proved by compiling it and by runs with it.
 
     Attributes:

@@ -10,7 +10,7 @@ from ..memory.storage.spaces import Allocation
 from .findings import Findings
 from .hazard import Hazard, Triple
 from .kinds import ALIASED, CACHE, PICTURE, READ_ONLY_PATH
-from .participants import ROLES, Involved
+from .participants import ROLES, Participant
 from .wording.naming import spot
 from .wording.titles import lines_of
 
@@ -69,7 +69,7 @@ def _tell(
     )  # fmt: skip
 
 
-def _part(findings: Findings, side: Side) -> Involved:
+def _part(findings: Findings, side: Side) -> Participant:
     return findings.sources.part(
         ROLES[side.site.access], [side.site.instruction], side.thread, side.block
     )

@@ -13,7 +13,7 @@ from kernels.machine_code.cubin import registers
 from kernels.ptx.module import Function
 
 from ..compile.program import Program
-from ..execute.prepare import Prepared
+from ..execute.prepare import PreparedLaunch
 from ..gpus.occupancy import WARP, occupancy
 from ..gpus.table import Gpu
 from ..isa.decoded import calls, roles
@@ -35,7 +35,7 @@ def may_lack(block: Dim3, shared_bytes: int, gpu: Gpu) -> bool:
     return not fit or shared_bytes > chip.shared_per_block
 
 
-def too_many(launch: Prepared, gpu: Gpu, sources: Sources) -> tuple[list[Hazard], list[str]]:
+def too_many(launch: PreparedLaunch, gpu: Gpu, sources: Sources) -> tuple[list[Hazard], list[str]]:
     """What of a launch does not fit on a GPU; and a sentence if that could not be looked at."""
     if launch.kernel.build == "source" or _surely_fits(launch, gpu):
         return _hazards(launch, sources, lacking(launch, gpu)), []
@@ -50,7 +50,7 @@ def too_many(launch: Prepared, gpu: Gpu, sources: Sources) -> tuple[list[Hazard]
     return found, []
 
 
-def lacking(launch: Prepared, gpu: Gpu, taken: int | None = None) -> list[Case]:
+def lacking(launch: PreparedLaunch, gpu: Gpu, taken: int | None = None) -> list[Case]:
     """What a block takes more of than a GPU has for one; ``taken``: registers of a thread."""
     threads, chip = math.prod(launch.block), gpu.architecture
     words: dict[str, dict[str, object]] = {}
@@ -75,7 +75,7 @@ def lacking(launch: Prepared, gpu: Gpu, taken: int | None = None) -> list[Case]:
     return found
 
 
-def _hazards(launch: Prepared, sources: Sources, cases: list[Case]) -> list[Hazard]:
+def _hazards(launch: PreparedLaunch, sources: Sources, cases: list[Case]) -> list[Hazard]:
     name, part = TOO_MANY_RESOURCES.name, sources.part("kernel", launch.program.entry.body[:1])
     return [
         Hazard(name, case.message, case.severity, involved=(part,), notes=(case.note,))
@@ -87,7 +87,7 @@ def _fits(gpu: Gpu, threads: int, registers: int) -> bool:
     return bool(occupancy(gpu, threads, registers).limits["registers"])
 
 
-def _surely_fits(launch: Prepared, gpu: Gpu) -> bool:
+def _surely_fits(launch: PreparedLaunch, gpu: Gpu) -> bool:
     """Whether the registers suffice, whatever the compiler does."""
     threads, entry = math.prod(launch.block), launch.program.entry
     if _fits(gpu, threads, gpu.architecture.registers_per_thread):

@@ -12,7 +12,7 @@ from kernels.ptx.module import Instruction, Location
 from kernels.source_access import plain
 
 from ..core.geometry import EVERY_LANE, Flat, Geometry, Mask
-from .participants import Involved, Source, Triple
+from .participants import Participant, Source, Triple
 from .wording.text import triple
 
 _LONGEST = 1000
@@ -59,10 +59,10 @@ class Sources:
         copies: Sequence[Instruction],
         thread: Triple | None = None,
         block: Triple | None = None,
-    ) -> Involved:
+    ) -> Participant:
         """An instruction's part in a hazard, with its copies that unrolling or calls made."""
         ins = copies[0]
-        item = Involved(
+        item = Participant(
             role, self.of(ins), ins.name, ins.line, thread, block,
             self.calls(ins), (), self.inside(ins),
         )  # fmt: skip
@@ -70,7 +70,7 @@ class Sources:
             item = self.also(item, other)
         return item
 
-    def also(self, item: Involved, ins: Instruction) -> Involved:
+    def also(self, item: Participant, ins: Instruction) -> Participant:
         """The part that another copy of an instruction has too: perhaps called from elsewhere."""
         return item.called(*self.calls(ins)[:1]) if ins.location else item
 

@@ -32,7 +32,7 @@ Ways = list[tuple[int, Match]]
 
 
 @dataclass(eq=False, slots=True)
-class Roles:
+class DecodedInstruction:
     """An instruction as its row has it.
 
     Attributes:
@@ -86,10 +86,10 @@ class Roles:
         return tuple(a.base.name for a in self.addresses if isinstance(a.base, Reg))
 
 
-def roles(ins: Instruction) -> Roles:
+def roles(ins: Instruction) -> DecodedInstruction:
     """An instruction's row, and what its operands are to it."""
     found = ins.decoded
-    if isinstance(found, Roles):
+    if isinstance(found, DecodedInstruction):
         return found
     matches = forms(ins.opcode, ins.modifiers, "")
     if not isinstance(matches, Misfit | str):
@@ -166,7 +166,7 @@ def suits(form: InstructionForm, operands: Sequence[Operand | None]) -> bool:
     )
 
 
-def decode(ins: Instruction, number: int, match: Match) -> Roles:
+def decode(ins: Instruction, number: int, match: Match) -> DecodedInstruction:
     """Find the roles of an instruction that has a form of a row, and keep them with it."""
     form, row = match.form, TABLE[ins.opcode][number]
     count = len(form.results)
@@ -201,7 +201,7 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
         _add(_UNSAID[word], sources, reads)
     for word in form.written:
         _add(_UNSAID[word], results, writes)
-    ins.decoded = made = Roles(
+    ins.decoded = made = DecodedInstruction(
         row, form, flow, tuple(results), tuple(sources), tuple(reads), tuple(writes),
         tuple(addresses), parameter, given,
     )  # fmt: skip

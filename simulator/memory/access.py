@@ -9,7 +9,7 @@ from ..isa import DTYPES
 from . import atomics
 from .addressing.lane_index import Index, MixedIndex
 from .event import Event, Part
-from .memories import Memories
+from .memories import AddressSpaces
 from .site import Site
 from .storage.spaces import GlobalIndex
 
@@ -21,7 +21,7 @@ class Access:
 
     __slots__ = ("again", "base", "events", "index", "mask", "memories", "site", "whole")
 
-    def __init__(self, site: Site, memories: Memories) -> None:
+    def __init__(self, site: Site, memories: AddressSpaces) -> None:
         self.site, self.memories = site, memories
         self.forget()
 
@@ -161,7 +161,7 @@ class Access:
 
 
 def in_bulk(
-    memories: Memories, site: Site, index: Index, shape: tuple[int, ...], mask: Mask | None,
+    memories: AddressSpaces, site: Site, index: Index, shape: tuple[int, ...], mask: Mask | None,
     values: tuple[Lanes, ...],
 ) -> bool:  # fmt: skip
     """Whether an atomic operation could be done to all lanes at once; then it is."""

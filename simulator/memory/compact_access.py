@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ..core.compact_lanes import Picked
+from ..core.compact_lanes import CompactLanes
 from ..core.geometry import Addresses, Lanes, Mask
 from ..isa import DTYPES
 from .access import Access, in_bulk
 from .addressing.address_range import extent
 from .addressing.grouped_loads import AllLoads, OneByOne
 from .addressing.lane_index import place_index
-from .event import PickedEvent
-from .storage.spaces import ColumnMemory, Home, PlaceIndex
+from .event import CompactAccessEvent
+from .storage.spaces import Home, InterleavedMemory, PlaceIndex
 
 Extent = tuple[Addresses, Mask | None, tuple[int, int, int]]
 """Addresses, which of them, and their ``extent``."""
@@ -29,7 +29,7 @@ class Holder(Protocol):
     (An unrolled loop accesses several places from one base; an extent takes 6 microseconds.)
     """
 
-    lanes: Picked
+    lanes: CompactLanes
     extents: dict[tuple[int, int], Extent]
 
 
@@ -39,7 +39,7 @@ class PickedAccess:
     __slots__ = ("access", "holder", "site", "told")
 
     def __init__(
-        self, access: Access, holder: Holder, told: Sequence[Callable[[PickedEvent], None]]
+        self, access: Access, holder: Holder, told: Sequence[Callable[[CompactAccessEvent], None]]
     ) -> None:
         self.access, self.site, self.holder, self.told = access, access.site, holder, told
 
@@ -59,11 +59,13 @@ class PickedAccess:
             return None
         return self.access.memories.whole(self.site, base, low, high, bits, mask)
 
-    def _index(self, home: Home, relative: Addresses, lanes: Picked, ordered: bool) -> PlaceIndex:
+    def _index(
+        self, home: Home, relative: Addresses, lanes: CompactLanes, ordered: bool
+    ) -> PlaceIndex:
         """Where lanes fall; ``ordered``: as those of a whole batch come."""
         order = lanes.order if ordered else slice(None)
         columns: Lanes | None = None
-        if isinstance(home, ColumnMemory):
+        if isinstance(home, InterleavedMemory):
             columns = lanes.gather(home.numbers)[..., order]
         if relative.ndim:
             relative = relative[..., order]
@@ -74,8 +76,8 @@ class PickedAccess:
         values: tuple[Lanes, ...] | None = None,
     ) -> None:  # fmt: skip
         self.access.forget()  # what the whole batch does next is no repetition
-        space = home.space if isinstance(home, ColumnMemory) else "global"
-        event = PickedEvent(self.holder.lanes, self.site, space, address, mask, home, values)
+        space = home.space if isinstance(home, InterleavedMemory) else "global"
+        event = CompactAccessEvent(self.holder.lanes, self.site, space, address, mask, home, values)
         for tell in self.told:
             tell(event)
 
@@ -107,7 +109,9 @@ class PickedAccess:
             return
         home, relative, address = found
         self._tell(home, address, mask, values)
-        ordered = not (isinstance(home, ColumnMemory) and home.space == "local")  # a lane's own
+        ordered = not (
+            isinstance(home, InterleavedMemory) and home.space == "local"
+        )  # a lane's own
         index = self._index(home, relative, lanes, ordered)
         if ordered:
             values = tuple(v[..., lanes.order] if v.ndim else v for v in values)

@@ -14,7 +14,7 @@ from . import atomics
 from .access import Access
 from .addressing.lane_index import MixedIndex
 from .bulk.bulk_copy import Moved
-from .memories import Memories
+from .memories import AddressSpaces
 from .site import Site
 from .storage.layout import HEAP, Layout, array_number
 from .storage.spaces import Allocation
@@ -32,7 +32,7 @@ def shadow_site(site: Site) -> Site:
     return dataclasses.replace(site, number=number, type=kind, operation=operation, returns=True)
 
 
-class UndefinedMemory:
+class DefinednessMemory:
     """The shadows of a launch's memory.
 
     Args:
@@ -58,16 +58,16 @@ class UndefinedMemory:
         self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
         wanted: Collection[int], followed: Collection[int] = (),
     ) -> None:  # fmt: skip
-        def shadow(unset: bool) -> Memories:
+        def shadow(unset: bool) -> AddressSpaces:
             made = {number: _shadow(a, unset) for number, a in allocations.items()}
-            return Memories(layout, made, shared_bytes, (), ())
+            return AddressSpaces(layout, made, shared_bytes, (), ())
 
         self.copied, self.unset, self.wanted = shadow(False), shadow(True), wanted
         self.stores: dict[int, set[int]] = {}
         self.returned = self.printed = False
         self.written = {n: Written(np.zeros(allocations[n].nbytes, bool)) for n in followed}
 
-    def accesses(self, sites: Collection[Site], real: Memories) -> dict[str, object]:
+    def accesses(self, sites: Collection[Site], real: AddressSpaces) -> dict[str, object]:
         """What generated code calls, by its name there; ``real``: where the values are."""
         self._accesses = [_UndefinedAccess(site, self, real) for site in sites]
         names = ((a, a.copied.site) for a in self._accesses)
@@ -135,7 +135,7 @@ class _Bytes:
         self.array = array_number(int(places[0])) if len(places) and space != "shared" else -1
         self.places, self.column = places, column
 
-    def of(self, memories: Memories) -> Flat:
+    def of(self, memories: AddressSpaces) -> Flat:
         """What memories have there."""
         if self.array < 0:
             return self._column(memories)[self.places]
@@ -143,7 +143,7 @@ class _Bytes:
         found: Flat = array.content()[self.places - array.base]
         return found
 
-    def put(self, memories: Memories, value: Flat | int) -> None:
+    def put(self, memories: AddressSpaces, value: Flat | int) -> None:
         """Write there."""
         if self.array >= 0:
             array = memories.allocations[self.array]
@@ -153,7 +153,7 @@ class _Bytes:
             column[self.places] = value
             memories.shared.words[:, self.column] = column.view(np.int32)
 
-    def _column(self, memories: Memories) -> Flat:
+    def _column(self, memories: AddressSpaces) -> Flat:
         return np.ascontiguousarray(memories.shared.words[:, self.column]).view(np.uint8)
 
 
@@ -176,7 +176,7 @@ def _shadow(array: Allocation, unset: bool) -> Allocation:
 class _UndefinedAccess:
     """A site's access to the shadows."""
 
-    def __init__(self, site: Site, memory: UndefinedMemory, real: Memories) -> None:
+    def __init__(self, site: Site, memory: DefinednessMemory, real: AddressSpaces) -> None:
         shadow = shadow_site(site)
         self.site, self.real = site, real
         self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted

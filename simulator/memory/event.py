@@ -4,13 +4,13 @@ import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.compact_lanes import Picked
+from ..core.compact_lanes import CompactLanes
 from ..core.geometry import Addresses, Flat, Lanes, Mask
 from .site import Site
 from .storage.spaces import Home
 
 
-class Spread(NamedTuple):
+class LaneAddressList(NamedTuple):
     """Addresses of a copy in bulk: many of a lane. The thread, column and address of each, 1-D.
 
     ``home``: the column whose shared memory it is, where it is not the thread's own.
@@ -35,7 +35,7 @@ class Event(NamedTuple):
             geometry's shape; or it is spread, and so are the values.
         mask: The lanes that access; ``None`` is all of them.
         repeated: Address and mask are the very objects of this site's last event.
-        home: The ``Allocation`` or ``ColumnMemory`` accessed.
+        home: The ``Allocation`` or ``InterleavedMemory`` accessed.
         values: What a store writes, one array an element; an atomic's operands; else ``None``.
         old: What an atomic found, one array an element, in the geometry's shape; ``None`` where
             nobody asks for it and it is none that compares.
@@ -45,7 +45,7 @@ class Event(NamedTuple):
 
     site: Site
     space: str
-    address: Addresses | Spread
+    address: Addresses | LaneAddressList
     mask: Mask | None
     repeated: bool
     home: Any
@@ -59,14 +59,15 @@ Part = tuple[str, Addresses, Mask | None, Home, Lanes | None]
 
 
 @dataclass
-class PickedEvent:
+class CompactAccessEvent:
     """One execution of a memory instruction by lanes that were picked out of the batch.
 
     Attributes:
-        lanes: They. Address, mask and values are as ``Picked`` has them; the rest is ``Event``'s.
+        lanes: They. Address, mask and values are as ``CompactLanes`` has them; the rest is
+            ``Event``'s.
     """
 
-    lanes: Picked
+    lanes: CompactLanes
     site: Site
     space: str
     address: Addresses
@@ -86,11 +87,11 @@ class PickedEvent:
 
     @property
     def accesses(self) -> tuple[Flat, Flat | slice, Flat]:
-        """The lanes that access: address (without the site's offset), number, ``Picked.places``."""
+        """Address (without the site's offset), number and place of each lane that accesses."""
         return self.lanes.of_mask(self.address, self.mask), *self.lanes.chosen(self.mask)
 
 
-def _spread(lanes: Picked, value: Lanes) -> Lanes:
+def _spread(lanes: CompactLanes, value: Lanes) -> Lanes:
     return lanes.spread(value) if value.ndim else value
 
 

@@ -8,13 +8,13 @@ from ..core.geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.memory.address_windows import MIDDLE, RANK_BITS, WINDOWS
 from .addressing import distributed_shared
 from .addressing.address_range import extent, moved, valid
-from .addressing.identity_memo import Recent
+from .addressing.identity_memo import IdentityMemo
 from .addressing.lane_index import Index, MixedIndex, place_index
 from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event, Part
 from .site import Site
 from .storage.heap import Heap
 from .storage.layout import HEAP, Layout, array_number
-from .storage.spaces import Allocation, ColumnMemory, Home, PlaceIndex
+from .storage.spaces import Allocation, Home, InterleavedMemory, PlaceIndex
 from .storage.word_ops import distinct
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
@@ -27,7 +27,7 @@ _Target = tuple[Home, int]
 """A memory, and where it starts among the addresses."""
 
 
-class Memories:
+class AddressSpaces:
     """All memory of a launch, and the batch that is running on it.
 
     Attributes:
@@ -55,17 +55,17 @@ class Memories:
         self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
-        self.extent = Recent(lambda base: extent(base, None), moved)
+        self.extent = IdentityMemo(lambda base: extent(base, None), moved)
         self.geometry: Geometry
-        self.shared: ColumnMemory
-        self.local: ColumnMemory
+        self.shared: InterleavedMemory
+        self.local: InterleavedMemory
 
     def start(self, geometry: Geometry) -> None:
         """Fresh shared and local memory for a batch."""
         self.geometry = geometry
         self.extent.start(geometry.moves)
-        self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
-        self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
+        self.shared = InterleavedMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
+        self.local = InterleavedMemory("local", self.layout.local_bytes, geometry.shape)
 
     def stored(self, index: Index, values: tuple[Lanes, ...], mask: Mask | None) -> None:
         """A store is about to happen; while memory is watched, one that changes nothing is none."""
@@ -197,7 +197,7 @@ class Memories:
                 astray = good & ((address < first) | (address > last))
             if good.any():
                 index, told = place_index(home, address - np.int64(start), site), address
-                if isinstance(home, ColumnMemory):  # is told by its own addresses
+                if isinstance(home, InterleavedMemory):  # is told by its own addresses
                     told = address - np.int64(start)
                 parts.append((good, index))
                 events.append((index.space, told - np.int64(site.offset), good, home, None))

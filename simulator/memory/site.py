@@ -59,7 +59,7 @@ class Site:
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
         room: First byte and end of the shared variables that its address was made of, if the text
             tells; elsewhere in shared memory it is out of bounds.
-        part_of: The number of the access of which this is a part, if it is one of several.
+        parent_site: The number of the access of which this is a part, if it is one of several.
     """
 
     number: int
@@ -84,13 +84,13 @@ class Site:
     bulk: "Site | None" = None
     far: bool = False
     room: tuple[int, int] | None = None
-    part_of: int | None = None
+    parent_site: int | None = None
     told: bool = False
 
     @property
     def whole(self) -> int:
         """The number under which its instruction's accesses are remembered."""
-        return self.number if self.part_of is None else self.part_of
+        return self.number if self.parent_site is None else self.parent_site
 
     @property
     def picture(self) -> bool:

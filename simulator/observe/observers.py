@@ -12,13 +12,13 @@ from typing import cast
 
 from kernels.errors import LaunchError
 
-from ..analysis.influence import Steering
+from ..analysis.influence import ForwardSlices
 from ..analysis.pointer_bases import Bases
-from ..analysis.taint import Judged
+from ..analysis.taint import DataDependentVerdicts
 from ..core.geometry import WARP
 from ..events import Apart, Observer, Told
 from ..execute.batches import batch_size
-from ..execute.prepare import Prepared
+from ..execute.prepare import PreparedLaunch
 from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.races.races import RaceHazards
@@ -29,20 +29,20 @@ from ..hazards.wording.naming import variable_at
 from ..memory.event import BadAccess
 from ..memory.site import Granules
 from ..memory.storage.spaces import Allocation
-from ..races.accesses import Closer
+from ..races.accesses import PrecisionPlan
 from ..races.check import exited_blocks
 from ..races.check.barrier_intervals import Memo
 from ..races.check.detector import RaceCheck
 from ..races.check.syscall_accesses import CallCheck, called_sites
 from ..races.check.uninitialised_shared import Report
-from ..races.in_flight.async_copies import CopyCheck
-from ..races.in_flight.bulk_stores import SentCheck, sends
+from ..races.in_flight.async_copies import AsyncCopyCheck
+from ..races.in_flight.bulk_stores import BulkStoreCheck, sends
 from ..races.in_flight.proxy_fences import ProxyCheck
 from ..races.report.pairs import MOST
 from ..races.report.program_order import ProgramOrder
-from ..races.report.race_log import RaceBook
+from ..races.report.race_log import RaceLog
 from ..races.representative.block_projection import may_be_alike
-from ..races.representative.representative_check import OneForAll
+from ..races.representative.representative_check import RepresentativeBlockCheck
 from .checks.array_footprint import TouchRecorder
 from .checks.printed_output import Output
 from .checks.read_only_path import ReadOnlyPathCheck
@@ -95,11 +95,11 @@ class Observers:
     """
 
     def __init__(
-        self, launch: Prepared, checks: Collection[str], trace: Trace | None,
-        allocations: dict[int, Allocation], closer: Closer, first: Observer | None = None,
+        self, launch: PreparedLaunch, checks: Collection[str], trace: Trace | None,
+        allocations: dict[int, Allocation], closer: PrecisionPlan, first: Observer | None = None,
     ) -> None:  # fmt: skip
         program, layout, granules = launch.program, launch.program.layout, launch.granules
-        steering = program.fact(Steering)
+        steering = program.fact(ForwardSlices)
         self.idle_reads = False
         self.unset: Collection[int] = ()
         self.padding = set[str]()
@@ -113,7 +113,7 @@ class Observers:
         sites = [*program.sites, *calls]
         adapter = launch.kernel.adapter
         most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
-        book = RaceBook(sites, order, functools.partial(variable_at, layout), most)
+        book = RaceLog(sites, order, functools.partial(variable_at, layout), most)
         races = RaceHazards(book, sources, steering, launch.kernel.scratch)
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions
@@ -141,7 +141,7 @@ class Observers:
             race_check, *others = make(book, uninitialised)
             race_check = cast(RaceCheck, race_check)
             if "races" in checks and may_be_alike(steering, closer, launch.clustered):
-                all_of_them.append(OneForAll(make, book, [race_check, *others]))
+                all_of_them.append(RepresentativeBlockCheck(make, book, [race_check, *others]))
             else:
                 all_of_them += [race_check]
                 if calls:
@@ -181,12 +181,12 @@ class Observers:
         """Take over what those of later batches saw.
 
         Raises:
-            LookCloser: Together they have a suspicion.
+            EscalateCheck: Together they have a suspicion.
         """
         for mine, theirs in zip(self.observers, other.observers, strict=True):
             mine.merge(theirs)
 
-    def judged(self) -> Judged:
+    def judged(self) -> DataDependentVerdicts:
         """What values decide: equal writes, atomics that add nothing, unset ones, texts' ends."""
         atomics = {site.number for site in self.sites if site.access == "atomic"}
         numbers = set(self.read_only.quiet)
@@ -196,21 +196,21 @@ class Observers:
         unset = [site.instruction for site in self.sites if site.number in self.unset]
         written = [site for site in self.sites if site.number in numbers]
         texts = [(self.blocks[n].block.instructions[-1], s) for n, s in self.output.read]
-        return Judged(written, unset, self.shuffles.reads, texts)
+        return DataDependentVerdicts(written, unset, self.shuffles.reads, texts)
 
     def end(self) -> None:
         """The launch is done.
 
         Raises:
-            LookCloser: A check needs to see it again.
+            EscalateCheck: A check needs to see it again.
         """
         for tell in self.told.end:
             tell()
 
 
 def _race_checks(
-    launch: Prepared, granules: Granules, steering: Steering, closer: Closer,
-    checks: Collection[str], memo: Memo, exited: exited_blocks.Report, book: RaceBook,
+    launch: PreparedLaunch, granules: Granules, steering: ForwardSlices, closer: PrecisionPlan,
+    checks: Collection[str], memo: Memo, exited: exited_blocks.Report, book: RaceLog,
     uninitialised: Report,
 ) -> list[Observer]:  # fmt: skip
     """What looks for races, and reads of shared memory that nothing wrote; ``RaceCheck`` first."""
@@ -221,9 +221,9 @@ def _race_checks(
     )  # fmt: skip
     found: list[Observer] = [race_check]
     if races and any(site.asynchronous for site in sites):
-        found.append(CopyCheck(book, granules.shared, race_check))
+        found.append(AsyncCopyCheck(book, granules.shared, race_check))
     if races and any(map(sends, sites)):
-        found.append(SentCheck(book, granules.array, race_check))
+        found.append(BulkStoreCheck(book, granules.array, race_check))
     if races and any(s.asynchronous and s.access == "load" for s in sites):
         found.append(ProxyCheck(book, granules.shared, shared, race_check))
     return found

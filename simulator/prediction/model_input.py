@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kernels.machine_code.sass import MachineInstruction
 
 from ..caches.traffic import Observed
-from ..execute.prepare import Prepared
+from ..execute.prepare import PreparedLaunch
 from . import estimated_sass, sass_counts
 from .block_footprint import OneBlock, one_block
 from .critical_path import chain
@@ -33,7 +33,7 @@ class Case:
         shape: Of the grid.
     """
 
-    launch: Prepared
+    launch: PreparedLaunch
     seen: Observed
     rates: Rates
     found: Sequence[Piece]
@@ -100,7 +100,7 @@ class Case:
         return dataclasses.replace(self, found=found, work=work)
 
 
-def case(launch: Prepared, seen: Observed, known: Rates, caches: str) -> Case:
+def case(launch: PreparedLaunch, seen: Observed, known: Rates, caches: str) -> Case:
     """A launch as it was observed; ``caches`` as ``predict`` takes it."""
     sample = seen.sample
     found = counted(seen, dict(enumerate(sample.ran.warps)), sample.path.rounds)

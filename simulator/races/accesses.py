@@ -8,16 +8,16 @@ from typing import Literal
 import numpy as np
 
 from ..core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
-from ..memory.event import Event, Spread
+from ..memory.event import Event, LaneAddressList
 from ..memory.site import Site
 from ..memory.storage.spaces import Allocation
 from .order.stale_reads import Loaded
 
 SHARED = -1
-"""The number under which ``LookCloser`` names shared memory."""
+"""The number under which ``EscalateCheck`` names shared memory."""
 
 
-class LookCloser(Exception):
+class EscalateCheck(Exception):
     """The quick look cannot rule a hazard out; run again and look closer at this array.
 
     Attributes:
@@ -31,8 +31,8 @@ class LookCloser(Exception):
         self.number, self.places = number, places
 
 
-Closer = dict[int, Flat | Literal[False]]
-"""What to look at closely, by array number (and ``SHARED``): ``LookCloser.places``."""
+PrecisionPlan = dict[int, Flat | Literal[False]]
+"""What to look at closely, by array number (and ``SHARED``): ``EscalateCheck.places``."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ def lanes_of(g: Geometry, event: Event) -> Accesses:
 
 def rows_of(g: Geometry, event: Event) -> Rows:
     """Which lanes access, ``(threads, columns)``."""
-    if not isinstance(event.address, Spread):
+    if not isinstance(event.address, LaneAddressList):
         return g.everyone_on if event.mask is None else g.full(event.mask)
     on = np.zeros((g.threads, g.columns), bool)
     on[event.address.thread, event.address.column] = True
@@ -119,11 +119,11 @@ def rows_of(g: Geometry, event: Event) -> Rows:
 
 
 def flatten(
-    g: Geometry, site: Site, address: Addresses | Spread, mask: Mask | None, columns: int,
+    g: Geometry, site: Site, address: Addresses | LaneAddressList, mask: Mask | None, columns: int,
     homes: Lanes | None = None,
 ) -> Accesses:  # fmt: skip
     """Flatten an access; ``columns``: 1 where all blocks do the same; ``homes``: ``Event``'s."""
-    if isinstance(address, Spread):
+    if isinstance(address, LaneAddressList):
         on = g.full(as_mask(mask))[address.thread, address.column]
         home = address.column if address.home is None else address.home
         return Accesses(
@@ -144,13 +144,13 @@ def flatten(
 
 
 def by_block(
-    g: Geometry, site: Site, address: Addresses | Spread, mask: Mask | None
+    g: Geometry, site: Site, address: Addresses | LaneAddressList, mask: Mask | None
 ) -> tuple[Flat, Flat]:
     """An access's addresses, and the numbers in the launch of its threads, block after block.
 
     In this order neighbours usually access neighbours; ``flatten`` goes thread after thread.
     """
-    if isinstance(address, Spread):
+    if isinstance(address, LaneAddressList):
         lanes = flatten(g, site, address, mask, g.columns)
         return lanes.address, g.blocks[lanes.column] * g.threads + lanes.thread
     known = g.by_block

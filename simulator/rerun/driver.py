@@ -1,8 +1,8 @@
 """A launch is run until its observers have seen enough.
 
 Usually once. Again, from the start, where races need a table that costs too much to keep
-without a suspicion (``LookCloser``), where blocks turn out to wait for blocks of another batch
-(``BlocksWait``), and, following undefined bits, where memory is read that nothing wrote.
+without a suspicion (``EscalateCheck``), where blocks turn out to wait for blocks of another batch
+(``InterBlockWait``), and, following undefined bits, where memory is read that nothing wrote.
 """
 
 import dataclasses
@@ -17,15 +17,15 @@ from kernels.arguments.values import Value
 from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
 
-from ..analysis.influence import Steering
+from ..analysis.influence import ForwardSlices
 from ..analysis.shuffle_perturbation import used
 from ..compile.compiler import compile_shadowed
 from ..compile.program import CompiledBlock, Program
-from ..core.geometry import Flat, Instead, Mask
+from ..core.geometry import Flat, Mask, UndefinedValueSource
 from ..events import Observer, Stall, Told
-from ..execute.batches import BlocksWait, Progress, batch_size, batches, run_batches
-from ..execute.prepare import Prepared
-from ..memory.definedness import UndefinedMemory
+from ..execute.batches import InterBlockWait, Progress, batch_size, batches, run_batches
+from ..execute.prepare import PreparedLaunch
+from ..memory.definedness import DefinednessMemory
 from ..memory.event import BadAccess
 from ..memory.site import PHASE
 from ..memory.storage.layout import HEAP
@@ -33,10 +33,10 @@ from ..memory.storage.spaces import Allocation
 from ..observe.checks.undefined_uses import UntypedArray, UseFinder
 from ..observe.observers import Observers
 from ..observe.trace.trace import Trace
-from ..races.accesses import SHARED, Closer, LookCloser
+from ..races.accesses import SHARED, EscalateCheck, PrecisionPlan
 from ..races.shadow.read_write_params import in_place
-from ..workers.conflict_detection import Again, Alone
-from ..workers.parallel_launch import WAITS, Crew, why_alone
+from ..workers.conflict_detection import RetrySharded, SerialFallback
+from ..workers.parallel_launch import WAITS, ParallelLaunch, why_alone
 from ..workers.pool import cores
 from .other_orders import find_races_in_other_orders
 from .root_causes import look_for_causes
@@ -66,8 +66,8 @@ class Seen:
     alone: str = ""
 
 
-def run_until_seen(
-    launch: Prepared, checks: Collection[str], trace: Trace | None, progress: Progress | None,
+def run_to_verdict(
+    launch: PreparedLaunch, checks: Collection[str], trace: Trace | None, progress: Progress | None,
     parts: int = 1, workers: int | str = 1,
 ) -> Seen:  # fmt: skip
     """Run a launch, as often as its observers want.
@@ -82,26 +82,26 @@ def run_until_seen(
     alone = why_alone(launch, bool(trace)) if count > 1 else ""
     said = alone if workers != "all" else ""
     while True:
-        crew = Crew(launch, checks, closer, count, workers != "all")
+        crew = ParallelLaunch(launch, checks, closer, count, workers != "all")
         try:
             if count > 1 and not alone and not together:
                 first, allocations = crew.run(progress)
             else:
                 first, allocations = _run(launch, checks, closer, together, trace, progress, parts)
-        except LookCloser as suspicion:
+        except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places
-        except Again:
+        except RetrySharded:
             pass
-        except BlocksWait:
+        except InterBlockWait:
             together = True
             said = said or WAITS * (count > 1)
-        except Alone as why:
+        except SerialFallback as why:
             alone = said = str(why)
             closer.clear()
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
-            if "races" in checks and launch.program.fact(Steering).handing:
+            if "races" in checks and launch.program.fact(ForwardSlices).synchronising_reads:
                 find_races_in_other_orders(launch, first, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
@@ -110,7 +110,7 @@ def run_until_seen(
             return Seen(first, allocations, crew.shared, said or crew.alone)
 
 
-def _read_and_written(launch: Prepared) -> Closer:
+def _read_and_written(launch: PreparedLaunch) -> PrecisionPlan:
     """What the quickest look would soon say of that all begins again.
 
     Arrays that are read and written; and shared memory, if mbarriers put accesses in order.
@@ -127,20 +127,20 @@ def _in_place(program: Program) -> list[int]:
     return in_place(functions, program.sites)
 
 
-def suspicious(launch: Prepared, checks: Collection[str], blocks: Sequence[int]) -> bool:
+def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence[int]) -> bool:
     """Whether one quick look at some blocks leaves anything to tell, or to look at more closely."""
     allocations = launch.allocations()
     seen = Observers(launch, checks, None, allocations, {})
     try:
         run_batches(launch, allocations, seen.told, [np.array(blocks)])
         seen.end()
-    except (LookCloser, BlocksWait, SimulatorError):
+    except (EscalateCheck, InterBlockWait, SimulatorError):
         return True
     return bool(seen.findings.hazards())
 
 
 def _run(
-    launch: Prepared, checks: Collection[str], closer: Closer, together: bool,
+    launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, together: bool,
     trace: Trace | None, progress: Progress | None, parts: int,
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
     """One attempt in one process: who watched all of it, and what it left in global memory."""
@@ -156,7 +156,7 @@ def _run(
     return first, allocations
 
 
-def _shares(launch: Prepared, together: bool, parts: int) -> Iterator[Iterator[Flat]]:
+def _shares(launch: PreparedLaunch, together: bool, parts: int) -> Iterator[Iterator[Flat]]:
     """Batches cut into so many pieces, as long as there are enough; each is made when it runs."""
     clusters = math.prod(launch.grid) // math.prod(launch.cluster)
     count = -(-clusters // batch_size(launch, together))
@@ -166,7 +166,7 @@ def _shares(launch: Prepared, together: bool, parts: int) -> Iterator[Iterator[F
         yield itertools.islice(todo, each)
 
 
-def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> None:
+def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
     """Of what nothing wrote: copying it is no fault, using it is one.
 
     A compiler may copy a structure whole, padding and unset members included, or set a bit field
@@ -190,7 +190,7 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
         nonlocal left
         allocations = launch.allocations()
         layout = launch.program.layout
-        memory = UndefinedMemory(layout, allocations, launch.shared_space, sites, untyped)
+        memory = DefinednessMemory(layout, allocations, launch.shared_space, sites, untyped)
         finder = UseFinder(launch.program, memory)
         todo = batches(launch, together)
         run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
@@ -259,7 +259,7 @@ class _Ending(Observer):
         self.faults.add(stall.why)
 
 
-def _tell_used_shuffles(launch: Prepared, observers: Observers, together: bool) -> None:
+def _tell_used_shuffles(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
     """Of lanes that take no part; judged in one schedule, so that each gives the same verdict."""
     findings = observers.findings
     wrong = findings.control.bad_masks()  # which says it all
@@ -268,14 +268,14 @@ def _tell_used_shuffles(launch: Prepared, observers: Observers, together: bool) 
         return
     launch = dataclasses.replace(launch, schedule="lockstep")
 
-    def outcome(instead: Instead | None) -> object:
+    def outcome(instead: UndefinedValueSource | None) -> object:
         """What a user could see of a run."""
         nonlocal launch
         allocations, ending = launch.allocations(), _Ending()
         todo = batches(launch, together)
         try:
             run_batches(launch, allocations, Told([ending]), todo, together, instead=instead)
-        except BlocksWait:  # which they did not before
+        except InterBlockWait:  # which they did not before
             return None
         if instead is None:  # others may loop for as long as a value says
             limit = min(launch.step_limit, 2 * ending.steps + 1000)

@@ -12,14 +12,14 @@ import dataclasses
 
 from kernels.errors import SimulatorError
 
-from ..analysis.influence import Steering
-from ..execute.batches import BlocksWait, batches, run_batches
-from ..execute.prepare import Prepared, blocks_vary
+from ..analysis.influence import ForwardSlices
+from ..execute.batches import InterBlockWait, batches, run_batches
+from ..execute.prepare import PreparedLaunch, blocks_vary
 from ..execute.schedule import ORDERS
 from ..observe.counters.totals import WorkCounter
 from ..observe.observers import Observers
-from ..races.accesses import Closer, LookCloser
-from ..races.report.race_log import RaceBook
+from ..races.accesses import EscalateCheck, PrecisionPlan
+from ..races.report.race_log import RaceLog
 
 _WORK = 320
 """Work of a launch (``WorkCounter``) beyond which it is not run again: a few seconds."""
@@ -30,14 +30,16 @@ _AGAIN = 8
 
 
 def find_races_in_other_orders(
-    launch: Prepared, observers: Observers, closer: Closer, together: bool
+    launch: PreparedLaunch, observers: Observers, closer: PrecisionPlan, together: bool
 ) -> None:
     """Add the races to the book that other orders of blocks and warps show.
 
     If the launch is not run in them, ``observers.one_order`` gets the reason. Programs whose
     control flow does not depend on atomics have no such order.
     """
-    sites = [launch.program.sites[n] for n in launch.program.fact(Steering).handing]
+    sites = [
+        launch.program.sites[n] for n in launch.program.fact(ForwardSlices).synchronising_reads
+    ]
     if not any(site.strong and not site.order for site in sites):
         return
     observers.one_order = _reason(launch, observers.work, together)
@@ -52,7 +54,7 @@ def find_races_in_other_orders(
             book.add_unknown(found)
 
 
-def _reason(launch: Prepared, work: WorkCounter, together: bool) -> str:
+def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
     """Why a launch is not run in other orders; empty if it is."""
     if not launch.program.fact(blocks_vary):
         return "asynchronous copies and mbarriers are checked in the order of one run"
@@ -62,7 +64,7 @@ def _reason(launch: Prepared, work: WorkCounter, together: bool) -> str:
     return ""
 
 
-def _races(launch: Prepared, closer: Closer, together: bool) -> RaceBook | None:
+def _races(launch: PreparedLaunch, closer: PrecisionPlan, together: bool) -> RaceLog | None:
     """The races of one more run; ``None``: it did not end."""
     for _ in range(_AGAIN):
         allocations = launch.allocations()
@@ -70,9 +72,9 @@ def _races(launch: Prepared, closer: Closer, together: bool) -> RaceBook | None:
         try:
             run_batches(launch, allocations, seen.told, batches(launch, together), together)
             seen.end()
-        except LookCloser as suspicion:
+        except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places
-        except (BlocksWait, SimulatorError):
+        except (InterBlockWait, SimulatorError):
             return None
         else:
             return seen.findings.races.book

@@ -16,14 +16,14 @@ from ..compile.compiler import compile_shadowed
 from ..compile.program import Program
 from ..core.geometry import NO_LANE, Geometry, Lanes, Mask, as_mask
 from ..events import Apart, Observer, Stall, all_of
-from ..execute.batches import BlocksWait, batches, run_batches
-from ..execute.prepare import Prepared
+from ..execute.batches import InterBlockWait, batches, run_batches
+from ..execute.prepare import PreparedLaunch
 from ..memory.bulk.bulk_copy import Moved
-from ..memory.definedness import UndefinedMemory
-from ..memory.event import BadAccess, Event, PickedEvent, Spread
+from ..memory.definedness import DefinednessMemory
+from ..memory.event import BadAccess, CompactAccessEvent, Event, LaneAddressList
 from ..memory.site import Site
 from ..observe.observers import Observers
-from ..races.accesses import Closer, LookCloser
+from ..races.accesses import EscalateCheck, PrecisionPlan
 
 _AGAIN = 8
 """Times that the run begins anew for a closer look, at most."""
@@ -32,7 +32,7 @@ _AGAIN = 8
 class _Without(Observer):
     """Stands between a launch and its observers: tells them what no undefined value decides."""
 
-    def __init__(self, program: Program, seen: Observers, memory: UndefinedMemory) -> None:
+    def __init__(self, program: Program, seen: Observers, memory: DefinednessMemory) -> None:
         self.memory, self.steering = memory, seen.findings.races.steering
         told = seen.told
         self.tell = {name: all_of(getattr(told, name))
@@ -92,7 +92,7 @@ class _Without(Observer):
         site, astray = event.site, self._astray(event.site)
         if site.room is not None and event.space == "shared" and event.columns is None:
             at = event.address
-            if not isinstance(at, Spread):
+            if not isinstance(at, LaneAddressList):
                 at = at + np.int64(site.offset)
                 astray = astray | (at < site.room[0]) | (at >= site.room[1])
         left = as_mask(event.mask) & ~astray
@@ -111,7 +111,7 @@ class _Without(Observer):
         for event in events:
             self.access(event)
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         self.access(event.full)
 
@@ -140,7 +140,11 @@ class _Without(Observer):
 
 
 def look_for_causes(
-    launch: Prepared, seen: Observers, checks: Collection[str], closer: Closer, together: bool
+    launch: PreparedLaunch,
+    seen: Observers,
+    checks: Collection[str],
+    closer: PrecisionPlan,
+    together: bool,
 ) -> None:
     """Find out which findings do not follow from undefined values, if there are such values."""
     findings = seen.findings
@@ -153,7 +157,7 @@ def look_for_causes(
     closer = dict(closer)
     for _ in range(_AGAIN):
         allocations = launch.allocations()
-        memory = UndefinedMemory(
+        memory = DefinednessMemory(
             program.layout, allocations, launch.shared_space, findings.unset_used()
         )
         memory.strays = True
@@ -163,9 +167,9 @@ def look_for_causes(
         try:
             run_batches(launch, allocations, without.told, todo, together, undefined=memory)
             without.end()
-        except LookCloser as suspicion:
+        except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places
-        except BlocksWait:
+        except InterBlockWait:
             return
         else:
             findings.independent = without.findings.hazards()

@@ -15,8 +15,8 @@ from ..compile.compiler import compile_shadowed
 from ..core.geometry import Flat, Geometry
 from ..events import Observer, Told
 from ..execute.batches import batches, run_batches
-from ..execute.prepare import Prepared
-from ..memory.definedness import UndefinedMemory
+from ..execute.prepare import PreparedLaunch
+from ..memory.definedness import DefinednessMemory
 from ..memory.event import Event
 from ..observe.checks.undefined_uses import UseFinder
 from ..observe.observers import Observers
@@ -44,7 +44,7 @@ class _Storers(Observer):
             self.threads |= set((g.blocks[lanes.column] * g.threads + lanes.thread).tolist())
 
 
-class _Memory(UndefinedMemory):
+class _Memory(DefinednessMemory):
     """What some threads read at some sites counts as undefined."""
 
     def __init__(self, threads: Flat, *of: Any) -> None:
@@ -52,7 +52,7 @@ class _Memory(UndefinedMemory):
         self._threads = threads
 
     def start(self, geometry: Geometry) -> None:
-        """See ``UndefinedMemory``."""
+        """See ``DefinednessMemory``."""
         super().start(geometry)
         g = geometry
         numbers = g.blocks[None, :] * g.threads + np.arange(g.threads)[:, None]
@@ -60,7 +60,7 @@ class _Memory(UndefinedMemory):
         self.readers = dict.fromkeys(self.wanted, readers)
 
 
-def drop_idle_reads(launch: Prepared, observers: Observers, together: bool) -> None:
+def drop_idle_reads(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
     """Take races out of the book whose reads nobody uses, or use before they are overwritten.
 
     For kernels of compilers of which that is known (``Adapter.repeats``).
@@ -87,7 +87,7 @@ def drop_idle_reads(launch: Prepared, observers: Observers, together: bool) -> N
             observers.idle_reads = True
 
 
-def _idle_readers(launch: Prepared, group: RaceGroup, together: bool) -> Flat:
+def _idle_readers(launch: PreparedLaunch, group: RaceGroup, together: bool) -> Flat:
     """The threads that read and never store, if each pair has one; else none."""
     storers = _Storers(group.sides[0])
     run_batches(launch, launch.allocations(), Told([storers]), batches(launch, together), together)
@@ -97,7 +97,7 @@ def _idle_readers(launch: Prepared, group: RaceGroup, together: bool) -> Flat:
     return np.unique(pairs[idle]) if (idle.sum(axis=0) == 1).all() else stores[:0]
 
 
-def _used(launch: Prepared, readers: Flat, reads: set[int], together: bool) -> bool:
+def _used(launch: PreparedLaunch, readers: Flat, reads: set[int], together: bool) -> bool:
     """Whether anything comes of what some threads read."""
     kernel, old = launch.kernel, launch.program
     program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack)

@@ -17,10 +17,10 @@ from ..core.geometry import Flat
 from ..events import Observer, Stall
 from ..isa import DTYPES
 from ..isa.decoded import roles
-from ..memory.event import Event, PickedEvent, Spread
+from ..memory.event import CompactAccessEvent, Event, LaneAddressList
 from ..memory.site import Site
 from ..memory.storage.spaces import Allocation
-from ..races.accesses import Closer
+from ..races.accesses import PrecisionPlan
 from ..races.shadow.conflicts import WRITTEN, use
 from .access_bitmap import Bits, Marks, places
 
@@ -35,11 +35,11 @@ Sum = tuple[int, Flat, Flat]
 """Atomics of one kind: the kind, elements by number, and what to add to each (or to hold to it)."""
 
 
-class Alone(Exception):
+class SerialFallback(Exception):
     """The launch has to run in one process; says why."""
 
 
-class Again(Exception):
+class RetrySharded(Exception):
     """The launch has to be shared again, in another way.
 
     ``numbers``: of arrays that are read and written: where each is read has to be marked.
@@ -50,11 +50,12 @@ class Again(Exception):
         self.numbers = numbers
 
 
-def watched(checks: Collection[str], closer: Closer, direct: bool) -> Closer | None:
+def watched(checks: Collection[str], closer: PrecisionPlan, direct: bool) -> PrecisionPlan | None:
     """But for which arrays the race check tells of stores to one place, by two processes, too.
 
-    It keeps the places that are written for its own sake (``QuickLook``), and says so if somebody
-    else reads there; who has to bring over what was written has to know them, all the same.
+    It keeps the places that are written for its own sake (``ArrayAccessFilter``), and says so if
+    somebody else reads there; who has to bring over what was written has to know them, all the
+    same.
     """
     return closer if direct and "races" in checks else None
 
@@ -72,7 +73,7 @@ class Overlap(Observer):
 
     def __init__(
         self, program: Program, granule: int, both: Collection[int], cut: bool,
-        closer: Closer | None = None,
+        closer: PrecisionPlan | None = None,
     ) -> None:  # fmt: skip
         self._kinds = program.fact(Sums).kinds
         self.both, self.loaded = both, set[int]()
@@ -89,11 +90,11 @@ class Overlap(Observer):
         self.marks = {}
         return self._bits
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``; which lane it is does not matter."""
         self.access(event)
 
-    def access(self, event: Event | PickedEvent) -> None:
+    def access(self, event: Event | CompactAccessEvent) -> None:
         """See ``Observer``."""
         home, site = event.home, event.site
         if event.space != "global" or event.repeated or not home.writable:
@@ -124,10 +125,12 @@ class Overlap(Observer):
             if site.access != "load":
                 marks.written.view(f"u{chunk}")[at + part] = _ones(chunk)
 
-    def _places(self, event: Event | PickedEvent, home: Allocation, chunk: int) -> Flat:
+    def _places(self, event: Event | CompactAccessEvent, home: Allocation, chunk: int) -> Flat:
         """Where the lanes access an array, in pieces of so many locations."""
-        spread = isinstance(event.address, Spread)
-        address = event.address.address if isinstance(event.address, Spread) else event.address
+        spread = isinstance(event.address, LaneAddressList)
+        address = (
+            event.address.address if isinstance(event.address, LaneAddressList) else event.address
+        )
         relative = address + np.int64(event.site.offset) - home.base
         places: Flat = relative >> (self.granule * chunk).bit_length() - 1
         if event.mask is None or spread:
@@ -146,7 +149,7 @@ class Overlap(Observer):
             Alone: Batches are cut, and other blocks in one may have led to another order.
         """
         if self.cut:
-            raise Alone(MIXED)
+            raise SerialFallback(MIXED)
 
     def merge(self, other: Overlap) -> None:
         """See ``Observer``.
@@ -156,7 +159,7 @@ class Overlap(Observer):
             Again: It is not known if one has.
         """
         if self.stopped or other.stopped:
-            raise Alone(STOPPED)
+            raise SerialFallback(STOPPED)
         self.loaded |= other.loaded
         self.look(other)
         touched = self._packed()
@@ -164,7 +167,7 @@ class Overlap(Observer):
             mine = touched.setdefault(number, theirs)
             if mine is not theirs:
                 if mine.meets(theirs):
-                    raise Alone("its blocks touch what others of them write")
+                    raise SerialFallback("its blocks touch what others of them write")
                 touched[number] = mine.merged(theirs)
 
     def look(self, other: Overlap) -> None:
@@ -175,7 +178,7 @@ class Overlap(Observer):
         """
         numbers = self.loaded & {*self.changed(), *other.changed()}
         if numbers:
-            raise Again(numbers)
+            raise RetrySharded(numbers)
 
     def sums(self, allocation: Allocation, before: Flat) -> list[Sum]:
         """What blocks added to an array's locations; ``before``: its bytes as the host gave it."""

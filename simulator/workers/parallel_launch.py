@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 
 from ..core.geometry import Flat
 from ..execute.batches import Progress, batch_size, pieces, run_batches
-from ..execute.prepare import Prepared
+from ..execute.prepare import PreparedLaunch
 from ..memory.storage.spaces import Allocation
 from ..observe.observers import Observers
-from ..races.accesses import Closer, LookCloser
+from ..races.accesses import EscalateCheck, PrecisionPlan
 from . import pool
-from .conflict_detection import MIXED, STOPPED, Again, Alone, Overlap, Sums, watched
-from .pool import Common
+from .conflict_detection import MIXED, STOPPED, Overlap, RetrySharded, SerialFallback, Sums, watched
+from .pool import SharedArena
 from .serialization import unpack
-from .shard import Array, Done, Task, put, run_share, share_of, unset
+from .shard import Array, ShardResult, Task, put, run_share, share_of, unset
 
 WAITS = "its blocks may wait for each other"
 WORTH = 1.0
@@ -46,7 +46,7 @@ _AGAIN = 0.1
 """Seconds of work that are worth being handed on to a process that is done."""
 
 
-def why_alone(launch: Prepared, traced: bool) -> str:
+def why_alone(launch: PreparedLaunch, traced: bool) -> str:
     """Why a launch cannot be shared out, as far as its text tells; or nothing."""
     program = launch.program
     if launch.cooperative:
@@ -64,7 +64,7 @@ def why_alone(launch: Prepared, traced: bool) -> str:
 
 
 @dataclass
-class Crew:
+class ParallelLaunch:
     """The processes of one attempt at a launch.
 
     Args:
@@ -75,15 +75,15 @@ class Crew:
         shared: How many there were; ``alone``: why it was one, where more were asked for.
     """
 
-    launch: Prepared
+    launch: PreparedLaunch
     checks: Collection[str]
-    closer: Closer
+    closer: PrecisionPlan
     count: int
     asked: bool
     shared: int = 1
     alone: str = ""
     _futures: "list[Future[bytes]]" = field(default_factory=list)
-    _common: Common | None = None
+    _common: SharedArena | None = None
     _task: Task | None = None
     _new: bool = True
 
@@ -91,7 +91,7 @@ class Crew:
         """Who watched all of it, and what it left in global memory.
 
         Raises:
-            LookCloser, BlocksWait: As ``run_batches``, any process.
+            EscalateCheck, InterBlockWait: As ``run_batches``, any process.
             Again: It has to be run again, with more marks.
             Alone: It has to be run again, in one process.
         """
@@ -111,24 +111,24 @@ class Crew:
                 seen.merge(done.observers)
                 self._apply(done, allocations)
             if self.cut and not seen.findings.clean:
-                raise Alone(UNCLEAN)
+                raise SerialFallback(UNCLEAN)
             if self.shared > 1 and overlap.stopped:
-                raise Alone(STOPPED)
-        except (LookCloser, Again) as more:
-            if isinstance(more, Again):
+                raise SerialFallback(STOPPED)
+        except (EscalateCheck, RetrySharded) as more:
+            if isinstance(more, RetrySharded):
                 self._known.update(dict.fromkeys(more.numbers, True))
             launch.program.memo("again")[True] = True
             self._give_up()
             raise
-        except Alone as why:
+        except SerialFallback as why:
             self._give_up()
             if str(why) in (MIXED, UNCLEAN) and self.total > batch_size(launch):
                 self._whole[launch.grid, launch.block] = True
-                raise Again from None
+                raise RetrySharded from None
             raise
         except BrokenProcessPool:
             pool.stop(now=True)
-            raise Alone("a process that had a share of it died") from None
+            raise SerialFallback("a process that had a share of it died") from None
         except Exception:
             self._give_up()
             raise
@@ -191,7 +191,7 @@ class Crew:
             yield from pieces(launch, at, end, size)
             spent = (time.perf_counter() - began) / piece
             if self.cut and end < total and overlap.stopped:
-                raise Alone(STOPPED)
+                raise SerialFallback(STOPPED)
             if end < total:
                 overlap.look(overlap)
             at = end
@@ -263,7 +263,7 @@ class Crew:
         share = dataclasses.replace(self._task, first=first, last=last)
         return pool.submit(run_share, pickle.dumps(share), self.shared - 1)
 
-    def _apply(self, done: Done, allocations: dict[int, Allocation]) -> None:
+    def _apply(self, done: ShardResult, allocations: dict[int, Allocation]) -> None:
         """Do to global memory what another process did to it."""
         assert self._task is not None, "the launch was shared"
         assert self._common is not None, "the launch was shared"
@@ -276,14 +276,14 @@ class Crew:
         for number, sums in done.sums.items():
             done.overlap.apply(allocations[number], left[number], sums)
 
-    def _done(self, packed: bytes, allocations: dict[int, Allocation]) -> Done:
+    def _done(self, packed: bytes, allocations: dict[int, Allocation]) -> ShardResult:
         """What a process gave back.
 
         Raises:
-            LookCloser, BlocksWait: It did.
+            EscalateCheck, InterBlockWait: It did.
         """
         if packed[:1] == b"!":
             raise pickle.loads(packed[1:])
         done = unpack(packed[1:], self.launch, allocations)
-        assert isinstance(done, Done)
+        assert isinstance(done, ShardResult)
         return done

@@ -100,7 +100,7 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
-class Common:
+class SharedArena:
     """Arrays of bytes in shared memory, and a flag: nobody needs what is being done with them.
 
     Attributes:
@@ -112,7 +112,7 @@ class Common:
         self._memory, self.places, self.name = memory, places, memory.name
 
     @classmethod
-    def make(cls, arrays: Sequence[Flat]) -> "Common":
+    def make(cls, arrays: Sequence[Flat]) -> "SharedArena":
         """A copy of arrays; ``remove`` has to be called in the end.
 
         Raises:
@@ -135,7 +135,7 @@ class Common:
         return made
 
     @classmethod
-    def find(cls, name: str, places: Sequence[tuple[int, int]]) -> "Common":
+    def find(cls, name: str, places: Sequence[tuple[int, int]]) -> "SharedArena":
         """What another process has made; ``close`` has to be called in the end."""
         return cls(SharedMemory(name), places)
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import cast
 
 from ..compile.program import Program
-from ..execute.prepare import Prepared
+from ..execute.prepare import PreparedLaunch
 from ..memory.storage.spaces import Allocation
 
 
-def _things(launch: Prepared, allocations: dict[int, Allocation]) -> Iterator[object]:
+def _things(launch: PreparedLaunch, allocations: dict[int, Allocation]) -> Iterator[object]:
     """What both processes have, in an order that is the same in both."""
     program = launch.program
     yield from (launch, launch.kernel, program, program.layout, program.module, program.entry)
@@ -34,7 +34,7 @@ class _Pickler(pickle.Pickler):
     """Writes what belongs to a launch as its place among ``_things``, or its key in the program."""
 
     def __init__(
-        self, file: io.BytesIO, launch: Prepared, allocations: dict[int, Allocation]
+        self, file: io.BytesIO, launch: PreparedLaunch, allocations: dict[int, Allocation]
     ) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         program = launch.program
@@ -54,7 +54,7 @@ class _Unpickler(pickle.Unpickler):
     """Finds what ``_Pickler`` names."""
 
     def __init__(
-        self, file: io.BytesIO, launch: Prepared, allocations: dict[int, Allocation]
+        self, file: io.BytesIO, launch: PreparedLaunch, allocations: dict[int, Allocation]
     ) -> None:
         super().__init__(file)
         self.program: Program = launch.program
@@ -70,13 +70,13 @@ class _Unpickler(pickle.Unpickler):
         return self.program.fact(cast("type[object]", key))
 
 
-def pack(what: object, launch: Prepared, allocations: dict[int, Allocation]) -> bytes:
+def pack(what: object, launch: PreparedLaunch, allocations: dict[int, Allocation]) -> bytes:
     """What refers to a launch, as bytes."""
     file = io.BytesIO()
     _Pickler(file, launch, allocations).dump(what)
     return file.getvalue()
 
 
-def unpack(packed: bytes, launch: Prepared, allocations: dict[int, Allocation]) -> object:
+def unpack(packed: bytes, launch: PreparedLaunch, allocations: dict[int, Allocation]) -> object:
     """The same in another process, or of this one."""
     return _Unpickler(io.BytesIO(packed), launch, allocations).load()

@@ -10,13 +10,13 @@ from kernels.arguments.convert import Arguments
 
 from ..compile.compiler import compile_ptx
 from ..core.geometry import Flat
-from ..execute.batches import BlocksWait, pieces, run_batches
-from ..execute.prepare import Prepared
+from ..execute.batches import InterBlockWait, pieces, run_batches
+from ..execute.prepare import PreparedLaunch
 from ..memory.storage.spaces import Allocation
 from ..observe.observers import Observers
-from ..races.accesses import Closer, LookCloser
-from .conflict_detection import Alone, Overlap, Sum, watched
-from .pool import Common
+from ..races.accesses import EscalateCheck, PrecisionPlan
+from .conflict_detection import Overlap, SerialFallback, Sum, watched
+from .pool import SharedArena
 from .serialization import pack
 
 
@@ -44,7 +44,7 @@ class Task:
     Attributes:
         kernel: The kernel; ``fields``: of the launch, but for its program and its arguments.
         arch, stack: What the program is compiled for; ``both``, ``cut``: see ``Overlap``.
-        direct: Whether it writes into the shared memory itself, see ``Crew``.
+        direct: Whether it writes into the shared memory itself, see ``ParallelLaunch``.
         arrays: Its global memory, whose content is at ``places`` of the shared memory ``common``;
             ``missing``: those with a table of what nothing has written, which come after them.
         first, last: The share: clusters of the grid, of which a batch has ``size``.
@@ -55,7 +55,7 @@ class Task:
     arch: int
     stack: int
     checks: Collection[str]
-    closer: Closer
+    closer: PrecisionPlan
     both: Collection[int]
     arrays: tuple[Array, ...]
     missing: tuple[int, ...]
@@ -67,11 +67,11 @@ class Task:
     first: int
     last: int
 
-    def launch(self) -> Prepared:
+    def launch(self) -> PreparedLaunch:
         """The launch, as far as its blocks need it."""
         program = compile_ptx(self.kernel.ptx, self.kernel.entry, self.arch, self.stack)
         arguments = Arguments(self.kernel.params)
-        return Prepared(self.kernel, program, arguments, **self.fields)  # type: ignore[arg-type]
+        return PreparedLaunch(self.kernel, program, arguments, **self.fields)  # type: ignore[arg-type]
 
     def allocations(self, contents: list[Flat]) -> dict[int, Allocation]:
         """The launch's global memory."""
@@ -93,7 +93,7 @@ class Task:
 
 
 @dataclass
-class Done:
+class ShardResult:
     """What a share has left: who watched it, and what it added to arrays, by number.
 
     What it wrote is in the shared memory; ``changed``: the arrays that it wrote to.
@@ -105,12 +105,12 @@ class Done:
     changed: set[int]
 
 
-class Vain(Exception):
+class Cancelled(Exception):
     """Nobody needs what this process does."""
 
 
 def share_of(
-    launch: Prepared, checks: Collection[str], closer: Closer, both: Collection[int]
+    launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, both: Collection[int]
 ) -> Task:
     """A task for a launch; its memory and the share are still to be said."""
     kernel = dataclasses.replace(launch.kernel, adapter=None, origin=None)
@@ -130,7 +130,7 @@ def unset(made: dict[int, Allocation]) -> dict[int, Flat]:
     return {n: a.missing for n, a in made.items() if a.missing is not None}
 
 
-def put(made: dict[int, Allocation], direct: bool) -> Common:
+def put(made: dict[int, Allocation], direct: bool) -> SharedArena:
     """Global memory in memory that all see: a copy; or all there is, if they write to it.
 
     Raises:
@@ -139,9 +139,9 @@ def put(made: dict[int, Allocation], direct: bool) -> Common:
     missing = unset(made)
     contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
     try:
-        common = Common.make(contents)
+        common = SharedArena.make(contents)
     except OSError:
-        raise Alone("there is not enough shared memory for its arrays") from None
+        raise SerialFallback("there is not enough shared memory for its arrays") from None
     if direct:
         seen = iter(common.seen())
         buffers = {number: next(seen) for number in made}
@@ -153,23 +153,23 @@ def put(made: dict[int, Allocation], direct: bool) -> Common:
 
 
 def run_share(task: bytes) -> bytes:
-    """Run a pickled ``Task``; gives a packed ``Done``, or pickled, what was raised instead.
+    """Run a pickled ``Task``; gives a packed ``ShardResult``, or pickled, what was raised instead.
 
     An empty task is done at once: the process has started.
     """
     if not task:
         return b""
     share: Task = pickle.loads(task)
-    common = Common.find(share.common, share.places)
+    common = SharedArena.find(share.common, share.places)
     try:
         return _run(share, common)
-    except (LookCloser, BlocksWait, Alone, Vain) as instead:
+    except (EscalateCheck, InterBlockWait, SerialFallback, Cancelled) as instead:
         return b"!" + pickle.dumps(instead)
     finally:
         common.close()
 
 
-def _run(share: Task, common: Common) -> bytes:
+def _run(share: Task, common: SharedArena) -> bytes:
     contents = common.seen() if share.direct else common.own()
     launch, allocations = share.launch(), share.allocations(contents)
     left = watched(share.checks, share.closer, share.direct)
@@ -178,17 +178,17 @@ def _run(share: Task, common: Common) -> bytes:
 
     def progress(done: int, total: int) -> None:
         if common.vain:
-            raise Vain
+            raise Cancelled
 
     todo = pieces(launch, share.first, share.last, share.size)
     run_batches(launch, allocations, seen.told, todo, progress=progress)
     sums = {} if share.direct else _changes(share, common, overlap, allocations)
-    done = Done(seen, overlap, sums, {n for n, a in allocations.items() if a.changed})
+    done = ShardResult(seen, overlap, sums, {n for n, a in allocations.items() if a.changed})
     return b"=" + pack(done, launch, allocations)
 
 
 def _changes(
-    share: Task, common: Common, overlap: Overlap, allocations: dict[int, Allocation]
+    share: Task, common: SharedArena, overlap: Overlap, allocations: dict[int, Allocation]
 ) -> dict[int, list[Sum]]:
     """Put what was written into the shared memory, and tell what was added.
 

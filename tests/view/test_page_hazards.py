@@ -126,22 +126,22 @@ def test_the_moment_is_a_pair_that_the_title_talks_about(open_page, which):
 
 
 def test_the_cure_stands_beside_a_hazard(open_page):
-    from simulator.hazards.hazard import Cure
+    from simulator.hazards.hazard import Fix
 
     story = of_library("matmul_missing_first_barrier", "32")
     hazard = next(h for h in story.run.hazards if h.kind == "raw-race")
-    hazard.cure = Cure(hazard.involved[0].source, (1,))
+    hazard.cure = Fix(hazard.involved[0].source, (1,))
     shown = open_page(type(story)(story.run, "cured"))
     assert f"Cure: {hazard.cure}" in shown.page.locator(".finding .cure").first.inner_text()
 
 
 def test_one_cure_is_one_card_with_its_diff(open_page):
     """Hazards that one edit mends stand together; each has its own moment."""
-    from simulator.hazards.hazard import Cure
+    from simulator.hazards.hazard import Fix
 
     story = of_library("matmul_missing_first_barrier", "32")
     text = "--- a\n+++ b\n@@ -25,2 +25,3 @@\n <before>\n+__syncthreads();\n-gone\n"
-    cure = Cure(story.run.hazards[0].involved[0].source, (1,), diff=text)
+    cure = Fix(story.run.hazards[0].involved[0].source, (1,), diff=text)
     found = [dataclasses.replace(h, cure=cure) for h in story.run.hazards if h.row.is_race]
     alone = dataclasses.replace(found[0], cure=None, involved=found[0].involved[::-1])
     run = dataclasses.replace(story.run, hazards=[*found, alone])

@@ -13,7 +13,7 @@ from simulator import Source
 from simulator.host_order import Stream, untimely
 from simulator.launch import listen
 from simulator.memory.storage.module_state import ModuleMemory, as_of, keep
-from simulator.observe.checks.array_footprint import Touched
+from simulator.observe.checks.array_footprint import ArrayFootprint
 from simulator.observe.observers import chosen
 
 from ..check.checker import Checker, Verdict
@@ -221,7 +221,7 @@ class _Ordered:
         """Make a launch, which the session takes in."""
         session, source = self.session, Source(self._file, line, f"launch of {target.kernel.name}")
 
-        def tell(kernel: Kernel, run: simulator.Run, touched: Sequence[Touched]) -> None:
+        def tell(kernel: Kernel, run: simulator.Run, touched: Sequence[ArrayFootprint]) -> None:
             session.launches.append(RecordedLaunch(kernel, self._file, line, run))
             session.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from kernels.source_access import display_path
-from simulator import Hazard, Involved
+from simulator import Hazard, Participant
 from simulator.hazards.kinds import KINDS, HazardKind
 
 from ..check.checker import Verdict
@@ -129,7 +129,7 @@ def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
     return result
 
 
-def _location(given: str, item: Involved) -> dict[str, object]:
+def _location(given: str, item: Participant) -> dict[str, object]:
     """Where an instruction stands: in the source, or in the PTX file that was given."""
     file, line = item.source.file, item.source.line
     if not line:

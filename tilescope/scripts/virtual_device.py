@@ -14,7 +14,7 @@ from kernels.arguments.uninitialised import Unset
 from simulator.gpus.table import Gpu
 from simulator.host_order import Clock, Order
 from simulator.host_order import Stream as Queue
-from simulator.observe.checks.array_footprint import Touched
+from simulator.observe.checks.array_footprint import ArrayFootprint
 
 from ..cli.progress import ProgressBar
 from ..session.recording import user_line
@@ -130,7 +130,7 @@ class VirtualDevice:
 
     def host(self, array: Any, how: str) -> None:
         """The host itself reads (``load``) or writes (``store``) memory that a GPU reaches."""
-        self.order.by_host(user_line(), [Touched.whole(array, "its array", how)])
+        self.order.by_host(user_line(), [ArrayFootprint.whole(array, "its array", how)])
 
     def did(
         self, what: str, stream: Any, waits: bool, touched: Iterable[tuple[Any, str, str]]
@@ -138,7 +138,7 @@ class VirtualDevice:
         """Work on whole arrays: each with its name, and ``load`` or ``store``."""
         queue = self.queue(stream)
         with self.order.on(queue):
-            self.order.work(what, user_line(), [Touched.whole(*of) for of in touched])
+            self.order.work(what, user_line(), [ArrayFootprint.whole(*of) for of in touched])
         if waits:
             queue.synchronize()
 

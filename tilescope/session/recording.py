@@ -15,7 +15,7 @@ from simulator import Hazard, Run, Source
 from simulator.host_order import Order, Stream
 from simulator.launch import listen
 from simulator.memory.storage.module_state import ModuleMemory, keep
-from simulator.observe.checks.array_footprint import Touched
+from simulator.observe.checks.array_footprint import ArrayFootprint
 
 from ..check.policy import Policy, apply, set_aside
 from .recorded_launch import Place, RecordedLaunch
@@ -127,7 +127,7 @@ def session() -> Iterator[Session]:
     """
     made = Session()
 
-    def tell(kernel: Kernel, run: Run, touched: Sequence[Touched]) -> None:
+    def tell(kernel: Kernel, run: Run, touched: Sequence[ArrayFootprint]) -> None:
         source = user_line()
         made.launches.append(RecordedLaunch(kernel, source.file, source.line, run))
         made.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)

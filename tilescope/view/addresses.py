@@ -1,9 +1,9 @@
 """Which instructions do nothing but work out addresses: the page counts them as no steps."""
 
 from simulator.compile.cfg.basic_blocks import reachable
-from simulator.compile.cfg.cfg import closure
+from simulator.compile.cfg.cfg import transitive_closure
 from simulator.isa import Flow
-from simulator.isa.decoded import Roles, roles
+from simulator.isa.decoded import DecodedInstruction, roles
 from simulator.observe.trace.trace import Trace
 
 
@@ -11,7 +11,7 @@ def address_arithmetic(trace: Trace) -> set[int]:
     """PTX lines of the instructions whose results are used as addresses alone."""
     found: set[int] = set()
     for function in reachable(trace.program.module, trace.kernel.entry):
-        values: list[tuple[int, Roles]] = []
+        values: list[tuple[int, DecodedInstruction]] = []
         plain: set[str] = set()
         bases: set[str] = set()
         for ins in function.body:
@@ -24,8 +24,8 @@ def address_arithmetic(trace: Trace) -> set[int]:
             else:
                 plain |= set(role.reads)
         leads = [(role.reads, role.writes) for _, role in values]
-        plain = closure(plain, [(writes, reads) for reads, writes in leads])
+        plain = transitive_closure(plain, [(writes, reads) for reads, writes in leads])
         for line, role in values:
-            if plain.isdisjoint(role.writes) and bases & closure(role.writes, leads):
+            if plain.isdisjoint(role.writes) and bases & transitive_closure(role.writes, leads):
                 found.add(line)
     return found

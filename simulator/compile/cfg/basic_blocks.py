@@ -12,8 +12,8 @@ from ...isa import Flow
 from ...isa.decoded import callee, roles
 from ...isa.validity import check, place
 from .call_graph import groups
-from .clone_per_call_site import give_callers
-from .indirect_calls import spell_out
+from .clone_per_call_site import clone_per_call_site
+from .indirect_calls import lower_indirect_calls
 
 _CALL_DEPTH = 100
 EXIT = -1
@@ -75,7 +75,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
             )
         state.add(name)
         function.load()
-        spell_out(module, function)
+        lower_indirect_calls(module, function)
         for ins in function.body:
             if called := callee(ins):
                 if len(calls) == _CALL_DEPTH:
@@ -84,7 +84,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
         order.append(function)
 
     visit(entry)
-    order = give_callers(module, order, groups(order))
+    order = clone_per_call_site(module, order, groups(order))
     for function in order:  # now that its places tell the user's lines
         if not function.copy_of:
             check(function, module)
@@ -166,7 +166,7 @@ def successors(block: Block) -> list[int]:
     return [*block.targets, *([block.follow] if falls else [])]
 
 
-def find_live(blocks: list[Block]) -> None:
+def compute_liveness(blocks: list[Block]) -> None:
     """Fill in ``uses``, ``defs``, ``written``, ``live_in`` and ``live_out`` of one function."""
     by_number = {block.number: block for block in blocks}
     for block in blocks:

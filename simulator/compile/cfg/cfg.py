@@ -9,7 +9,7 @@ from .basic_blocks import EXIT, Block, successors
 T = TypeVar("T")
 
 
-def in_run_order(blocks: list[Block]) -> list[Block]:
+def order_for_reconvergence(blocks: list[Block]) -> list[Block]:
     """Renumber a function's blocks, so that the lowest number is the one to run first."""
     order = run_order(blocks)
     first = blocks[0].number
@@ -113,7 +113,7 @@ def _natural(loops: Iterable[tuple[int, set[int]]]) -> dict[int, set[int]]:
     return found
 
 
-def spins_of(blocks: Sequence[Block]) -> list[set[int]]:
+def single_exit_loops(blocks: Sequence[Block]) -> list[set[int]]:
     """Loops of one function that a single block leaves, also where they share their head.
 
     ``for (...) { while (!right()) {} ... }`` may be one natural loop, of which the wait is a part.
@@ -281,7 +281,9 @@ class Paths:
         return self._through[function]
 
 
-def closure(start: Iterable[T], leads: Sequence[tuple[Collection[T], Iterable[T]]]) -> set[T]:
+def transitive_closure(
+    start: Iterable[T], leads: Sequence[tuple[Collection[T], Iterable[T]]]
+) -> set[T]:
     """What is reached from a start: any of the first of a pair leads to all of the second."""
     reached, size = set(start), -1
     while size != len(reached):

@@ -18,7 +18,7 @@ MOST_INSTRUCTIONS = 4_000
 """Of one function's copies, all together; beyond it the calls share one, which knows no caller."""
 
 
-def give_callers(
+def clone_per_call_site(
     module: Module, order: list[Function], recursive: Collection[str]
 ) -> list[Function]:
     """Copy functions for their calls, and complete locations; functions and copies, callees first.

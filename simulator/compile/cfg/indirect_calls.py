@@ -33,7 +33,7 @@ from ...isa.decoded import calls, returns
 from ...isa.validity import invalid, not_yet, shape
 
 
-def spell_out(module: Module, function: Function) -> None:
+def lower_indirect_calls(module: Module, function: Function) -> None:
     """Replace such calls of a function; one that has none stays as it is.
 
     Raises:

@@ -8,7 +8,7 @@ from kernels.source_access import plain_name
 
 from ...isa import DTYPES
 from ..cfg.basic_blocks import EXIT, successors
-from ..ir import Access, Barrier, Compute, End, Fence, Step, WarpCompute
+from ..ir import Access, Barrier, Compute, Fence, Step, Terminator, WarpCompute
 from ..ir_values import Constant, Parameter, Register, Source, Special, Target, Temporary, Value
 from ..program import CompiledBlock, Program
 
@@ -60,7 +60,7 @@ def _told(step: Step) -> str:
             text = f"of the {('block', 'cluster', 'device')[reach]}"
         case Barrier(reduction=(how, number)):
             text = f"{sources}: {how} in r{number}"
-        case End(how="call", call_entry=entry):
+        case Terminator(how="call", call_entry=entry):
             text = f"block {entry}"
         case _:
             text = sources

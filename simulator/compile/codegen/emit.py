@@ -20,7 +20,7 @@ from ..ir import (
     Barrier,
     Bulk,
     Compute,
-    End,
+    CountLanes,
     Fence,
     Group,
     Keep,
@@ -28,7 +28,7 @@ from ..ir import (
     Phase,
     Step,
     System,
-    Tally,
+    Terminator,
     Touch,
     WarpCompute,
     Watch,
@@ -64,7 +64,7 @@ class Emitter:
         self.constants: dict[int, str] = {}
         self.known: set[int] = set()
 
-    def statements(self, steps: list[Step], end: End | None) -> Body:
+    def statements(self, steps: list[Step], end: Terminator | None) -> Body:
         """The whole body."""
         for step in [*steps, end] if end else steps:
             first = len(self.body.lines)
@@ -82,7 +82,7 @@ class Emitter:
                 self.access(step)
             case Move():
                 self.move(step)
-            case End():
+            case Terminator():
                 self.end(step)
             case Together(sites=sites, base=base, found=found):
                 self.emit(
@@ -115,7 +115,7 @@ class Emitter:
             case Phase(offset=offset, sources=(at, seen)):
                 wait = self.name("w", step.instruction)
                 self.emit(f"phase({self.mask(seen)}, {self.source(at)}, {offset}, {wait})")
-            case Tally(guard=guard, number=number):
+            case CountLanes(guard=guard, number=number):
                 self.emit(f"tally({number}, {self.mask(guard)})")
             case Touch(guard=guard, number=number):
                 self.emit(f"registers({number}, {self.mask(guard)})")
@@ -280,7 +280,7 @@ class Emitter:
         for target, name in rest:
             self.assign(target, name)
 
-    def end(self, step: End) -> None:
+    def end(self, step: Terminator) -> None:
         """What the function returns."""
         sources = [self.source(source) for source in step.sources]
         guard = self.source(step.guard) if step.guard else "None"

@@ -17,7 +17,7 @@ _MOST = 1 << 12
 """Sets of places that are remembered."""
 
 
-class Needed:
+class LiveRegisters:
     """Of a program, the registers that are read from each block on.
 
     Those that lanes read of each other count as read everywhere.

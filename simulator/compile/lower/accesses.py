@@ -5,7 +5,7 @@ import functools
 from kernels.ptx.module import Imm, Instruction, Operand, Reg
 
 from ...isa import DTYPES, Unsupported
-from ...isa.decoded import Roles, roles
+from ...isa.decoded import DecodedInstruction, roles
 from ...isa.memory import cp_async
 from ...isa.validity import invalid
 from ..ir import Access, Compute, Group, Move, Phase, Step
@@ -18,7 +18,7 @@ _MOST_OF_COPIES, _MOST_OF_PRODUCTS = 63, 7
 (of a ``wgmma``'s, all)."""
 
 
-def lower_access(operands: Operands, ins: Instruction, role: Roles) -> Step:
+def lower_access(operands: Operands, ins: Instruction, role: DecodedInstruction) -> Step:
     """Lower a load, store or atomic."""
     access = role.row.memory
     site = operands.site(ins, access)
@@ -33,7 +33,7 @@ def lower_access(operands: Operands, ins: Instruction, role: Roles) -> Step:
     return Access(ins, operands.guard(ins.guard), targets, sources, site=site, base=base)
 
 
-def _read_later(operands: Operands, ins: Instruction, role: Roles) -> bool:
+def _read_later(operands: Operands, ins: Instruction, role: DecodedInstruction) -> bool:
     """Return whether anything reads an instruction's results, traces and shadows included."""
     if operands.context.is_shadowed or operands.context.is_traced:
         return True
@@ -43,7 +43,7 @@ def _read_later(operands: Operands, ins: Instruction, role: Roles) -> bool:
     return not written.isdisjoint(operands.block.live_out.union(*later))
 
 
-def lower_mbarrier(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
     """Lower an operation of an ``mbarrier``."""
     row, guard = role.row, operands.guard(ins.guard)
     site = operands.site(ins, row.memory)
@@ -86,7 +86,9 @@ def lower_mbarrier(operands: Operands, ins: Instruction, role: Roles) -> list[St
     ]
 
 
-def lower_asynchronous(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_asynchronous(
+    operands: Operands, ins: Instruction, role: DecodedInstruction
+) -> list[Step]:
     """Lower an asynchronous copy, or an instruction that groups these or waits for them.
 
     A copy is a load and a store; when the store may happen is the race checks' business.
@@ -128,7 +130,9 @@ def lower_asynchronous(operands: Operands, ins: Instruction, role: Roles) -> lis
     return [*steps, Access(ins, guard, (), values, site=into, base=bases[0])]
 
 
-def lower_parameter(operands: Operands, ins: Instruction, role: Roles) -> list[Step] | None:
+def lower_parameter(
+    operands: Operands, ins: Instruction, role: DecodedInstruction
+) -> list[Step] | None:
     """Lower ``ld.param`` or ``st.param`` of a scalar, which is a register or a launch constant.
 
     Returns:

@@ -11,7 +11,7 @@ from kernels.ptx.module import Imm, Instruction, Operand
 
 from ...core.geometry import Addresses, Lanes, Mask
 from ...isa import Op
-from ...isa.decoded import OWN, Roles
+from ...isa.decoded import OWN, DecodedInstruction
 from ...isa.memory.address_windows import at_rank
 from ...isa.table import named_space, reaches_far
 from ...memory.site import ATOMICS, PHASE, Site
@@ -20,7 +20,7 @@ from ..ir_values import Constant, Source, Special, Target
 from .operands import Operands
 
 
-def lower_bulk_copy(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_bulk_copy(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
     """Lower a bulk copy, and the arrival of its bytes at an mbarrier if it names one."""
     tensor = any(address.at for address in role.addresses)
     steps: list[Step] = []
@@ -46,7 +46,7 @@ def lower_bulk_copy(operands: Operands, ins: Instruction, role: Roles) -> list[S
 
 
 def _copy(
-    operands: Operands, ins: Instruction, role: Roles, tensor: bool,
+    operands: Operands, ins: Instruction, role: DecodedInstruction, tensor: bool,
     given: Sequence[Operand | None], guard: Source | None, moves: tuple[Op, Source] | None,
 ) -> list[Step]:  # fmt: skip
     """Lower a copy to one block of the cluster.
@@ -95,7 +95,7 @@ def _copy(
     return steps
 
 
-def lower_async_store(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_async_store(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
     """Lower ``st.async`` or ``red.async``, whose bytes arrive at an mbarrier."""
     guard, site = operands.guard(ins.guard), operands.site(ins, role.row.memory)
     site.asynchronous, site.queue = True, role.row.queue

@@ -4,7 +4,7 @@ from kernels.ptx.module import Instruction
 
 from ...core.geometry import EVERY_LANE
 from ...isa import Op
-from ...isa.decoded import Roles
+from ...isa.decoded import DecodedInstruction
 from ...isa.memory import images
 from ...memory.site import Site
 from ..ir import Bulk, Compute, Step
@@ -13,7 +13,7 @@ from .operands import Operands
 _TRUE = Op(lambda: EVERY_LANE, (), ("pred",))
 
 
-def lower_image(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_image(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
     """Lower a read, write or size query of a texture or surface."""
     sites, row = operands.context.sites, role.row
     values, shape = len(role.results), images.shape(ins)

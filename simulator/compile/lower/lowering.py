@@ -5,12 +5,24 @@ import numpy as np
 from kernels.ptx.module import Imm, Instruction, Reg, Symbol
 
 from ...isa import Flow, Unsupported
-from ...isa.decoded import STACK, STACK_POINTER, Roles, roles
+from ...isa.decoded import STACK, STACK_POINTER, DecodedInstruction, roles
 from ...isa.table import reach, same
 from ...isa.validity import not_yet
 from ..cfg.basic_blocks import Block
 from ..context import RETURN, CompileContext
-from ..ir import Barrier, Compute, End, Fence, Gate, Lowered, Move, Step, System, Touch, WarpCompute
+from ..ir import (
+    Barrier,
+    Compute,
+    Fence,
+    Lowered,
+    Move,
+    Step,
+    System,
+    Terminator,
+    Touch,
+    WarpCompute,
+    WarpSyncPoint,
+)
 from ..ir_values import Constant, Register, Source
 from .accesses import lower_access, lower_asynchronous, lower_mbarrier, lower_parameter
 from .images import lower_image
@@ -50,7 +62,7 @@ class Lowering:
         block, operands = self.block, self.operands
         steps: list[Step] = []
         gate = None
-        end: End | None = None
+        end: Terminator | None = None
         for i, ins in enumerate(block.instructions):
             try:
                 role = roles(ins)
@@ -78,7 +90,7 @@ class Lowering:
         )
         return Lowered(block, tuple(steps), end, gate, outlives, operands.numbers)
 
-    def instruction(self, ins: Instruction, role: Roles) -> list[Step]:
+    def instruction(self, ins: Instruction, role: DecodedInstruction) -> list[Step]:
         """What an instruction of the block's body does."""
         operands, row = self.operands, role.row
         if row.rows:
@@ -103,7 +115,7 @@ class Lowering:
             return [Fence(ins, operands.guard(ins.guard), reach=reach(ins), proxy=proxy)]
         return []
 
-    def value(self, ins: Instruction, role: Roles) -> Step:
+    def value(self, ins: Instruction, role: DecodedInstruction) -> Step:
         """An instruction that computes values by its row's function."""
         operands, op = self.operands, build_op(self.context, ins, role)
         guard = operands.guard(ins.guard)
@@ -118,22 +130,24 @@ class Lowering:
 
     # -- gates and ends ---------------------------------------------------------
 
-    def gate(self, role: Roles) -> Gate:
+    def gate(self, role: DecodedInstruction) -> WarpSyncPoint:
         """What lanes wait for in front of a block that begins with such an instruction."""
         barrier = role.row.warp_barrier
         guard = self.operands.guard(self.block.instructions[0].guard)
         if "members" not in role.form.sources:
             waits = role.row.asynchronous == "wait"
             group = "wait" if waits else "warpgroup" if role.row.warpgroup else ""
-            return Gate(None, barrier, guard if waits else None, group)
+            return WarpSyncPoint(None, barrier, guard if waits else None, group)
         members = role.operand("members")
         if isinstance(members, Reg):
-            return Gate(Source(self.operands.register(members.name), "u32"), barrier, guard)
+            return WarpSyncPoint(
+                Source(self.operands.register(members.name), "u32"), barrier, guard
+            )
         if not isinstance(members, Imm):
             raise Unsupported("such a member mask: use a register or a number")
-        return Gate(self.operands.source(members, "u32"), barrier, guard)
+        return WarpSyncPoint(self.operands.source(members, "u32"), barrier, guard)
 
-    def end(self, ins: Instruction, role: Roles) -> End:
+    def end(self, ins: Instruction, role: DecodedInstruction) -> Terminator:
         """Where the block's lanes go."""
         guard, flow = self.operands.guard(ins.guard), role.flow
         if flow in (Flow.SYSTEM, Flow.ASSERT):
@@ -141,7 +155,9 @@ class Lowering:
         if flow is Flow.SWITCH:
             if guard:
                 raise Unsupported("a guard: use a branch around it")
-            return End(ins, None, (), (self.operands.source(role.sources[0], "b32"),), how="switch")
+            return Terminator(
+                ins, None, (), (self.operands.source(role.sources[0], "b32"),), how="switch"
+            )
         if flow is Flow.CALL:
             callee = ins.targets[0]
             register = self.context.register(self.context.module.functions[callee], RETURN)
@@ -154,7 +170,7 @@ class Lowering:
                 group.keep(saves)
             else:
                 group = None
-            return End(
+            return Terminator(
                 ins, None, how="call", call_entry=entry, return_register=back,
                 group=group, saves=saves,
             )  # fmt: skip
@@ -162,9 +178,9 @@ class Lowering:
             return self.barrier(ins, role, guard)
         if flow is Flow.RETURN and not self.function.is_entry:
             register = self.operands.register(RETURN)
-            return End(ins, guard, how="return", return_register=register.number)
+            return Terminator(ins, guard, how="return", return_register=register.number)
         how = "goto" if flow is Flow.BRANCH and not guard else _ENDS[flow]
-        return End(ins, guard, how=how)
+        return Terminator(ins, guard, how=how)
 
     def system(self, ins: Instruction, guard: Source | None) -> System:
         """A call of a function of the system, whose parameters are registers."""
@@ -173,7 +189,9 @@ class Lowering:
         result = self.operands.register(ins.results[0]).number if ins.results else -1
         return System(ins, guard, (), sources, name=ins.targets[0], result=result)
 
-    def barrier(self, ins: Instruction, role: Roles, guard: Source | None) -> End:
+    def barrier(
+        self, ins: Instruction, role: DecodedInstruction, guard: Source | None
+    ) -> Terminator:
         """A block barrier, or a cluster's."""
         operands, reduction = self.operands, None
         predicate: tuple[Source, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from kernels.ptx.module import Instruction
 
 from ...isa import DTYPES, Op
-from ...isa.decoded import Roles
+from ...isa.decoded import DecodedInstruction
 from ...isa.matrix import wgmma, wmma
 from ...memory.site import Site, make_site
 from ..context import CompileContext
@@ -15,7 +15,7 @@ from ..ir_values import Source, Target
 from .operands import Operands
 
 
-def build_op(context: CompileContext, ins: Instruction, role: Roles) -> Op:
+def build_op(context: CompileContext, ins: Instruction, role: DecodedInstruction) -> Op:
     """Return the meaning of an instruction, with the architecture filled in if it depends on it."""
     assert role.row.build
     op = role.row.build(ins)
@@ -27,7 +27,7 @@ def build_op(context: CompileContext, ins: Instruction, role: Roles) -> Op:
     return replace(op, fn=lambda warp, *words: zeros if warp.blank else multiply(warp, *words))
 
 
-def lower_rows(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_rows(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
     """Lower a load or store of matrix rows, and the step between rows and elements."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     site = operands.site(ins, role.row.memory)
@@ -44,7 +44,7 @@ def lower_rows(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
     return [access, made] if load else [made, access]
 
 
-def lower_scattered(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_scattered(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
     """Lower loads or stores of a matrix's pieces, and the step between pieces and registers."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     sites, load = operands.context.sites, role.row.memory == "load"
@@ -73,7 +73,7 @@ def lower_scattered(operands: Operands, ins: Instruction, role: Roles) -> list[S
     return [Compute(ins, guard, parts, registers, op=op), *steps]
 
 
-def lower_warpgroup(operands: Operands, ins: Instruction, role: Roles) -> list[Step]:
+def lower_warpgroup(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
     """Lower a ``wgmma``: loads of shared memory at its descriptors, and the product."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     sites = operands.context.sites
@@ -93,7 +93,7 @@ def lower_warpgroup(operands: Operands, ins: Instruction, role: Roles) -> list[S
             site = Site(
                 len(sites), ins, operands.function.name, "load", "shared", "b32", 4,
                 operands.block.number, lanes=lanes, traffic=False, asynchronous=True,
-                queue=role.row.queue, part_of=first,
+                queue=role.row.queue, parent_site=first,
             )  # fmt: skip
             sites.append(site)
             words = [operands.temporary("s32") for _ in range(4)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ..ir import Compute, Step, Tally
+from ..ir import Compute, CountLanes, Step
 from ..program import Arithmetic
 
 
@@ -16,7 +16,7 @@ def counted(steps: Iterable[Step], block: int, arithmetic: list[Arithmetic]) -> 
         if isinstance(step, Compute) and (step.op.flops or step.op.count):
             tally = len(arithmetic) if step.guard else None
             if tally is not None:
-                found.append(Tally(step.instruction, step.guard, number=tally))
+                found.append(CountLanes(step.instruction, step.guard, number=tally))
             op = step.op
             arithmetic.append(Arithmetic(step.instruction, op.count, op.flops, block, tally))
         found.append(step)

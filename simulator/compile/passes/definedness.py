@@ -21,7 +21,7 @@ from ..ir import Access, Bulk, Compute, Lowered, Move, Step, WarpCompute, Watch
 from ..ir_values import Constant, Register, Source, Target, Temporary
 
 
-class Shadowing:
+class DefinednessPass:
     """The pass over one block's steps.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...core.geometry import WARP
-from ..ir import Access, Compute, Keep, Move, Step, Tally
+from ..ir import Access, Compute, CountLanes, Keep, Move, Step
 from ..ir_values import Source, Temporary, Value
 
 _LEAST = 3
@@ -61,7 +61,7 @@ def _runs(steps: list[Step]) -> Iterator[list[int]]:
             if _alike(step):
                 runs.setdefault((step.base.value, step.site.type), []).append(at)
             over = []
-        elif isinstance(step, Compute | Move | Keep | Tally):
+        elif isinstance(step, Compute | Move | Keep | CountLanes):
             over = []
         written = {target.register for target in step.targets if target}
         over += [key for key in runs if key[0] in written and key not in over]

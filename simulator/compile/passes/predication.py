@@ -1,7 +1,7 @@
 """Guards as masks and choices, for a machine that runs many lanes at once.
 
 After this pass the guard of a step that has to do with lanes (``Access``, ``WarpCompute``,
-``Fence``, ``Tally``, ``Watch``) is the mask it works under; values are computed for all lanes,
+``Fence``, ``CountLanes``, ``Watch``) is the mask it works under; values are computed for all lanes,
 and each of their targets says under which of them it changes (``Target.under``).
 """
 

@@ -11,7 +11,7 @@ from ...isa import Flow
 from ...isa.decoded import callee, roles
 from ...memory.site import PHASE
 from ..cfg.basic_blocks import Block, successors
-from ..cfg.cfg import closure, control_dependence
+from ..cfg.cfg import control_dependence, transitive_closure
 from ..codegen.dump_ir import operand_text
 from ..context import CompileContext
 from ..ir import Access, Barrier, Bulk, Compute, Lowered, Move, Step, Watch
@@ -199,7 +199,7 @@ def loaded_data(context: CompileContext, blocks: Sequence[Block]) -> Data:
             elif role.flow in (Flow.NEXT, Flow.BARRIER) and not role.row.warp_barrier:
                 flows.append((_numbers(context, function, role.reads), numbers))
     branches = _branches(context, blocks)
-    data = closure(data, [*flows, *branches.values()])
+    data = transitive_closure(data, [*flows, *branches.values()])
     decided = {n: tuple(sorted(e)) for n, (read, e) in branches.items() if read & data}
     return Data(frozenset(data), decided)
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from kernels.ptx.module import Imm, Instruction, Operand, Reg, Vector
 
-from ...isa.decoded import Roles, roles
+from ...isa.decoded import DecodedInstruction, roles
 from ...isa.matrix import fragments
 from ...isa.table import TABLE
 from ..cfg.basic_blocks import Block, successors
@@ -27,7 +27,7 @@ OLDEST = 8
 
 
 @dataclass(frozen=True)
-class Flight:
+class WgmmaRegisterUse:
     """An instruction that has to do with registers of a ``wgmma``.
 
     Attributes:
@@ -67,10 +67,12 @@ class Flights:
         numbers: Of an instruction (by its ``id``): which flight it is.
     """
 
-    def __init__(self, blocks: Sequence[Block], found: list[Flight], touches: bool) -> None:
+    def __init__(
+        self, blocks: Sequence[Block], found: list[WgmmaRegisterUse], touches: bool
+    ) -> None:
         self.blocks, self.found = {block.number: block for block in blocks}, found
         self.numbers: dict[int, int] = {}
-        self._touching: dict[int, Flight] = {}
+        self._touching: dict[int, WgmmaRegisterUse] = {}
         self._behind: dict[int, Instruction] = {}
         self._fence: Instruction | None = None
         for block in blocks:
@@ -78,12 +80,12 @@ class Flights:
                 row = roles(ins).row
                 if row.queue == "product" and not row.asynchronous:
                     what = "product" if row.warpgroup else "fence"
-                    self._add(Flight(ins, block.number, what))
+                    self._add(WgmmaRegisterUse(ins, block.number, what))
         if self.numbers and touches:
             self.related = _related(blocks)
             self._follow()
 
-    def _add(self, flight: Flight) -> int:
+    def _add(self, flight: WgmmaRegisterUse) -> int:
         number = self.numbers.setdefault(id(flight.instruction), len(self.found))
         if number == len(self.found):
             self.found.append(flight)
@@ -116,7 +118,9 @@ class Flights:
                 self._touch(ins, role, story, block.number, tell)
         return story
 
-    def _wgmma(self, ins: Instruction, role: Roles, story: Story, block: int, tell: bool) -> None:
+    def _wgmma(
+        self, ins: Instruction, role: DecodedInstruction, story: Story, block: int, tell: bool
+    ) -> None:
         under_way, touched = story
         if role.row.asynchronous:
             given = role.sources[0] if role.sources else None
@@ -163,7 +167,9 @@ class Flights:
             return True
         return _position(fence) < _position(touch) < _position(product)
 
-    def _move(self, ins: Instruction, role: Roles, story: Story, block: int, tell: bool) -> None:
+    def _move(
+        self, ins: Instruction, role: DecodedInstruction, story: Story, block: int, tell: bool
+    ) -> None:
         under_way, touched = story
         targets = self.related.intersection(role.writes)
         if not targets:
@@ -177,13 +183,15 @@ class Flights:
             rest = (entries for name, entries in under_way.items() if name not in targets)
             lost -= {e for entries in rest for e in entries}
             if lost:
-                self._add(Flight(ins, block, "touch", True, _ages(lost)))
+                self._add(WgmmaRegisterUse(ins, block, "touch", True, _ages(lost)))
         for name in targets:
             kept, before = under_way.get(name, _NONE), touched.get(name, frozenset())
             under_way[name] = frozenset(given) | (kept if ins.guard else _NONE)
             touched[name] = frozenset(story_of) | (before if ins.guard else frozenset())
 
-    def _touch(self, ins: Instruction, role: Roles, story: Story, block: int, tell: bool) -> None:
+    def _touch(
+        self, ins: Instruction, role: DecodedInstruction, story: Story, block: int, tell: bool
+    ) -> None:
         under_way, touched = story
         reads, writes = (
             self.related.intersection(role.reads),
@@ -195,10 +203,12 @@ class Flights:
             changed = {e for e in changed if e[1] >= 0}
         if tell and (read or changed):
             fragments_of = frozenset(w for w, place, _ in changed if place < 0)
-            flight = Flight(ins, block, "touch", not read, _ages(read | changed), fragments_of)
+            flight = WgmmaRegisterUse(
+                ins, block, "touch", not read, _ages(read | changed), fragments_of
+            )
             number = self._add(flight)
             self.found[number] = flight
-        self._touching[id(ins)] = Flight(ins, block, "touch", bool(writes))
+        self._touching[id(ins)] = WgmmaRegisterUse(ins, block, "touch", bool(writes))
         if self._fence:
             self._behind[id(ins)] = self._fence
         one = frozenset({id(ins)})

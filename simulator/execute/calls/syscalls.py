@@ -14,7 +14,7 @@ import numpy as np
 from ...compile.program import CompiledBlock
 from ...core.geometry import Lanes, Mask, as_mask
 from ...events import Told
-from ...memory.memories import Memories
+from ...memory.memories import AddressSpaces
 from ...memory.site import text_site
 from ...memory.storage.heap import Heap
 from ..lane_state import LaneState
@@ -26,7 +26,7 @@ _ALL_BITS = (1 << 64) - 1
 class System:
     """Plays the system's functions for the lanes of a batch."""
 
-    def __init__(self, state: LaneState, told: Told, memories: Memories) -> None:
+    def __init__(self, state: LaneState, told: Told, memories: AddressSpaces) -> None:
         self.state, self.told, self.memories = state, told, memories
 
     def play(

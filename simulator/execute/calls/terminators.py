@@ -67,7 +67,7 @@ def _note_divergence(
         tell(block, taking + leaving - total)
 
 
-class Ends:
+class Terminators:
     """Sends the lanes of a batch on: by branches, switches, calls, returns, barriers, exits."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Ends:
         if ends == "branch":
             yes, no = split(out, mask)
             if block.number in self._decisive:
-                self.tell_ways(block.number, yes, no)
+                self.record_branch(block.number, yes, no)
             return branch(state, self.told, block, yes, no, mask)
         if ends == "barrier":
             state.meets += 1
@@ -112,7 +112,7 @@ class Ends:
         guard, *operands = out
         if guard is not None:
             coming, passing = split(guard, mask)
-            self.tell_ways(block.number, coming, passing)
+            self.record_branch(block.number, coming, passing)
             if passing is not False:
                 state.go(block.number, block.block.follow, passing)
             if coming is False:
@@ -143,7 +143,7 @@ class Ends:
             for tell in self.told.forgotten:
                 tell(lanes, block.forgets)
 
-    def tell_ways(self, number: int, taking: Part, staying: Part) -> None:
+    def record_branch(self, number: int, taking: Part, staying: Part) -> None:
         """Some lanes took a branch, the others did not; ``False`` is nobody."""
         if taking is not False:
             self.paths.went(number, 0, taking)
@@ -160,7 +160,7 @@ class Ends:
         guard, given = (out[0], out[1:]) if ends == "system" else (out, ())
         gone, staying = split(as_mask(guard), mask)
         if block.number in self._decisive:
-            self.tell_ways(block.number, gone, staying)
+            self.record_branch(block.number, gone, staying)
         if gone is False:
             return block.block.follow
         if ends == "system" and block.called not in _STOPS:

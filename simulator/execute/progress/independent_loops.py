@@ -6,7 +6,7 @@ from kernels.ptx.module import Instruction
 
 from ...compile.cfg.basic_blocks import EXIT
 from ...compile.cfg.cfg import loops_of
-from ...compile.ir import Access, Compute, Keep, Move, Tally
+from ...compile.ir import Access, Compute, CountLanes, Keep, Move
 from ...compile.program import CompiledBlock
 from ...core.geometry import WARP
 from ...isa.decoded import callee, roles
@@ -35,7 +35,7 @@ def _plain(block: CompiledBlock) -> bool:
     if block.ends not in ("goto", "branch") or block.gate is not None:
         return False
     return all(
-        type(step) in (Compute, Move, Keep, Tally)
+        type(step) in (Compute, Move, Keep, CountLanes)
         or (type(step) is Access and step.site.lanes == WARP and not step.site.order)
         for step in block.steps
     )

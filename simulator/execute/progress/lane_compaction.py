@@ -1,9 +1,10 @@
 """Loops that few lanes of a batch are in: these lanes are picked out, and run by themselves.
 
 In a loop whose lanes go round unequally often, most of a batch soon waits behind it, and NumPy
-would work on all lanes to keep the results of a few. So the few are set side by side (``Picked``),
-with the registers that the loop uses, and put back when they have left it. Who goes next, and all
-that is told, is as it would be without: a lane's way does not depend on how it is stored.
+would work on all lanes to keep the results of a few. So the few are set side by side
+(``CompactLanes``), with the registers that the loop uses, and put back when they have left it. Who
+goes next, and all that is told, is as it would be without: a lane's way does not depend on how it
+    is stored.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from typing import Any, cast
 import numpy as np
 
 from ...compile.program import Code, CompiledBlock, Form
-from ...core.compact_lanes import Picked
+from ...core.compact_lanes import CompactLanes
 from ...core.geometry import Lanes, Mask, as_mask
 from ...events import Told, all_of
 from ...memory.access import Access
 from ...memory.addressing.grouped_loads import AllLoads
 from ...memory.compact_access import Extent, PickedAccess, PickedLoads
-from ...memory.memories import Memories
+from ...memory.memories import AddressSpaces
 from ..calls.terminators import branch, jump, split
 from ..lane_state import LaneState
 from ..schedule import FAIR, Schedule
-from ..sync.branch_history import Map
+from ..sync.branch_history import ControlFlowMap
 from ..sync.lane_groups import Splits
 from ..sync.sync_state import SyncState
-from .livelock import Idle, LivelockWatch
+from .livelock import LivelockWatch, SpinningLanes
 
 Names = dict[str, object]
 """The free names of generated code."""
@@ -45,7 +46,7 @@ register of 65,536 lanes); of a loop where that happens so often in a row none a
 class _Registers(dict[int, Lanes]):
     """Values for lanes that are picked out, gathered when they are first read."""
 
-    def __init__(self, whole: list[Lanes], lanes: Picked) -> None:
+    def __init__(self, whole: list[Lanes], lanes: CompactLanes) -> None:
         super().__init__()
         self.whole, self.lanes = whole, lanes
         self.read: dict[int, Lanes] = {}
@@ -68,7 +69,7 @@ class _Registers(dict[int, Lanes]):
             if value.ndim and value.dtype.kind == "f" and value.flags.writeable:
                 value[..., at] = 0
 
-    def keep(self, lanes: Picked, at: Any) -> None:
+    def keep(self, lanes: CompactLanes, at: Any) -> None:
         """Some of the lanes are left."""
         written = set(self.written())
         self.lanes = lanes
@@ -80,29 +81,30 @@ class _Registers(dict[int, Lanes]):
 class _Specials:
     """Special registers of lanes that are picked out."""
 
-    def __init__(self, picking: Picking, whole: Any) -> None:
+    def __init__(self, picking: LaneCompaction, whole: Any) -> None:
         self.picking, self.whole = picking, whole
 
     def __getitem__(self, name: str) -> Lanes:
         return self.picking.lanes.gather(self.whole[name])
 
 
-class Picking:
+class LaneCompaction:
     """Runs loops for lanes that are picked out, in batch after batch.
 
     ``function``: ``Program.function``; ``whole_names``: the names for whole batches.
     """
 
-    lanes: Picked
+    lanes: CompactLanes
     registers: _Registers
     splits: Splits
     sync: SyncState
     livelock: LivelockWatch
-    idle: Idle
+    idle: SpinningLanes
 
     def __init__(
-        self, state: LaneState, flow: Map, function: Callable[[int, int, Names], Code], told: Told,
-        memories: Memories, schedule: Schedule, whole_names: Names, accesses: Iterable[Access],
+        self, state: LaneState, flow: ControlFlowMap, function: Callable[[int, int, Names], Code],
+        told: Told,
+        memories: AddressSpaces, schedule: Schedule, whole_names: Names, accesses: Iterable[Access],
     ) -> None:  # fmt: skip
         self.state, self.told, self.memories = state, told, memories
         self.blocks, self.function = flow.blocks, function
@@ -113,7 +115,9 @@ class Picking:
         self._in_vain: dict[frozenset[int], int] = {}
         self._accesses = accesses
 
-    def start(self, splits: Splits, sync: SyncState, livelock: LivelockWatch, idle: Idle) -> None:
+    def start(
+        self, splits: Splits, sync: SyncState, livelock: LivelockWatch, idle: SpinningLanes
+    ) -> None:
         """Begin a batch."""
         self.splits, self.sync, self.livelock, self.idle = splits, sync, livelock, idle
 
@@ -162,7 +166,7 @@ class Picking:
         every = np.logical_or.reduce(
             [np.broadcast_to(one, shape) for one in (mask, *inside.values())]
         )
-        self.lanes = Picked.those(state.geometry, every)
+        self.lanes = CompactLanes.those(state.geometry, every)
         self.registers = _Registers(state.registers, self.lanes)
         self.counts: dict[int, tuple[Mask, tuple[int, int]]] = {}
         self.back: dict[int, Lanes] = {}

@@ -19,12 +19,12 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import Mask, as_mask
-from ...memory.memories import Memories
+from ...memory.memories import AddressSpaces
 from ..calls.special_registers import SpecialRegisters
 from ..lane_state import LaneState
 from ..schedule import Groups
-from ..sync.blocked_lanes import Stuck
-from ..sync.branch_history import Map
+from ..sync.blocked_lanes import NoProgress
+from ..sync.branch_history import ControlFlowMap
 from ..sync.lane_groups import Splits
 from ..sync.sync_state import SyncState
 from .machine_snapshot import Keep, Kept
@@ -39,7 +39,7 @@ class _Round:
     """A round in which all groups take turns, while memory has to stay as it is."""
 
     def __init__(
-        self, state: LaneState, splits: Splits, sync: SyncState, memories: Memories,
+        self, state: LaneState, splits: Splits, sync: SyncState, memories: AddressSpaces,
         blocks: Sequence[CompiledBlock], keep: Keep, number: int, mask: Mask | None,
     ) -> None:  # fmt: skip
         self.state, self.splits, self.sync, self.memories = state, splits, sync, memories
@@ -115,7 +115,7 @@ class _Round:
         )
 
 
-class Idle:
+class SpinningLanes:
     """Lanes that wait for a change of memory by looking at it again and again.
 
     They came back to where they look, with all registers and all memory as they were, and
@@ -126,7 +126,7 @@ class Idle:
     """
 
     def __init__(
-        self, state: LaneState, memories: Memories, clocks: SpecialRegisters, keep: Keep
+        self, state: LaneState, memories: AddressSpaces, clocks: SpecialRegisters, keep: Keep
     ) -> None:
         self.state, self.memories, self.clocks, self.keep = state, memories, clocks, keep
         self.lanes: Mask | None = None
@@ -151,7 +151,7 @@ class Idle:
         del looks[: -_VISITS + 1]
         looks.append(self.keep(number, mask))
 
-    def awake(self, groups: Groups) -> Groups:
+    def runnable(self, groups: Groups) -> Groups:
         """The groups without lanes that are idle."""
         if self._since[0] != self.memories.writes:
             self.lanes = None
@@ -170,7 +170,8 @@ class LivelockWatch:
     """
 
     def __init__(
-        self, state: LaneState, splits: Splits, sync: SyncState, flow: Map, memories: Memories,
+        self, state: LaneState, splits: Splits, sync: SyncState, flow: ControlFlowMap,
+        memories: AddressSpaces,
         clocks: SpecialRegisters, keep: Keep, step_limit: int, others_to_come: bool,
     ) -> None:  # fmt: skip
         self.state, self.splits, self.sync = state, splits, sync
@@ -265,9 +266,9 @@ class LivelockWatch:
         """Nothing is proved: clocks run again."""
         self.clocks.stopped, self.later = None, False
 
-    def _stuck(self, why: str, number: int, mask: Mask | None) -> Stuck:
+    def _stuck(self, why: str, number: int, mask: Mask | None) -> NoProgress:
         state = self.state
         self.memories.watched = False
         visited = self.round.visited if self.round else None
         spinning = {**state.groups, number: mask}
-        return Stuck(why, self.sync.never(), spinning, state.step, visited)
+        return NoProgress(why, self.sync.never(), spinning, state.step, visited)

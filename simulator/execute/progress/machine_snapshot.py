@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...compile.codegen.liveness import ALL, Needed
+from ...compile.codegen.liveness import ALL, LiveRegisters
 from ...core.geometry import NO_LANE, Mask, as_mask
 from ..calls.call_frames import Frames, bits
 from ..calls.special_registers import SpecialRegisters
@@ -18,7 +18,7 @@ class Kept:
     """
 
     def __init__(
-        self, state: LaneState, frames: Frames, clocks: SpecialRegisters, needed: Needed,
+        self, state: LaneState, frames: Frames, clocks: SpecialRegisters, needed: LiveRegisters,
         number: int, mask: Mask | None,
     ) -> None:  # fmt: skip
         self.state, self.number, self.step = state, number, state.step

@@ -11,8 +11,8 @@ from ...core.geometry import NO_LANE, Mask, Rows, as_mask, blocks_of
 from ...events import Apart, Told
 from ...isa.decoded import roles
 from ..lane_state import LaneState
-from .barrier_interleavings import Orders
-from .blocked_lanes import Key, Waiting
+from .barrier_interleavings import BarrierInterleavings
+from .blocked_lanes import BlockedLanes, Key
 from .branch_history import Paths
 
 
@@ -24,7 +24,9 @@ class Divergence:
     a block only the same meeting is told again, so that all its threads are named.
     """
 
-    def __init__(self, state: LaneState, told: Told, paths: Paths, orders: Orders) -> None:
+    def __init__(
+        self, state: LaneState, told: Told, paths: Paths, orders: BarrierInterleavings
+    ) -> None:
         self.state, self.told, self.paths, self.orders = state, told, paths, orders
         self._gone: dict[int, Mask] = {}
         self._seen: dict[int, Mask | None] = {}
@@ -37,11 +39,11 @@ class Divergence:
         for tell in self.told.apart:
             tell(apart)
 
-    def look_at(self, waits: list[Waiting]) -> None:
+    def look_at(self, waits: list[BlockedLanes]) -> None:
         """A barrier of whole blocks lets lanes go: did they come to it together?"""
         state = self.state
         g, paths = state.geometry, self.paths
-        places: dict[int, Waiting] = {}
+        places: dict[int, BlockedLanes] = {}
         for wait in waits:  # those that came to one place at several times
             known = places.setdefault(wait.block.number, wait)
             if known is not wait:
@@ -73,7 +75,7 @@ class Divergence:
         if len(waits) > 1:
             self._compare_places(waits)
 
-    def _look_for_gone(self, wait: Waiting, alive: Mask) -> None:
+    def _look_for_gone(self, wait: BlockedLanes, alive: Mask) -> None:
         """Threads of a block have left the kernel without coming to its barrier."""
         state = self.state
         here = np.broadcast_to(as_mask(wait.mask), state.geometry.shape)
@@ -83,10 +85,10 @@ class Divergence:
         if new.any():
             self._gone[wait.block.number] = gone | before
             here = here & blocks_of(new)
-            branches = self.paths.kept_away(wait.block, new, here)
+            branches = self.paths.diverging_branches(wait.block, new, here)
             self.tell(Apart("gone", wait.block, here, new, branches=branches))
 
-    def _compare_places(self, waits: list[Waiting]) -> None:
+    def _compare_places(self, waits: list[BlockedLanes]) -> None:
         """Threads of one block come to its barrier at several places of the code.
 
         To ``__syncthreads()`` (number 0) they must not, says CUDA C++. In PTX a barrier has
@@ -128,7 +130,7 @@ class Divergence:
         one, two = (self.paths.map.near(number)[:1] for number in (first, second))
         return bool(one and two and one[0] & two[0])
 
-    def differ(self, number: int, members: list[tuple[Key, Waiting, Mask]]) -> bool:
+    def differ(self, number: int, members: list[tuple[Key, BlockedLanes, Mask]]) -> bool:
         """Whether threads come to a barrier with different counts, say: there a GPU stops."""
         g = self.state.geometry
         blocks = {key: np.zeros(g.columns, bool) for key, *_ in members}
@@ -147,12 +149,12 @@ class Divergence:
         self.state.stop(np.broadcast_to(wrong, g.shape))
         return True
 
-    def check_warps(self, members: list[tuple[Waiting, Mask]], go: Mask) -> None:
+    def check_warps(self, members: list[tuple[BlockedLanes, Mask]], go: Mask) -> None:
         """The lanes of a warp have to come to an aligned barrier together."""
         g = self.state.geometry
         absent = np.broadcast_to(as_mask(self.state.alive), g.shape) & ~go
         before: Rows = NO_LANE
-        places: dict[int, tuple[Waiting, Mask]] = {}
+        places: dict[int, tuple[BlockedLanes, Mask]] = {}
         for wait, lanes in members:  # a schedule may have brought them to one place in turns
             known = places.get(wait.block.number)
             places[wait.block.number] = (wait, lanes if known is None else known[1] | lanes)

@@ -48,7 +48,7 @@ _Fill = tuple[int, tuple[int, str], int]
 _State = tuple[tuple[_Warp, ...], tuple[_Fill, ...]]
 
 
-class Orders:
+class BarrierInterleavings:
     """What came to the barriers of one batch.
 
     Attributes:

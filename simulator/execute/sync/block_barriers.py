@@ -23,8 +23,8 @@ from ...core.geometry import EVERY_LANE, WARP, Flat, Mask, Shape, as_mask, block
 from ...events import Apart, Told
 from ..lane_state import LaneState
 from .barrier_divergence import Divergence, is_aligned
-from .barrier_interleavings import Orders
-from .blocked_lanes import Arrivals, Key, Operands, Waiting
+from .barrier_interleavings import BarrierInterleavings
+from .blocked_lanes import Arrivals, BlockedLanes, Key, Operands
 from .branch_history import Paths
 from .lane_groups import Splits
 
@@ -41,10 +41,10 @@ class Barriers:
 
     def __init__(self, state: LaneState, told: Told, paths: Paths, splits: Splits) -> None:
         self.state, self.told, self.paths, self.splits = state, told, paths, splits
-        self.waiting: list[Waiting] = []
+        self.waiting: list[BlockedLanes] = []
         self.arrivals: dict[Key, Arrivals] = {}
         self.ways: dict[int, set[Key]] = {}
-        self.orders = Orders(state, told, paths.map.orders)
+        self.orders = BarrierInterleavings(state, told, paths.map.orders)
         self.divergence = Divergence(state, told, paths, self.orders)
 
     def come(
@@ -57,7 +57,7 @@ class Barriers:
         """
         state = self.state
         number, count, predicate = out
-        wait = Waiting(block, mask, number, count.view(np.uint32), predicate, state.step)
+        wait = BlockedLanes(block, mask, number, count.view(np.uint32), predicate, state.step)
         self._check_operands(wait)
         for key in self._keys(wait) if self.orders.watches else ():
             self.orders.come(key, block, self._lanes(key, wait))
@@ -83,7 +83,7 @@ class Barriers:
         blocks = self.paths.map.blocks
         return any(block.ends == "barrier" and not block.holds for block in blocks)
 
-    def _check_operands(self, wait: Waiting) -> None:
+    def _check_operands(self, wait: BlockedLanes) -> None:
         """A barrier has a number below 16, and a count of whole warps."""
         number, count = wait.number, wait.count
         if not (number.ndim or count.ndim) and 0 <= number < NUMBERS and not count % WARP:
@@ -96,7 +96,7 @@ class Barriers:
                     which = np.broadcast_to(value, lanes.shape)[lanes]
                     self.divergence.tell(Apart(how, wait.block, lanes, value=int(which.flat[0])))
 
-    def _arrive(self, wait: Waiting) -> Mask | None:
+    def _arrive(self, wait: BlockedLanes) -> Mask | None:
         """``bar.arrive``: counted, not held; the lanes that go on."""
         for key in self._keys(wait):
             lanes = self._lanes(key, wait)
@@ -112,7 +112,7 @@ class Barriers:
                 tell(lanes, key[0])
         return wait.mask
 
-    def _differ(self, number: int, *coming: tuple[Key, Waiting, Mask]) -> bool:
+    def _differ(self, number: int, *coming: tuple[Key, BlockedLanes, Mask]) -> bool:
         """Whether threads come to a barrier in ways that do not go together: their blocks end."""
         if len(self.ways[number]) == 1:
             return False
@@ -121,7 +121,7 @@ class Barriers:
             here += [(key, *came) for came in self.arrivals[key].came()]
         return self.divergence.differ(number, [*here, *coming])
 
-    def _keys(self, wait: Waiting) -> list[Key]:
+    def _keys(self, wait: BlockedLanes) -> list[Key]:
         """The barriers that lanes mean."""
         number, count = wait.number, wait.count
         if number.ndim == 0 and count.ndim == 0:
@@ -131,7 +131,7 @@ class Barriers:
         found = set(zip(*(values.tolist() for values in pairs), strict=True))
         return [(*pair, wait.operation) for pair in sorted(found)]
 
-    def _lanes(self, key: Key, wait: Waiting) -> Mask:
+    def _lanes(self, key: Key, wait: BlockedLanes) -> Mask:
         """Of lanes, those that mean one barrier, in the batch's full shape."""
         lanes, shape = as_mask(wait.mask), self.state.geometry.shape
         if wait.number.ndim or wait.count.ndim:
@@ -173,7 +173,7 @@ class Barriers:
         self.waiting = [w for w in self.waiting if w.mask is None or np.count_nonzero(w.mask)]
         return released
 
-    def _members(self, key: Key) -> list[tuple[Waiting, Mask]]:
+    def _members(self, key: Key) -> list[tuple[BlockedLanes, Mask]]:
         """The lanes held at one barrier, in the order of their coming."""
         return [(w, held) for w in self.waiting if np.count_nonzero(held := self._lanes(key, w))]
 
@@ -216,9 +216,9 @@ class Barriers:
         self._go(members, go)
         return True
 
-    def _go(self, members: list[tuple[Waiting, Mask]], lanes: Mask) -> None:
+    def _go(self, members: list[tuple[BlockedLanes, Mask]], lanes: Mask) -> None:
         """Let lanes go that are held at one barrier."""
-        waits: list[Waiting] = []
+        waits: list[BlockedLanes] = []
         for wait, here in members:
             leaving = here & lanes
             if leaving.any():
@@ -231,7 +231,7 @@ class Barriers:
     def _covers(self, mask: Mask | None) -> bool:
         return mask is None or bool((mask | ~as_mask(self.state.alive)).all())
 
-    def _let_go(self, waits: list[Waiting], lanes: Mask | None) -> None:
+    def _let_go(self, waits: list[BlockedLanes], lanes: Mask | None) -> None:
         if is_aligned(waits[0].block):
             self.splits.meet(lanes)
         if not waits[0].count.any():
@@ -245,7 +245,7 @@ class Barriers:
         for tell, wait in itertools.product(self.told.passed, waits):
             tell(wait.block.number, self.state.count(wait.mask)[1])
 
-    def _reduce(self, wait: Waiting, waits: list[Waiting], lanes: Mask | None) -> None:
+    def _reduce(self, wait: BlockedLanes, waits: list[BlockedLanes], lanes: Mask | None) -> None:
         """``bar.red``: a reduction over all threads that came, given to each."""
         g = self.state.geometry
         operation, index = wait.block.reduction  # type: ignore[misc]
@@ -284,13 +284,13 @@ class Barriers:
                     for other in self.waiting
                     if (there := as_mask(other.mask) & missing).any()
                 ]
-                branches = self.paths.kept_away(wait.block, missing, lanes)
+                branches = self.paths.diverging_branches(wait.block, missing, lanes)
                 how = "arrivals" if key in self.arrivals else "never"
                 found.append(Apart(how, wait.block, lanes, missing, elsewhere, branches, key[1]))
         return found
 
 
-def _number(wait: Waiting) -> int:
+def _number(wait: BlockedLanes) -> int:
     """The barrier's number, which is the same for all lanes of it that were let go."""
     if wait.number.ndim == 0 or wait.mask is None:
         return int(wait.number.reshape(-1)[0])

@@ -21,7 +21,7 @@ Operands = tuple[Lanes, Lanes, Mask | None]
 
 
 @dataclass
-class Waiting:
+class BlockedLanes:
     """Lanes held by a block barrier.
 
     Attributes:
@@ -43,7 +43,7 @@ class Waiting:
         return self.block.reduction[0] if self.block.reduction else ""
 
 
-class Stuck(Exception):
+class NoProgress(Exception):
     """No lane can go on: the lanes that wait at barriers, or that spin without end.
 
     Attributes:
@@ -76,15 +76,15 @@ class Arrivals:
         self.lanes = np.zeros(g.shape, np.int64)
         self.told = np.zeros((g.warps, g.columns), np.int64)
         self.phase = np.zeros((g.warps, g.columns), np.int64)
-        self.places: dict[int, tuple[Waiting, Mask]] = {}
+        self.places: dict[int, tuple[BlockedLanes, Mask]] = {}
 
-    def add(self, wait: Waiting, lanes: Mask) -> None:
+    def add(self, wait: BlockedLanes, lanes: Mask) -> None:
         """Lanes arrive."""
         self.lanes += lanes
         self.places[wait.block.number] = wait, lanes
         self.settle(False)
 
-    def came(self) -> Iterator[tuple[Waiting, Mask]]:
+    def came(self) -> Iterator[tuple[BlockedLanes, Mask]]:
         """Who has come since the barrier was last full, as far as it is remembered, and where."""
         here = self.state.geometry.spread(self.phase > 0)
         for wait, lanes in self.places.values():

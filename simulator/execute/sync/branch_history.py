@@ -21,7 +21,7 @@ from . import barrier_interleavings
 from .convergence_regions import Convergence
 
 
-class Map:
+class ControlFlowMap:
     """What a program's text says of its barriers and loops.
 
     Attributes:
@@ -183,7 +183,7 @@ class Map:
 class Paths:
     """The paths of one batch's threads, as far as barriers need them."""
 
-    def __init__(self, where: Map, shape: tuple[int, ...]) -> None:
+    def __init__(self, where: ControlFlowMap, shape: tuple[int, ...]) -> None:
         self.map, self.shape = where, shape
         self._ways: dict[int, Any] = {}
         self._last: dict[int, tuple[Mask | None, int]] = {}
@@ -256,7 +256,9 @@ class Paths:
     def _took(self, number: int) -> Lanes:
         return np.broadcast_to(self._ways.get(number, np.uint8(0)), self.shape)
 
-    def kept_away(self, barrier: CompiledBlock, missing: Mask, present: Mask) -> list[Branch]:
+    def diverging_branches(
+        self, barrier: CompiledBlock, missing: Mask, present: Mask
+    ) -> list[Branch]:
         """The branches that keep lanes of a block from a barrier at which others stand.
 
         Each thread leaves a barrier behind for good at one branch. Those that have not yet

@@ -15,7 +15,7 @@ from ...core.geometry import NO_LANE, Lanes, Mask, as_mask, blocks_of
 from ...events import Apart, Told
 from ..lane_state import LaneState
 from .barrier_divergence import Divergence, is_aligned
-from .blocked_lanes import Waiting
+from .blocked_lanes import BlockedLanes
 from .branch_history import Paths
 
 _AWAY, _ARRIVED, _FREE = 0, 1, 2
@@ -32,7 +32,7 @@ class ClusterBarriers:
 
     def __init__(self, state: LaneState, told: Told, paths: Paths, divergence: Divergence) -> None:
         self.state, self.told, self.paths, self.divergence = state, told, paths, divergence
-        self.waiting: list[Waiting] = []
+        self.waiting: list[BlockedLanes] = []
         self._state: Lanes | None = None
         self._places: dict[int, tuple[CompiledBlock, Mask]] = {}
         self._gone: dict[int, Mask] = {}
@@ -79,7 +79,7 @@ class ClusterBarriers:
             self._tell("unarrived", block, never)
         held = lanes & (self._state == _ARRIVED)
         if held.any():
-            self.waiting.append(Waiting(block, held, _NUMBER, _NUMBER, None, self.state.step))
+            self.waiting.append(BlockedLanes(block, held, _NUMBER, _NUMBER, None, self.state.step))
         going: Mask = lanes & ~held
         self._state[going] = _AWAY
         return going
@@ -135,11 +135,11 @@ class ClusterBarriers:
             if gone.any():
                 self._gone[number] = gone | known
                 before = before | gone
-                branches = self.paths.kept_away(block, gone, here)
+                branches = self.paths.diverging_branches(block, gone, here)
                 self.divergence.tell(Apart("gone", block, here, gone, branches=branches))
             self._places[number] = block, lanes & ~done
 
-    def never(self, held: Sequence[Waiting]) -> list[Apart]:
+    def never(self, held: Sequence[BlockedLanes]) -> list[Apart]:
         """Describe the lanes that wait here for ever, and those that have not arrived.
 
         ``held``: all lanes that are held at barriers of any kind.
@@ -155,6 +155,6 @@ class ClusterBarriers:
                 for other in held
                 if other is not wait and (there := as_mask(other.mask) & missing).any()
             ]
-            branches = self.paths.kept_away(wait.block, missing, lanes)
+            branches = self.paths.diverging_branches(wait.block, missing, lanes)
             found.append(Apart("cluster", wait.block, lanes, missing, elsewhere, branches))
         return found

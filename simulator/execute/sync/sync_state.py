@@ -6,20 +6,20 @@ from ...core.geometry import Mask, as_mask
 from ...events import Apart
 from ..lane_state import LaneState
 from .block_barriers import Barriers
-from .blocked_lanes import Waiting
+from .blocked_lanes import BlockedLanes
 from .cluster_barriers import ClusterBarriers
-from .warp_sync import Gates
+from .warp_sync import WarpSync
 
 
 class SyncState:
     """Block barriers, cluster barriers and warp-synchronous instructions of one batch."""
 
     def __init__(
-        self, state: LaneState, barriers: Barriers, clusters: ClusterBarriers, gates: Gates
+        self, state: LaneState, barriers: Barriers, clusters: ClusterBarriers, gates: WarpSync
     ) -> None:
         self.state, self.barriers, self.clusters, self.gates = state, barriers, clusters, gates
 
-    def held(self) -> list[Waiting]:
+    def held(self) -> list[BlockedLanes]:
         """Return the lanes that are held at barriers."""
         return self.barriers.waiting + self.clusters.waiting
 

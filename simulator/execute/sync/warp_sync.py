@@ -24,10 +24,10 @@ from ...events import Told
 from ...isa.table import Results
 from ..lane_state import LaneState
 from ..schedule import Part
-from .warp_sync_sites import Copies
+from .warp_sync_sites import DuplicatedSites
 
 
-class Gates:
+class WarpSync:
     """The lanes of one batch that are held in front of warp-synchronous instructions.
 
     Attributes:
@@ -38,7 +38,8 @@ class Gates:
     """
 
     def __init__(
-        self, state: LaneState, told: Told, blocks: Sequence[CompiledBlock], copies: Copies,
+        self, state: LaneState, told: Told, blocks: Sequence[CompiledBlock],
+        copies: DuplicatedSites,
         ordering: frozenset[int], ask: Callable[[int], Code], view: Callable[[Mask], WarpView],
     ) -> None:  # fmt: skip
         self.state, self.told, self.blocks = state, told, blocks

@@ -6,7 +6,7 @@ from ...compile.program import CompiledBlock
 from ...isa.decoded import roles
 
 
-class Copies:
+class DuplicatedSites:
     """Which blocks begin with the same warp-synchronous instruction but for its registers.
 
     Attributes:

@@ -22,7 +22,7 @@ _DEEP = 8
 """So many variables a value is followed back through."""
 
 
-def may_part(body: StatementList) -> bool:
+def may_diverge(body: StatementList) -> bool:
     """Whether threads of a block may come apart in front of a list of statements.
 
     Not where the program has a barrier under the same condition: then it takes it to be the same.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kernels.source.source_edit import Edit, joined, line_of
 from kernels.source.source_text import node_end
 
-from .divergence import may_part
+from .divergence import may_diverge
 from .insertion_points import Levels, inserted
 from .statements import StatementList, Syntax
 from .sync_statements import BLOCK_BARRIER
@@ -110,7 +110,7 @@ def _inserted(syntax: Syntax, gaps: Levels, text: str) -> Iterator[Edit]:
     seen = set()
     meets = BLOCK_BARRIER in text
     for body, gap in gaps:
-        fits = gap in body.gaps() and not (meets and may_part(body))
+        fits = gap in body.gaps() and not (meets and may_diverge(body))
         narrow = _narrow(body, gap) if text == FENCE else None
         edit = inserted(syntax, body, gap, text) if fits else None
         if fits and narrow is not None:

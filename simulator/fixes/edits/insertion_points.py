@@ -20,7 +20,7 @@ from kernels.source.source_text import (
     node_end,
 )  # fmt: skip
 
-from .divergence import may_part
+from .divergence import may_diverge
 from .macros import goes_on
 from .statements import LOOPS, Point, StatementList, Syntax, descendants
 
@@ -45,7 +45,7 @@ def barrier_edits(
     """
     ranked: list[tuple[tuple[int, ...], StatementList, int]] = []
     for rank, body, gap in _places(earlier, later, late):
-        if gap in body.gaps() and (apart is None or apart == may_part(body)):
+        if gap in body.gaps() and (apart is None or apart == may_diverge(body)):
             ranked.append(((body.choices, *rank, len(ranked)), body, gap))
     seen: set[tuple[Path, tuple[Piece, ...]]] = set()
     for _, body, gap in sorted(ranked, key=lambda item: item[0]):

@@ -16,7 +16,7 @@ from kernels.source.source_text import (
     node_end,
 )
 
-from .divergence import may_part
+from .divergence import may_diverge
 from .insertion_points import Levels
 from .statements import StatementList, Syntax, node_text
 
@@ -44,7 +44,7 @@ def split_edits(
             continue
         if body.single and not _commas(body.statements[index]):
             continue
-        if may_part(body) != apart:
+        if may_diverge(body) != apart:
             continue
         for edit in _splits(syntax, body, body.statements[index], (earlier, later), barrier):
             if (edit.file, edit.pieces) not in seen:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from kernels.source.source_edit import Edit
 
-from .divergence import may_part
+from .divergence import may_diverge
 from .insertion_points import Levels, inserted
 from .splits import BETWEEN, split_assignment
 from .statements import StatementList, Syntax
@@ -48,7 +48,7 @@ def _chain(syntax: Syntax, places: Sequence[Levels], written: Sequence[bool]) ->
             if at < len(body.statements) and split_assignment(syntax, body, at, 1, "", False)
         ]
         if fit:
-            body, at = next((one for one in fit if not may_part(one[0])), fit[-1])
+            body, at = next((one for one in fit if not may_diverge(one[0])), fit[-1])
             key = body.key, body.single, at
             row[key] = body, at, not alone or (key in row and row[key][2])
     chain = sorted(row.values(), key=lambda link: link[0].statements[link[1]].start_byte)

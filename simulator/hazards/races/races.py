@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from kernels.ptx.module import Instruction
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...core.geometry import Geometry, Mask
 from ...races.in_flight.async_copies import UNDER_WAY
-from ...races.report.race_log import OVERRUN, UNACQUIRED, RaceBook, RaceGroup
+from ...races.report.race_log import OVERRUN, UNACQUIRED, RaceGroup, RaceLog
 from ..hazard import Hazard
 from ..kinds import EQUAL, GUESS, LOOK, RAW_RACE, REACHES, SCRATCH, WAR_RACE, WAW_RACE, HazardKind
 from ..participants import ROLES
@@ -31,7 +31,7 @@ class RaceHazards:
     """
 
     def __init__(
-        self, book: RaceBook, sources: Sources, steering: Steering, scratch: str = ""
+        self, book: RaceLog, sources: Sources, steering: ForwardSlices, scratch: str = ""
     ) -> None:
         self.book, self.sources, self.steering = book, sources, steering
         self.scratch = scratch

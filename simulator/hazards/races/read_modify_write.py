@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...memory.site import Site
-from ...races.report.race_log import RaceBook, RaceGroup
+from ...races.report.race_log import RaceGroup, RaceLog
 
 
 class Steps:
     """Asks what the program does between the two accesses of a race."""
 
-    def __init__(self, book: RaceBook, steering: Steering) -> None:
+    def __init__(self, book: RaceLog, steering: ForwardSlices) -> None:
         self.book, self.steering, self.sites = book, steering, book.sites
 
     def looks(self, group: RaceGroup) -> bool:

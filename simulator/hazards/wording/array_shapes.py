@@ -10,7 +10,7 @@ from kernels.ptx.debug_sections import LocalVariable, local_variables
 from kernels.source.array_shapes import Shape as Shape
 from kernels.source.array_shapes import declared, local_arrays
 
-from ...execute.prepare import Prepared
+from ...execute.prepare import PreparedLaunch
 
 
 class Piece(NamedTuple):
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 class Shapes:
     """What is known of the arrays of a launch: its kernel's sources have the declarations."""
 
-    def __init__(self, launch: Prepared) -> None:
+    def __init__(self, launch: PreparedLaunch) -> None:
         self.launch = launch
         self.python = any(file.endswith(".py") for file in launch.kernel.sources)
 

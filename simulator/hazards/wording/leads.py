@@ -2,13 +2,13 @@
 
 import re
 
-from ..participants import Cure
+from ..participants import Fix
 
 BARRIER, FENCE, WAIT, RACE = "Missing barrier", "Missing fence", "Missing wait", "Race"
 WARP_BARRIER = "Missing __syncwarp()"
 
 
-def with_cure(title: str, cure: Cure | None) -> str:
+def with_cure(title: str, cure: Fix | None) -> str:
     """A title that names what the verified edit puts in."""
     lead, _, rest = title.partition(": ")
     if cure is None or lead not in (BARRIER, WARP_BARRIER):

@@ -9,7 +9,7 @@ from kernels.ptx.names import LOCAL_MEMORY, variable_name
 from ...memory.addressing.provenance import named, origins
 from ...memory.site import Site
 from ...memory.storage.layout import Layout, Placed
-from ...memory.storage.spaces import Allocation, ColumnMemory, Home
+from ...memory.storage.spaces import Allocation, Home, InterleavedMemory
 from .array_shapes import Shape, Shapes
 
 
@@ -127,7 +127,7 @@ def _overflow(relative: int, site: Site) -> str:
 
 
 def _owner(
-    home: ColumnMemory, at: int, site: Site, layout: Layout, functions: Mapping[str, Function]
+    home: InterleavedMemory, at: int, site: Site, layout: Layout, functions: Mapping[str, Function]
 ) -> Placed | None:
     """The variable that an address was computed from; if that is not clear, the nearest."""
     held = [p for p in layout.placed.values() if p.variable.space == home.space]

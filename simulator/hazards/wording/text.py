@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kernels.source_access import plain
 
-from ..participants import Cure, Involved, Source, Triple
+from ..participants import Fix, Participant, Source, Triple
 
 COLUMNS = 80
 """What most terminals have."""
@@ -18,7 +18,7 @@ _CUT = "..."
 
 
 def report(
-    headline: str, involved: Sequence[Involved], notes: Sequence[str], cure: Cure | None,
+    headline: str, involved: Sequence[Participant], notes: Sequence[str], cure: Fix | None,
     columns: int = COLUMNS, beneath: tuple[str, Sequence[str]] = ("", ()),
 ) -> str:  # fmt: skip
     """The finding, the lines that take part in it, what else is to say, and the cure.
@@ -58,20 +58,20 @@ def report(
     return "\n".join(text)
 
 
-def cured(cure: Cure, columns: int = COLUMNS) -> list[str]:
+def cured(cure: Fix, columns: int = COLUMNS) -> list[str]:
     """A cure: what it is, the lines it changes, and what proved it."""
     text = _paragraph(f"cure  {cure}", columns) + _shown(cure.diff, columns)
     return text + (_paragraph(f"      {cure.proof}", columns) if cure.proof else [])
 
 
-def in_short(severity: str, message: str, involved: Sequence[Involved]) -> str:
+def in_short(severity: str, message: str, involved: Sequence[Participant]) -> str:
     """A finding in a sentence: what it is, and where."""
     places = list(dict.fromkeys(str(item.source) for item in involved))
     where = " and ".join(filter(None, (", ".join(places[:-1]), *places[-1:])))
     return f"{severity}: {message}{', ' * bool(where)}{where}"
 
 
-def _calls(item: Involved) -> list[tuple[str, Source]]:
+def _calls(item: Participant) -> list[tuple[str, Source]]:
     """How a kernel came to an instruction, and where in a header it stands."""
     chain = [("called from", call) for call in item.calls]
     chain += [("and from   ", call) for call in item.also]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..hazard import Hazard
-from ..participants import Involved
+from ..participants import Participant
 from ..races.race_cases import EQUAL, LOOK, OVERRUN, REACHES, TOO_FEW, UPDATES
 from .leads import BARRIER, FENCE, RACE, WAIT, WARP_BARRIER
 
@@ -83,7 +83,7 @@ def race_title(hazard: Hazard) -> str:
     return f"{lead}: {what} {is_} overwritten ({written}) before {others} {has} read {it} ({read})"
 
 
-def lines_of(items: Iterable[Involved]) -> str:
+def lines_of(items: Iterable[Participant]) -> str:
     """``line 27``, ``lines 24 and 25``, ``line 27 and util.h:9``."""
     sources = list(dict.fromkeys(item.source for item in items))
     own = sorted({s.line for s in sources if s.line and s.file == sources[0].file})

@@ -24,7 +24,7 @@ _ROOM = 1 << 16
 Wide = np.ndarray[tuple[int, ...], np.dtype[np.complexfloating]]
 
 
-class Rooms(threading.local):
+class ScratchBuffers(threading.local):
     """Arrays of each thread to work in: fresh ones of such a size cost six times the product."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Rooms(threading.local):
         return self._flat[kind]
 
 
-_rooms = Rooms()
+_rooms = ScratchBuffers()
 
 
 def fma(a: Lanes, b: Lanes, c: Lanes, shape: tuple[int, ...]) -> Lanes:

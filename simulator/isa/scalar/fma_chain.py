@@ -6,9 +6,9 @@ import numpy as np
 
 from ...core.geometry import Lanes
 from ..numerics.arithmetic import broadcast, canonical, fma_f32, rounds_once
-from ..numerics.fused_multiply_add import Rooms
+from ..numerics.fused_multiply_add import ScratchBuffers
 
-_rooms = Rooms()  # of their own: single products come between those of a chain
+_rooms = ScratchBuffers()  # of their own: single products come between those of a chain
 
 
 class Products:

@@ -1,22 +1,22 @@
 """Between which bytes accesses touch any; loops and unrolled loads ask again of the same arrays."""
 
-from ...core.address_deltas import Moves
+from ...core.address_deltas import AddressDeltas
 from ...core.geometry import Addresses, Mask
-from ..event import Event, Spread
+from ..event import Event, LaneAddressList
 from ..site import Site
 from .address_range import extent, moved
-from .identity_memo import Recent
+from .identity_memo import IdentityMemo
 
 
-class Reaches:
+class AddressRangeCache:
     """Remembers how far the last arrays reach."""
 
     def __init__(self) -> None:
-        self._extent = Recent(extent, moved)
+        self._extent = IdentityMemo(extent, moved)
         self._offsets: dict[tuple[int, int], tuple[int, int]] = {}
         self._masked: tuple[Addresses | None, Mask | None, tuple[int, int, int]]
 
-    def start(self, moves: Moves) -> None:
+    def start(self, moves: AddressDeltas) -> None:
         """A batch begins."""
         self._extent.start(moves)
         self._masked = None, None, (0, 0, 0)
@@ -24,7 +24,7 @@ class Reaches:
     def of(self, event: Event) -> tuple[int, int]:
         """What an access touches."""
         address, mask = event.address, event.mask
-        if isinstance(address, Spread):
+        if isinstance(address, LaneAddressList):
             address, mask = address.address, None
             if not address.size:  # of a copy that goes astray as a whole
                 return 0, 0

@@ -10,7 +10,7 @@ from ...core.geometry import Addresses, Geometry, Mask
 from ...isa.memory.address_windows import RANK_BITS, WINDOWS
 from ..event import Part
 from ..site import Site
-from ..storage.spaces import ColumnIndex, ColumnMemory, PlaceIndex
+from ..storage.spaces import ColumnIndex, InterleavedMemory, PlaceIndex
 
 _RANKS = 1 << 5
 """Numbers of blocks in a cluster that an address has room for."""
@@ -58,7 +58,12 @@ def plain(g: Geometry, base: Addresses) -> Addresses:
 
 
 def take(
-    g: Geometry, shared: ColumnMemory, site: Site, address: Addresses, left: Mask, aligned: Mask
+    g: Geometry,
+    shared: InterleavedMemory,
+    site: Site,
+    address: Addresses,
+    left: Mask,
+    aligned: Mask,
 ) -> Far:
     """Take such lanes out of those that are ``left``, by addresses of ``windows.map_address``.
 

@@ -11,7 +11,7 @@ from ...core.geometry import Addresses, Lanes, Mask
 from ...isa import DTYPES
 from ..access import Access
 from ..event import Event
-from ..memories import Memories
+from ..memories import AddressSpaces
 
 _AT_ONCE = 1 << 16
 """So many elements are gathered at once; more of them are cheaper one array after the other."""
@@ -31,7 +31,10 @@ class Loads:
     )  # fmt: skip
 
     def __init__(
-        self, accesses: Sequence[Access], memories: Memories, told: Sequence[Callable[..., None]]
+        self,
+        accesses: Sequence[Access],
+        memories: AddressSpaces,
+        told: Sequence[Callable[..., None]],
     ) -> None:
         self.accesses, self.memories, self.told = accesses, memories, told
         self.sites = tuple(access.site for access in accesses)
@@ -119,7 +122,10 @@ class AllLoads:
     """A launch's, by the number of the first site; made when they are first done."""
 
     def __init__(
-        self, accesses: Sequence[Access], memories: Memories, told: Sequence[Callable[..., None]]
+        self,
+        accesses: Sequence[Access],
+        memories: AddressSpaces,
+        told: Sequence[Callable[..., None]],
     ) -> None:
         self.accesses, self.memories, self.told = accesses, memories, told
         self._made: dict[int, Loads] = {}

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ...core.address_deltas import Moves
+from ...core.address_deltas import AddressDeltas
 from ...core.geometry import Lanes
 
 Found = TypeVar("Found")
@@ -16,12 +16,12 @@ its addresses anew goes to and fro between a few stages."""
 _Kept = dict[int, tuple[Lanes, Found]]
 
 
-class Recent(Generic[Found]):
+class IdentityMemo(Generic[Found]):
     """``make`` of an array, done once for each of the last few that came.
 
     A register's array is never changed in place: the same object has the same content. Of one that
-    is another moved by a number (``Moves``) ``move`` tells it from what was made of that one, or
-    raises ``OverflowError``.
+    is another moved by a number (``AddressDeltas``) ``move`` tells it from what was made of that
+    one, or raises ``OverflowError``.
     """
 
     def __init__(self, make: Callable[[Lanes], Found], move: Callable[[Found, int], Found]) -> None:
@@ -30,7 +30,7 @@ class Recent(Generic[Found]):
         self._contents: dict[tuple[object, ...], Found] = {}
         self._origins: _Kept[Found] = {}
 
-    def start(self, moves: Moves) -> None:
+    def start(self, moves: AddressDeltas) -> None:
         """A batch begins: let go of what there was."""
         self.moves = moves
         self._kept.clear()

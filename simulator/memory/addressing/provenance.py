@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kernels.ptx.module import Function, Operand, Reg, Special, Symbol
 
-from ...isa.decoded import OWN, Roles, calls, roles
+from ...isa.decoded import OWN, DecodedInstruction, calls, roles
 from ...isa.table import OfAddress
 from ..site import Site
 from ..storage.layout import Layout
@@ -28,7 +28,7 @@ _Known = frozenset[str]
 
 def origins(function: Function) -> Origins:
     """Of which variables the registers of a function may hold addresses."""
-    made: list[tuple[Sequence[str], Roles]] = []
+    made: list[tuple[Sequence[str], DecodedInstruction]] = []
     known: Origins = {p.name: frozenset([OTHER]) for p in function.params}
     for ins in function.body:
         role = roles(ins)
@@ -87,7 +87,7 @@ def named(found: Origins, site: Site) -> frozenset[str]:
     return found.get(base.name, frozenset([OTHER])) if isinstance(base, Reg) else frozenset()
 
 
-def set_rooms(layout: Layout, functions: Iterable[Function], sites: Iterable[Site]) -> None:
+def set_object_bounds(layout: Layout, functions: Iterable[Function], sites: Iterable[Site]) -> None:
     """Tell sites between which bytes of shared memory the variables lie that they are meant for."""
     shared = [p for p in layout.placed.values() if p.variable.space == "shared"]
     if len(shared) < 2:

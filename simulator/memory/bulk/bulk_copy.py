@@ -8,8 +8,8 @@ from ...core.geometry import Flat, Lanes, Mask, as_mask
 from ...isa import DTYPES
 from .. import atomics
 from ..addressing import distributed_shared
-from ..event import Event, Spread
-from ..memories import Memories
+from ..event import Event, LaneAddressList
+from ..memories import AddressSpaces
 from ..site import Site
 from ..storage.layout import array_number
 from ..storage.spaces import POISON, Allocation, Home
@@ -61,7 +61,7 @@ class Moved:
 class BulkCopy:
     """An instruction that copies in bulk, bound to a launch; generated code calls it."""
 
-    def __init__(self, into: Site, memories: Memories) -> None:
+    def __init__(self, into: Site, memories: AddressSpaces) -> None:
         assert into.bulk
         self.into, self.source, self.memories = into, into.bulk, memories
         self.dtype = DTYPES[into.type]
@@ -170,7 +170,7 @@ class BulkCopy:
             those = [i for i, side in enumerate(sides) if side.home is home]
             site = sides[those[0]].site
             counts = [int(sides[i].inside.sum()) for i in those]
-            where = Spread(
+            where = LaneAddressList(
                 np.repeat([sides[i].thread for i in those], counts),
                 np.repeat([sides[i].column for i in those], counts),
                 np.concatenate([sides[i].places[sides[i].inside] for i in those]) - site.offset,

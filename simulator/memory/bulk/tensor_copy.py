@@ -20,7 +20,7 @@ from ...core.geometry import Flat, Lanes, Mask, as_mask
 from ...isa import DTYPES
 from .. import atomics
 from ..addressing import distributed_shared as far
-from ..memories import Memories
+from ..memories import AddressSpaces
 from ..site import Site
 from ..storage.layout import array_number
 from ..storage.spaces import Home
@@ -282,7 +282,7 @@ def _side(
     return Side(site, thread, column, home, places, np.ones(len(places), bool), start, block)
 
 
-def bind(site: Site, memories: Memories) -> BulkCopy:
+def bind(site: Site, memories: AddressSpaces) -> BulkCopy:
     """What generated code calls for an instruction that copies in bulk."""
     tensor = any(isinstance(o, Address) and o.at for o in site.instruction.operands)
     return (TensorCopy if tensor else BulkCopy)(site, memories)

@@ -10,8 +10,8 @@ from kernels.errors import LaunchError
 from ...core.geometry import Flat, Lanes, Mask, as_mask
 from ...isa import DTYPES
 from ...isa.memory import images
-from ..event import ADDRESS_SPACE, BadAccess, Event, Spread
-from ..memories import Memories
+from ..event import ADDRESS_SPACE, BadAccess, Event, LaneAddressList
+from ..memories import AddressSpaces
 from ..site import Site
 from ..storage.spaces import Allocation
 from ..storage.word_ops import distinct
@@ -36,7 +36,7 @@ def handle(array: Allocation, of: Picture) -> bytes:
     return (_HANDLES | array.number << 8 | which).to_bytes(8, "little")
 
 
-class PictureAccess:
+class ImageAccess:
     """An instruction on textures or surfaces, bound to a launch; generated code calls it.
 
     Attributes:
@@ -45,7 +45,7 @@ class PictureAccess:
 
     made: ClassVar[type[Texture] | type[Surface]] = Texture
 
-    def __init__(self, site: Site, memories: Memories) -> None:
+    def __init__(self, site: Site, memories: AddressSpaces) -> None:
         self.site, self.memories, self.shape = site, memories, images.shape(site.instruction)
         self.type, self.count = site.instruction.types[-1], site.count
 
@@ -123,10 +123,10 @@ class PictureAccess:
         mask[lanes] = True
         places = places.reshape(len(lanes[0]), -1)
         thread, column = (np.repeat(one, places.shape[1]) for one in lanes)
-        where = Spread(thread, column, places.reshape(-1))
+        where = LaneAddressList(thread, column, places.reshape(-1))
         if inside is not None:
             on = inside.reshape(-1)
-            where = Spread(thread[on], column[on], where.address[on])
+            where = LaneAddressList(thread[on], column[on], where.address[on])
             values = values and tuple(value[on] for value in values)
         event = Event(site or self.site, "global", where, g.from_rows(mask), False, array, values)
         for tell in self.memories.told:

@@ -10,16 +10,16 @@ from ...isa.memory import images
 from .. import atomics
 from ..event import MISALIGNED, OUT_OF_BOUNDS, READ_ONLY
 from ..storage.spaces import Allocation
-from .images import Picture, PictureAccess, layers, texel_numbers
+from .images import ImageAccess, Picture, layers, texel_numbers
 
 
-class SurfaceQuery(PictureAccess):
+class SurfaceQuery(ImageAccess):
     """``suq``."""
 
     made = Surface
 
 
-class SurfaceAccess(PictureAccess):
+class SurfaceAccess(ImageAccess):
     """``suld``, ``sust`` or ``sured``, bound to a launch."""
 
     made = Surface
@@ -27,7 +27,7 @@ class SurfaceAccess(PictureAccess):
     def do(
         self, array: Allocation, of: Picture, lanes: tuple[Flat, Flat], given: list[Flat]
     ) -> list[Flat]:
-        """See ``PictureAccess``; ``given``: coordinates, x in bytes, and what is stored."""
+        """See ``ImageAccess``; ``given``: coordinates, x in bytes, and what is stored."""
         ins = self.site.instruction
         axes = self.shape.axes
         layer = layers(of, given, clamped=False)

@@ -10,11 +10,11 @@ from kernels.arguments.texture import Texture, described
 from ...core.geometry import Flat
 from ...isa.decoded import roles
 from ..event import ADDRESS_SPACE
-from ..memories import Memories
+from ..memories import AddressSpaces
 from ..site import Site
 from ..storage.spaces import Allocation
 from . import filtering
-from .images import Picture, PictureAccess, layers, texel_numbers
+from .images import ImageAccess, Picture, layers, texel_numbers
 from .surfaces import SurfaceAccess, SurfaceQuery
 
 _MOVED = -8, 7
@@ -23,17 +23,17 @@ _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
 """The texels that ``tld4`` gives, in its order."""
 
 
-class TextureFetch(PictureAccess):
+class TextureFetch(ImageAccess):
     """A fetch, bound to a launch."""
 
-    def __init__(self, site: Site, memories: Memories) -> None:
+    def __init__(self, site: Site, memories: AddressSpaces) -> None:
         super().__init__(site, memories)
         self.type, self.count = site.instruction.types[0], 4
         self.gathers = roles(site.instruction).row.picture == "gather"
         self._sites: dict[int, Site] = {}  # by the bytes of the parts that texels are told in
 
     def misused(self, of: Picture) -> str:
-        """See ``PictureAccess``."""
+        """See ``ImageAccess``."""
         if (wrong := super().misused(of)) or not isinstance(of, Texture):
             return wrong
         floats = of.array.dtype.kind == "f" or of.read == "normalized"
@@ -47,7 +47,7 @@ class TextureFetch(PictureAccess):
     def do(
         self, array: Allocation, of: Picture, lanes: tuple[Flat, Flat], given: list[Flat]
     ) -> list[Flat]:
-        """See ``PictureAccess``."""
+        """See ``ImageAccess``."""
         assert isinstance(of, Texture)
         layer = layers(of, given)
         given, moves = given[: self.shape.axes], given[self.shape.axes :]
@@ -136,7 +136,7 @@ def texels(of: Texture, axes: list[Flat], layer: Flat | None) -> Flat:
     return np.where(outside, -1, texel_numbers(of, axes, layer))
 
 
-def bind(site: Site, memories: Memories) -> PictureAccess:
+def bind(site: Site, memories: AddressSpaces) -> ImageAccess:
     """What generated code calls for an instruction on textures or surfaces."""
-    made = {"size": PictureAccess, "surface": SurfaceAccess, "surface size": SurfaceQuery}
+    made = {"size": ImageAccess, "surface": SurfaceAccess, "surface size": SurfaceQuery}
     return made.get(roles(site.instruction).row.picture, TextureFetch)(site, memories)

@@ -102,7 +102,7 @@ def _addresses(layout: Layout, functions: Collection[str]) -> dict[str, int]:
     return found | {name: p.address for (scope, name), p in layout.placed.items() if not scope}
 
 
-def give_back(
+def copy_back(
     arguments: Arguments, layout: Layout, allocations: dict[int, Allocation], still: bool
 ) -> None:
     """The host's arrays hold what the launch left; ``still``: note what nothing has written.

@@ -141,7 +141,7 @@ class GlobalIndex:
         self.view[places] = values
 
 
-class ColumnMemory:
+class InterleavedMemory:
     """Shared memory (a column a block) or local memory (a column a thread).
 
     Args:
@@ -159,10 +159,14 @@ class ColumnMemory:
 
 
 class ColumnIndex:
-    """Where the lanes of one access fall in a ``ColumnMemory``; ``columns``: if not their own."""
+    """Index of one access's lanes into an ``InterleavedMemory``.
+
+    Attributes:
+        columns: Columns of the lanes, if not their own.
+    """
 
     def __init__(
-        self, memory: ColumnMemory, address: Addresses, ptx_type: str, count: int,
+        self, memory: InterleavedMemory, address: Addresses, ptx_type: str, count: int,
         columns: Lanes | None = None,
     ) -> None:  # fmt: skip
         self.memory, self.count = memory, count
@@ -290,7 +294,7 @@ class ColumnIndex:
             flat.view(self.dtype)[places] = values
 
 
-Home = Allocation | ColumnMemory
+Home = Allocation | InterleavedMemory
 """What an address may lie in."""
 PlaceIndex = GlobalIndex | ColumnIndex
 """Where all lanes of an access, or of a part of it, fall."""

@@ -18,14 +18,14 @@ from kernels.arguments.pointers import owner
 
 from ...core.geometry import Flat, Geometry
 from ...events import Observer
-from ...memory.event import Event, PickedEvent, Spread
+from ...memory.event import CompactAccessEvent, Event, LaneAddressList
 from ...memory.site import Site
 from ...memory.storage.spaces import Allocation
 from ...races.accesses import lanes_of
 
 
 @dataclass(frozen=True)
-class Touched:
+class ArrayFootprint:
     """What was done to an array in one way; the array itself is not kept.
 
     Attributes:
@@ -44,14 +44,14 @@ class Touched:
     exists: Callable[[], bool]
 
     @classmethod
-    def marked(cls, array: Any, name: str, how: str, marks: Flat, granule: int) -> Touched:
+    def marked(cls, array: Any, name: str, how: str, marks: Flat, granule: int) -> ArrayFootprint:
         """What is marked of an array in units of ``granule`` bytes, in C order."""
         address = int(array.__array_interface__["data"][0])
         bounds = _runs(marks, granule, array, address)
         return cls(name, address, array.itemsize, how, *bounds, _existence(array))
 
     @classmethod
-    def whole(cls, array: Any, name: str, how: str) -> Touched:
+    def whole(cls, array: Any, name: str, how: str) -> ArrayFootprint:
         """All of an array."""
         if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.size:
             return cls.marked(array, name, how, np.ones(array.nbytes, bool), 1)
@@ -72,18 +72,18 @@ class TouchRecorder(Observer):
         self.granule, self.count = granule, count
         self.marks: dict[tuple[int, str], Flat] = {}
         self.whole: set[tuple[int, str]] = set()
-        self._gathered: dict[tuple[int, int], list[Event | PickedEvent]] = {}
+        self._gathered: dict[tuple[int, int], list[Event | CompactAccessEvent]] = {}
         self._lanes = 0
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``; which lane it is does not matter."""
         self.access(event)
 
-    def access(self, event: Event | PickedEvent) -> None:
+    def access(self, event: Event | CompactAccessEvent) -> None:
         """See ``Observer``; addresses never change in place."""
         home = event.home
         if event.repeated or not isinstance(home, Allocation) or not 0 <= home.number < self.count:
@@ -92,7 +92,7 @@ class TouchRecorder(Observer):
         if key not in self._gathered:
             self._gathered[key] = []
         self._gathered[key].append(event)
-        if isinstance(event.address, Spread):
+        if isinstance(event.address, LaneAddressList):
             self._lanes += event.address.address.size
         else:
             self._lanes += event.address.size if event.mask is None else self.geometry.lanes
@@ -112,7 +112,7 @@ class TouchRecorder(Observer):
                 continue
             if key not in self.marks:
                 self.marks[key] = np.zeros(-(-home.nbytes // self.granule), bool)
-            size = site.size if isinstance(events[0].address, Spread) else site.nbytes
+            size = site.size if isinstance(events[0].address, LaneAddressList) else site.nbytes
             first = np.concatenate([self._addresses(event) for event in events])
             first = (first - (home.base - site.offset)) // self.granule
             for further in range(-(-size // self.granule)):
@@ -120,9 +120,9 @@ class TouchRecorder(Observer):
         self._gathered.clear()
         self._lanes = 0
 
-    def _addresses(self, event: Event | PickedEvent) -> Flat:
+    def _addresses(self, event: Event | CompactAccessEvent) -> Flat:
         address, mask = event.address, event.mask
-        if isinstance(address, Spread):
+        if isinstance(address, LaneAddressList):
             assert isinstance(event, Event)
             return lanes_of(self.geometry, event).address - event.site.offset
         if mask is not None:
@@ -136,10 +136,10 @@ class TouchRecorder(Observer):
             self.marks[key] = self.marks[key] | marks if key in self.marks else marks
         self.whole |= other.whole
 
-    def touched(self, arrays: list[Any], names: list[str]) -> list[Touched]:
+    def touched(self, arrays: list[Any], names: list[str]) -> list[ArrayFootprint]:
         """What was marked of the launch's arrays."""
         return [
-            Touched.marked(arrays[number], names[number], how, marks, self.granule)
+            ArrayFootprint.marked(arrays[number], names[number], how, marks, self.granule)
             for (number, how), marks in self.marks.items()
         ]
 

@@ -22,7 +22,7 @@ from kernels.source.element_types import is_structure
 from kernels.source.structures import TypeLayout, layout_of
 
 from ...core.geometry import Flat
-from ...execute.prepare import Prepared
+from ...execute.prepare import PreparedLaunch
 from ...memory.storage.layout import array_number
 from ...memory.stored_bytes import Written
 
@@ -34,7 +34,7 @@ _ELEMENTS = 64
 class Members:
     """The members of a launch's arrays."""
 
-    def __init__(self, launch: Prepared) -> None:
+    def __init__(self, launch: PreparedLaunch) -> None:
         self.launch, self.kernel = launch, launch.kernel
         placed = launch.program.layout.placed.values()
         self.variables = {

@@ -24,10 +24,10 @@ from ...core.geometry import Flat, Geometry, as_mask
 from ...events import Observer
 from ...hazards.findings import Findings
 from ...hazards.read_only_path import Side, aliased, read_only
-from ...memory.event import Event, PickedEvent, Spread
+from ...memory.event import CompactAccessEvent, Event, LaneAddressList
 from ...memory.site import Site
 from ...memory.storage.spaces import Allocation
-from ...races.accesses import Closer, LookCloser, by_block
+from ...races.accesses import EscalateCheck, PrecisionPlan, by_block
 from ...races.shadow.stored_values import changing
 
 _MOST = np.iinfo(np.int32).max
@@ -40,7 +40,7 @@ def is_read_only(site: Site) -> bool:
 
 
 def _closely(number: int) -> int:
-    """The number under which ``LookCloser`` names an array to this check."""
+    """The number under which ``EscalateCheck`` names an array to this check."""
     return -2 - number
 
 
@@ -87,7 +87,7 @@ class ReadOnlyPathCheck(Observer):
 
     def __init__(
         self, findings: Findings, sites: Sequence[Site], granule: int, threads: int,
-        pointers: Pointers, bases: Bases | None, closer: Closer,
+        pointers: Pointers, bases: Bases | None, closer: PrecisionPlan,
     ) -> None:  # fmt: skip
         self.findings, self.sites, self.granule = findings, sites, granule
         self.pointers, self.bases, self.watched = pointers, bases, pointers.names
@@ -113,7 +113,7 @@ class ReadOnlyPathCheck(Observer):
     def loads(self, sites: tuple[Site, ...], events: object) -> None:
         """See ``Observer``: of shared memory."""
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         if self._concerns(event):
             self._record(event.full)
@@ -123,7 +123,7 @@ class ReadOnlyPathCheck(Observer):
         if not event.repeated and self._concerns(event):
             self._record(event)
 
-    def _concerns(self, event: Event | PickedEvent) -> bool:
+    def _concerns(self, event: Event | CompactAccessEvent) -> bool:
         """Whether an access has to be recorded in the tables."""
         home, site = event.home, event.site
         if not isinstance(home, Allocation) or not 0 <= site.number < len(self.read_only):
@@ -139,7 +139,7 @@ class ReadOnlyPathCheck(Observer):
 
     def _record(self, event: Event) -> None:
         g, site, home = self.geometry, event.site, event.home
-        mask, spread = event.mask, isinstance(event.address, Spread)
+        mask, spread = event.mask, isinstance(event.address, LaneAddressList)
         if site.access == "atomic" and not spread:
             mask = changing(event, g)
             if mask is not None and (as_mask(event.mask) & ~mask).any():
@@ -187,12 +187,12 @@ class ReadOnlyPathCheck(Observer):
         """See ``Observer``.
 
         Raises:
-            LookCloser: An array is read through the read-only path and written, perhaps not the
+            EscalateCheck: An array is read through the read-only path and written, perhaps not the
                 same bytes.
         """
         for number in sorted(self.loaded & self.written):
             if number not in self.watched and _closely(number) not in self.close:
-                raise LookCloser(_closely(number))
+                raise EscalateCheck(_closely(number))
         for number in sorted(self.tables):
             self._read_only(number, self._aliased(number))
 

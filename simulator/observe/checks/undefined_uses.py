@@ -9,9 +9,9 @@ from kernels.ptx.module import Instruction
 from ...compile.program import Program
 from ...core.geometry import Lanes, Mask, as_mask
 from ...events import Observer
-from ...execute.prepare import Prepared
+from ...execute.prepare import PreparedLaunch
 from ...memory.bulk.bulk_copy import Moved
-from ...memory.definedness import UndefinedMemory
+from ...memory.definedness import DefinednessMemory
 from ...memory.site import Site
 from ...memory.storage.layout import HEAP
 from .padding import Members, may_be_padding, undefined_members
@@ -33,7 +33,7 @@ class UseFinder(Observer):
         assumed: Arrays in which undefined bits count as padding although no type says so.
     """
 
-    def __init__(self, program: Program, memory: UndefinedMemory) -> None:
+    def __init__(self, program: Program, memory: DefinednessMemory) -> None:
         self.program, self.memory = program, memory
         self.steered, self.prints, self.block = set[int](), set[int](), 0
         self.work = 0
@@ -67,7 +67,7 @@ class UseFinder(Observer):
         if number not in self.steered and any((on & (bits != 0)).any() for bits in values):
             self.steered.add(number)
 
-    def uses(self, launch: Prepared) -> list[Instruction]:
+    def uses(self, launch: PreparedLaunch) -> list[Instruction]:
         """The instructions that use undefined values, after the launch.
 
         Raises:

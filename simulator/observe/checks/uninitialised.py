@@ -12,14 +12,14 @@ import numpy as np
 from kernels.ptx.module import Instruction, Line
 
 from ...compile.program import CompiledBlock
-from ...core.geometry import NO_LANE, AbsentRead, Flat, Geometry, Mask
+from ...core.geometry import NO_LANE, Flat, Geometry, InactiveLaneRead, Mask
 from ...events import Observer
 from ...hazards.findings import Findings
 from ...hazards.sources import Who
 from ...isa.memory.address_windows import WINDOWS
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import Site, text_site
-from ...memory.storage.spaces import Allocation, ColumnMemory
+from ...memory.storage.spaces import Allocation, InterleavedMemory
 from ...memory.storage.word_ops import distinct
 from ...races.accesses import flatten
 
@@ -111,10 +111,10 @@ class LocalCheck(Observer):
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
-        if event.space != "local" or isinstance(event.address, Spread):
+        if event.space != "local" or isinstance(event.address, LaneAddressList):
             return
         site, address, mask, home = event.site, event.address, event.mask, event.home
-        assert isinstance(home, ColumnMemory)
+        assert isinstance(home, InterleavedMemory)
         full = None
         if not address.ndim:
             rows = [int(address)]
@@ -190,15 +190,15 @@ class ShuffleCheck(Observer):
     """Reads of registers of lanes that take no part, by source line.
 
     Attributes:
-        reads: Of each line an instruction; who reads from whom (``AbsentRead.reads``), with the
-            lowest block that does; and how often.
+        reads: Of each line an instruction; who reads from whom (``InactiveLaneRead.reads``), with
+            the lowest block that does; and how often.
     """
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         self.reads: dict[Line, tuple[Instruction, dict[int, int], int]] = {}
 
-    def absent_read(self, read: AbsentRead) -> None:
+    def absent_read(self, read: InactiveLaneRead) -> None:
         """See ``Observer``."""
         g = self.findings.geometry
         column, thread = np.nonzero(g.full(read.lanes).T)

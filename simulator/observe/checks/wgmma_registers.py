@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ...compile.passes.wgmma_dataflow import OLDEST, OPEN, Flight
+from ...compile.passes.wgmma_dataflow import OLDEST, OPEN, WgmmaRegisterUse
 from ...compile.program import CompiledBlock
 from ...core.geometry import WARP, Geometry, Mask, Rows, as_mask
 from ...events import Observer, Stall
@@ -33,7 +33,10 @@ class ProductCheck(Observer):
     """
 
     def __init__(
-        self, flights: Sequence[Flight], blocks: Sequence[CompiledBlock], findings: Findings
+        self,
+        flights: Sequence[WgmmaRegisterUse],
+        blocks: Sequence[CompiledBlock],
+        findings: Findings,
     ) -> None:
         self.flights, self.blocks, self.findings = flights, blocks, findings
         self.geometry: Geometry
@@ -64,7 +67,9 @@ class ProductCheck(Observer):
         never = np.zeros(on.shape, np.int64)
         self.last[number] = np.where(on, self.now, self.last.get(number, never))
 
-    def _touched(self, flight: Flight, product: int, ages: frozenset[int], on: Rows) -> None:
+    def _touched(
+        self, flight: WgmmaRegisterUse, product: int, ages: frozenset[int], on: Rows
+    ) -> None:
         told = self.told.get(product)
         for group, lanes in self.runs.get(product, ()):
             left = on & lanes & (group >= self.done)
@@ -81,7 +86,7 @@ class ProductCheck(Observer):
                     told = bad if told is None else told | bad
                     self.told[product] = told
 
-    def _tell(self, case: str, other: Flight | None, product: int, lanes: Rows) -> None:
+    def _tell(self, case: str, other: WgmmaRegisterUse | None, product: int, lanes: Rows) -> None:
         """Who touches registers of a product, or has; ``None``: there was never a fence."""
         g = self.geometry
         how = "write" if other is None or other.writes else "read"
@@ -91,7 +96,7 @@ class ProductCheck(Observer):
         races, ins = self.findings.races, self.flights[product].instruction
         races.of_registers.add(case, how, ins, touching, g, g.from_rows(lanes))
 
-    def _product(self, number: int, flight: Flight, on: Rows) -> None:
+    def _product(self, number: int, flight: WgmmaRegisterUse, on: Rows) -> None:
         g = self.geometry
         told = ~on
         for touch in flight.touches:

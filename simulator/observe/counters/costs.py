@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.geometry import WARP, Flat, Rows
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import Site
 from ...memory.storage.word_ops import changes, distinct
 from .banks import BANKS, SECTOR, bank_passes, fresh, off, word_passes
@@ -17,7 +17,7 @@ def bulk_cost(event: Event, columns: int) -> Flat:
     ``columns``: blocks of the batch.
     """
     where, size = event.address, event.site.size
-    assert isinstance(where, Spread)
+    assert isinstance(where, LaneAddressList)
     count = len(where.thread)
     # A copy's elements follow each other: runs of them are looked at, in a fifth of the time.
     new = np.ones(count, bool)

@@ -21,7 +21,7 @@ _FEW = 1 << 15
 microseconds of calls, and 3 ns a lane."""
 
 
-class Some(NamedTuple):
+class LaneSample(NamedTuple):
     """Lanes of an access; their places: 32 times their request's number, and that in the warp.
 
     ``offset``: bytes from their addresses to what they access.
@@ -45,7 +45,7 @@ class _Chosen(NamedTuple):
     places: Flat
 
 
-class PutBy:
+class DeferredRequests:
     """What was put by, for each slot of a table of totals; ``judge`` takes ``requests``.
 
     ``sparse``: whether only the figures of ``Sorted`` are wanted.
@@ -55,14 +55,14 @@ class PutBy:
         self, totals: Rows, judge: Callable[[Site, str, Rows], Flat], sparse: bool
     ) -> None:
         self.totals, self.judge, self.sparse = totals, judge, sparse
-        self._waiting: dict[tuple[int, int], list[Some]] = {}
-        self._newest: dict[int, Some] = {}
+        self._waiting: dict[tuple[int, int], list[LaneSample]] = {}
+        self._newest: dict[int, LaneSample] = {}
         self._lanes = 0
         self._chosen: _Chosen | None = None
 
     def few(
         self, g: Geometry, site: Site, space: str, address: Addresses, mask: Mask | None
-    ) -> Some | None:
+    ) -> LaneSample | None:
         """Of an access the lanes that are on; ``None`` if they are many."""
         rows, on = g.factored(address), g.factored(as_mask(mask))
         if rows.shape != on.shape:
@@ -76,9 +76,9 @@ class PutBy:
             last = self._chosen = _Chosen(g, mask, on.shape, numbers, places)
         places = last.places
         warps = int(places[-1]) // WARP + 1 if len(places) else 0
-        return Some(site, space, rows.reshape(-1).take(last.numbers), places, warps)
+        return LaneSample(site, space, rows.reshape(-1).take(last.numbers), places, warps)
 
-    def add(self, slot: int, some: Some) -> None:
+    def add(self, slot: int, some: LaneSample) -> None:
         """Put lanes of an access by."""
         self._newest[slot] = some
         if not len(some.address):  # every lane's predicate is off
@@ -123,7 +123,7 @@ class PutBy:
         self._lanes = 0
 
 
-def _together(several: list[Some], offset: int) -> tuple[Flat, Flat, int]:
+def _together(several: list[LaneSample], offset: int) -> tuple[Flat, Flat, int]:
     """Addresses as ``near`` has them, places among all requests, and how many these are."""
     address = np.concatenate([some.address for some in several])
     lanes = near(address + np.int64(offset) if offset else address, None)
@@ -132,7 +132,7 @@ def _together(several: list[Some], offset: int) -> tuple[Flat, Flat, int]:
     return lanes, np.concatenate(places), int(first[-1]) // WARP
 
 
-def _scattered(several: list[Some], requests: dict[object, Requests]) -> Sorted | None:
+def _scattered(several: list[LaneSample], requests: dict[object, Requests]) -> Sorted | None:
     """Their lanes, sorted, if they are not far apart.
 
     ``requests``: by the ids of the places: many accesses share them.

@@ -8,9 +8,9 @@ from typing import cast
 
 import numpy as np
 
-from ...core.address_deltas import Moves
+from ...core.address_deltas import AddressDeltas
 from ...core.geometry import Addresses, Flat, Mask, Rows
-from ...memory.addressing.identity_memo import Recent
+from ...memory.addressing.identity_memo import IdentityMemo
 from ...memory.event import Event
 from ...memory.site import Site
 from .banks import LINE
@@ -84,9 +84,9 @@ class Patterns:
 
     def __init__(self) -> None:
         self._known: dict[object, Pattern] = {}
-        self._recent = Recent(self._of, moved)
+        self._recent = IdentityMemo(self._of, moved)
 
-    def start(self, moves: Moves) -> None:
+    def start(self, moves: AddressDeltas) -> None:
         """A batch begins, perhaps of fewer blocks."""
         self._known.clear()
         self._recent.start(moves)

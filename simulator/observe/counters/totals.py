@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.geometry import Geometry, Mask
 from ...events import Observer
-from ...memory.event import Event, PickedEvent
+from ...memory.event import CompactAccessEvent, Event
 from ...memory.site import Site
 from .traffic import NOTHING, Traffic
 
@@ -69,7 +69,7 @@ class RaceWorkCounter(WorkCounter):
     def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
         """See ``Observer``."""
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
 
 

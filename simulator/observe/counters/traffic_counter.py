@@ -15,11 +15,11 @@ import numpy as np
 from ...core.geometry import Addresses, Flat, Geometry, Mask, Rows
 from ...events import Observer
 from ...isa.memory.address_windows import RANK_BITS
-from ...memory.event import Event, PickedEvent, Spread
+from ...memory.event import CompactAccessEvent, Event, LaneAddressList
 from ...memory.site import Site, interleaved
 from .banks import SECTOR, requests
 from .costs import Words, access_kind, atomic_cost, bulk_cost, by_word, request_cost
-from .deferred_requests import PutBy, Some
+from .deferred_requests import DeferredRequests, LaneSample
 from .grouped_load_costs import Several
 from .patterns import PATTERNS, Masks, Pattern, Patterns, pattern_of
 from .traffic import Traffic
@@ -48,7 +48,7 @@ class TrafficCounter(Observer):
         self._last = [np.zeros(_FIGURES, np.int64)] * slots
         self._times, self._again = [0] * slots, [0] * slots
         self._slot = [-1] * sites  # of each site's last access that was judged
-        self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
+        self._put_by = DeferredRequests(self._totals, self._judge_rows, self.sparse)
         self._several = Several(self._totals)
         self.known = known
         self._words: dict[bytes, Words] = {}
@@ -83,19 +83,19 @@ class TrafficCounter(Observer):
             if not self._put_by.again(slot):
                 self._times[slot] += self._again[slot]
             return
-        if not site.counted or (isinstance(event.address, Spread) and not site.in_bulk):
+        if not site.counted or (isinstance(event.address, LaneAddressList) and not site.in_bulk):
             if site.picture:
                 self._picture(event)
             return
         if not (site.traffic or site.in_bulk):
             return  # an mbarrier's, a ``wgmma``'s: no counter has them (``collect``)
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
-        if isinstance(event.address, Spread):
+        if isinstance(event.address, LaneAddressList):
             self._totals[slot] += bulk_cost(event, self._shape.columns)
             return
         self._slot[site.number] = slot
         cost = self._patterns.known(event, slot) or self._cost(event, slot)
-        if isinstance(cost, Some):
+        if isinstance(cost, LaneSample):
             self._put_by.add(slot, cost)
             return
         self._put_by.other(slot)
@@ -130,7 +130,7 @@ class TrafficCounter(Observer):
             elif not self._put_by.again(slot):
                 self._times[slot] += self._again[slot]
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         site, lanes = event.site, event.lanes
         if not site.counted:
@@ -140,14 +140,16 @@ class TrafficCounter(Observer):
         offset = site.offset
         if event.space == "local":
             address, offset = interleaved(address + offset, lanes.thread[at]), 0
-        self._put_by.add(slot, Some(site, event.space, address, places, lanes.warps, offset))
+        self._put_by.add(slot, LaneSample(site, event.space, address, places, lanes.warps, offset))
 
     def _picture(self, event: Event) -> None:
         """Textures and surfaces: who asks, and for how many bytes."""
         site = event.site
         threads, warps = self._shape.active(event.mask)
         nbytes = (
-            len(event.address.address) * site.nbytes if isinstance(event.address, Spread) else 0
+            len(event.address.address) * site.nbytes
+            if isinstance(event.address, LaneAddressList)
+            else 0
         )
         slot = site.number * len(COUNTED_SPACES)
         self._totals[slot, :3] += warps, threads, nbytes
@@ -169,7 +171,7 @@ class TrafficCounter(Observer):
         slots = np.flatnonzero(self._totals[:, 0])
         return list(zip(slots.tolist(), self._totals[slots].tolist(), strict=True))
 
-    def _cost(self, event: Event, slot: int) -> tuple[Flat, int] | Some:
+    def _cost(self, event: Event, slot: int) -> tuple[Flat, int] | LaneSample:
         """The figures of one access, in the order of ``Traffic``, and how often the batch has them.
 
         Or its lanes, where they follow no pattern and are better judged with others'.
@@ -225,7 +227,7 @@ class TrafficCounter(Observer):
 
     def _masked(
         self, site: Site, space: str, pattern: Pattern, starts: Flat, mask: Mask
-    ) -> tuple[Flat, int] | Some:
+    ) -> tuple[Flat, int] | LaneSample:
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
@@ -270,7 +272,7 @@ class TrafficCounter(Observer):
 
     def _no_pattern(
         self, site: Site, space: str, address: Addresses, mask: Mask | None
-    ) -> tuple[Flat, int] | Some:
+    ) -> tuple[Flat, int] | LaneSample:
         some = self._put_by.few(self._shape, site, space, address, mask)
         return some if some is not None else (self._judge(site, space, address, mask), 1)
 

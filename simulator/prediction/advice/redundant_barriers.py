@@ -8,7 +8,7 @@ import math
 from kernels.ptx.module import Instruction
 
 from ...compile.compiler import compile_ptx
-from ...execute.prepare import Prepared
+from ...execute.prepare import PreparedLaunch
 from ...fixes import barriers_of, without_barriers
 from ...isa import Flow
 from ...isa.decoded import roles
@@ -67,7 +67,7 @@ def _some(blocks: int) -> list[int]:
     return sorted({0, 1 % blocks, 2 % blocks, blocks // 3, blocks // 2, blocks - 1})
 
 
-def _idle(launch: Prepared) -> set[int]:
+def _idle(launch: PreparedLaunch) -> set[int]:
     """PTX lines of the barriers without which some blocks leave nothing to suspect.
 
     None if these do so as it is: that is for the launch to judge, which looks closely.

@@ -1,7 +1,7 @@
 """Shared memory between two barriers, judged once for each pattern of accesses.
 
 What one thread alone touches, what is only read and what only atomics touch does not race
-(``quick.Owners``); who accessed the rest is held against warp barriers.
+(``quick.OwnershipTable``); who accessed the rest is held against warp barriers.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -11,10 +11,10 @@ import numpy as np
 
 from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ...memory.site import Site
-from ..accesses import SHARED, LookCloser, by_block, columns_of, dense
+from ..accesses import SHARED, EscalateCheck, by_block, columns_of, dense
 from ..order.happens_before import HappensBefore
 from ..shadow.conflicts import WRITTEN, clash, use
-from ..shadow.ownership import Owners
+from ..shadow.ownership import OwnershipTable
 from ..shadow.shadow_memory import Shadow
 
 _Told = tuple[tuple[Site, ...], Lanes, Mask | None]
@@ -43,7 +43,7 @@ def _each(told: Iterable[_Told]) -> Iterator[tuple[Site, Lanes, Mask | None]]:
     return ((site, address, mask) for sites, address, mask in told for site in sites)
 
 
-class Intervals:
+class BarrierIntervals:
     """Shared memory without the table: what happens between two barriers, judged once.
 
     Which locations have been written so far is a state; a state and an interval lead to
@@ -78,7 +78,7 @@ class Intervals:
         """Accesses from one base, or (no site) a warp barrier and its member masks."""
         self.pending.append((sites, address, mask))
         if len(self.pending) > _LONG:
-            raise LookCloser(SHARED)
+            raise EscalateCheck(SHARED)
 
     def close(self) -> None:
         """A barrier: judge what has happened since the last one."""
@@ -117,7 +117,7 @@ class Intervals:
     def _judge(self, pending: list[_Told]) -> int:
         g = self.geometry
         before = self.states[self.state]
-        races = self.races and not (self._one_kind(pending) or self._harmless(pending))
+        races = self.races and not (self._one_kind(pending) or self._is_race_free(pending))
         if self._full and not races:
             return self.state
         columns = g.columns if self._wide(pending) > 1 else 1
@@ -128,12 +128,12 @@ class Intervals:
         written = np.zeros((columns, granules), bool)
         if before is not None:
             written |= before
-        owners, flat = Owners(granules * columns, g.threads * columns), written.reshape(-1)
+        owners, flat = OwnershipTable(granules * columns, g.threads * columns), written.reshape(-1)
         for site, address, mask in _each(pending):
             for place, thread in self._places(one, site, address, mask):
                 at = dense(place)
                 if self.initialised and site.access != "store" and not flat[at].all():
-                    raise LookCloser(SHARED)
+                    raise EscalateCheck(SHARED)
                 if site.access != "load":
                     flat[at] = True
                 if races:
@@ -161,7 +161,7 @@ class Intervals:
             self.kinds[which] = len(uses) <= 1 and WRITTEN not in uses
         return self.kinds[which]
 
-    def _harmless(self, pending: list[_Told]) -> bool:
+    def _is_race_free(self, pending: list[_Told]) -> bool:
         """Whether none of it can race whichever lanes are on; where only masks tell blocks apart.
 
         So it is if no two threads would touch the same location if each were on that is on in any
@@ -177,7 +177,7 @@ class Intervals:
         key = tuple([(*_which(s), self._token(a), _content(m)) for s, a, m in union])
         if key not in self.harmless:
             one = Geometry(self.geometry.grid, self.geometry.block, np.arange(1))
-            owners = Owners(-(-self.shared_bytes // self.granule), one.threads)
+            owners = OwnershipTable(-(-self.shared_bytes // self.granule), one.threads)
             for site, address, on in _each(union):
                 for place, thread in self._places(one, site, address, on):
                     owners.access(site, place, thread)
@@ -214,9 +214,9 @@ class Intervals:
         ordered, asked = happens_before.before(mine, column), shadow.asked(place, thread)
         for history, _ in shadow.against(site):
             if any(True for _ in shadow.races(history, asked, ordered, "near")):
-                raise LookCloser(SHARED)
+                raise EscalateCheck(SHARED)
         if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
-            raise LookCloser(SHARED)
+            raise EscalateCheck(SHARED)
         values, since = np.zeros(len(place), np.uint64), np.zeros(len(place), np.int64)
         shadow.remember(site, place, thread, now, values, since)
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...core.geometry import Flat, Mask
 from ..order.locks import Lock
 from ..order.stale_reads import Reads, needed
-from ..shadow.access_history import History
+from ..shadow.access_history import AccessHistory
 from ..shadow.lookups import Asked
 from ..shadow.shadow_memory import Ordered
 
@@ -27,13 +27,13 @@ _MOST = 1 << 16
 
 
 def all_before(
-    histories: Sequence[History], asked: Asked, ask: Callable[..., Ordered]
+    histories: Sequence[AccessHistory], asked: Asked, ask: Callable[..., Ordered]
 ) -> dict[int, list[Locked]]:
     """The instructions of which all comes before the lanes; and of each what locks put in order.
 
-    ``ask``: ``ExactLook.ordered`` but for the instruction, ``locked`` and ``strong``.
+    ``ask``: ``ShadowChecker.ordered`` but for the instruction, ``locked`` and ``strong``.
     """
-    groups: dict[tuple[bool, bool], list[History]] = {}
+    groups: dict[tuple[bool, bool], list[AccessHistory]] = {}
     for history in histories if len(histories) > _FEW else ():
         if history.site.queue != "product":
             writes = history.site.strong and not history.loads
@@ -46,7 +46,7 @@ def all_before(
 
 
 def _before(
-    histories: Sequence[History], asked: Asked, ordered: Ordered, locked: list[Locked]
+    histories: Sequence[AccessHistory], asked: Asked, ordered: Ordered, locked: list[Locked]
 ) -> dict[int, list[Locked]]:
     """The same of instructions that are asked for alike; ``locked``: what ``ordered`` adds to."""
     pairs = [_pairs(history, asked) for history in histories]
@@ -64,7 +64,7 @@ def _before(
     return found
 
 
-def _pairs(history: History, asked: Asked) -> tuple[Flat, Flat, Flat]:
+def _pairs(history: AccessHistory, asked: Asked) -> tuple[Flat, Flat, Flat]:
     """Of what others did at the lanes' locations: the times, and threads; and the lanes."""
     if asked.low > history.high or asked.high <= history.low:
         return (np.zeros(0, np.int64),) * 3

@@ -8,14 +8,14 @@ import numpy as np
 from ...core.geometry import Flat, Mask
 from ...memory.storage.spaces import Allocation
 from ..accesses import Race
-from ..report.race_log import RaceBook
-from ..shadow.access_history import History
+from ..report.race_log import RaceLog
+from ..shadow.access_history import AccessHistory
 from ..shadow.shadow_memory import Shadow
 from ..shadow.stored_values import compare, other_values
-from .shadow_check import ExactLook
+from .shadow_check import ShadowChecker
 
 
-def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocation) -> None:
+def find_between(look: ShadowChecker, first: Shadow, second: Shadow, home: Allocation) -> None:
     """Write down the races of what a table remembers with what another one does."""
     g = look.geometry
     for later in second.histories.values():
@@ -30,7 +30,7 @@ def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocatio
 
 
 def _write_down(
-    book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
+    book: RaceLog, race: Race, first: Shadow, earlier: AccessHistory, later: AccessHistory
 ) -> None:
     asked = first.asked(*np.divmod(later.table.keys, first.threads))
     bound, free = book.bound(race), None

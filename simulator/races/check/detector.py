@@ -3,7 +3,7 @@
 Cheap where nothing is wrong. Shared memory is judged once for each *interval* (what is
 accessed between two barriers), and intervals that repeat are remembered; a global array
 costs a look only when it is written, and if it is read as well, a dense table of owners.
-Where a quick look finds something suspicious it raises ``LookCloser``, and the launch starts
+Where a quick look finds something suspicious it raises ``EscalateCheck``, and the launch starts
 again with the exact ``Shadow`` table on for those locations, which tells who raced with whom.
 """
 
@@ -15,25 +15,25 @@ import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ...events import Observer, Stall
-from ...memory.addressing.address_range_cache import Reaches
-from ...memory.event import Event, PickedEvent
+from ...memory.addressing.address_range_cache import AddressRangeCache
+from ...memory.event import CompactAccessEvent, Event
 from ...memory.site import PHASE, Granules, Site
 from ...memory.storage.spaces import Allocation
-from ..accesses import SHARED, Accesses, Closer, LookCloser, by_block, lanes_of
+from ..accesses import SHARED, Accesses, EscalateCheck, PrecisionPlan, by_block, lanes_of
 from ..order.stale_reads import Sectors, cached
-from ..report.race_log import RaceBook
-from ..shadow.ownership import Owners, QuickLook
+from ..report.race_log import RaceLog
+from ..shadow.ownership import ArrayAccessFilter, OwnershipTable
 from ..shadow.shadow_memory import Shadow
 from ..shadow.stored_values import located
 from . import exited_blocks
-from .barrier_intervals import Intervals, Memo
+from .barrier_intervals import BarrierIntervals, Memo
 from .cross_shard import find_between
-from .shadow_check import ExactLook
+from .shadow_check import ShadowChecker
 from .shared_memory import SharedMemory
-from .sync_observer import Synchronisation
+from .sync_observer import SyncObserver
 from .uninitialised_shared import Report
 
 
@@ -41,7 +41,7 @@ class RaceCheck(Observer):
     """Observer of accesses, barriers and fences.
 
     Args:
-        closer: What to look at closely, by array number (and ``SHARED``): see ``LookCloser``.
+        closer: What to look at closely, by array number (and ``SHARED``): see ``EscalateCheck``.
         granules: Bytes of a location.
         book: Where races are written down.
         uninitialised: Called with reads of shared memory that nothing wrote.
@@ -56,19 +56,24 @@ class RaceCheck(Observer):
     geometry: Geometry
 
     def __init__(
-        self, closer: Closer, granules: Granules, shared_bytes: int, book: RaceBook,
-        steering: Steering, uninitialised: Report, exited: exited_blocks.Report, races: bool,
+        self, closer: PrecisionPlan, granules: Granules, shared_bytes: int, book: RaceLog,
+        steering: ForwardSlices, uninitialised: Report, exited: exited_blocks.Report, races: bool,
         initialised: bool, memo: Memo,
     ) -> None:  # fmt: skip
         self.closer, self.granules, self.book, self.races = closer, granules, book, races
         self.shadows: dict[int, Shadow] = {}
         self.arrays: dict[int, Allocation] = {}
-        self.owners: dict[int, Owners] = {}
-        self.reaches = Reaches()
-        self.quick, self.exact = QuickLook(granules.array), ExactLook(granules, book, steering)
-        self.order = Synchronisation(steering)
+        self.owners: dict[int, OwnershipTable] = {}
+        self.reaches = AddressRangeCache()
+        self.quick, self.exact = (
+            ArrayAccessFilter(granules.array),
+            ShadowChecker(granules, book, steering),
+        )
+        self.order = SyncObserver(steering)
         reserved = steering.program.layout.reserved
-        intervals = Intervals(granules.shared, shared_bytes, races, initialised, memo, reserved)
+        intervals = BarrierIntervals(
+            granules.shared, shared_bytes, races, initialised, memo, reserved
+        )
         self.shared = SharedMemory(intervals, self.exact, uninitialised, exited)
 
     def start(self, geometry: Geometry) -> None:
@@ -89,11 +94,11 @@ class RaceCheck(Observer):
         """The launch is done.
 
         Raises:
-            LookCloser: Locations of an array are contested.
+            EscalateCheck: Locations of an array are contested.
         """
         for number, owners in self.owners.items():
             if owners.disputed:
-                raise LookCloser(number, owners.contested)
+                raise EscalateCheck(number, owners.contested)
         if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
             return
         self.exact.settle()
@@ -102,7 +107,7 @@ class RaceCheck(Observer):
         """See ``Observer``.
 
         Raises:
-            LookCloser: What neither had to suspect alone, the two have together.
+            EscalateCheck: What neither had to suspect alone, the two have together.
         """
         self.quick.merge(other.quick)
         for number, owners in other.owners.items():
@@ -145,7 +150,7 @@ class RaceCheck(Observer):
         self.order.now += len(sites)
         self.shared.loads(sites, events[0])
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``; what is only read, or a thread's own, need not be looked at."""
         site, space = event.site, event.space
         if not site.counted:
@@ -224,7 +229,7 @@ class RaceCheck(Observer):
         if at.size < len(place):
             lanes, place, thread = lanes.some(at), place[at], thread[at]
             values = None if values is None else values[at]
-        self.exact.look_up(shadow, event, self.order.now, lanes, place, thread, values)
+        self.exact.check_and_record(shadow, event, self.order.now, lanes, place, thread, values)
 
     def _load(self, number: int, site: Site, lanes: Accesses, place: Flat, thread: Flat) -> None:
         """A load of global memory may leave its sectors in L1, if anything asks for that."""
@@ -245,9 +250,9 @@ class RaceCheck(Observer):
         if home.number in self.shadows:
             self.shadows[home.number].begin(places)
 
-    def _owners(self, home: Allocation) -> Owners:
+    def _owners(self, home: Allocation) -> OwnershipTable:
         found = self.owners.get(home.number)
         if found is None:
             size = len(home.buffer) // self.granules.array
-            found = self.owners[home.number] = Owners(size, self.geometry.everyone)
+            found = self.owners[home.number] = OwnershipTable(size, self.geometry.everyone)
         return found

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ...core.geometry import Flat, Geometry
 from ...memory.site import Site
 from ..accesses import Accesses
-from ..order.cluster_clocks import ClusterOrder
-from ..order.release_acquire import Releases
+from ..order.cluster_clocks import ClusterClocks
+from ..order.release_acquire import ReleaseAcquireTracker
 
 Report = Callable[[Site, Flat, Flat], None]
 """Takes the instruction, and of some of those who execute it the thread and the column."""
@@ -38,7 +38,9 @@ class Exits:
         rank = g.clusters.rank[lanes.column[far]]
         self._last[site.number][1][rank, lanes.thread[far], lanes.home[far]] = now
 
-    def look(self, order: ClusterOrder, releases: Releases | None, report: Report) -> None:
+    def look(
+        self, order: ClusterClocks, releases: ReleaseAcquireTracker | None, report: Report
+    ) -> None:
         """The batch is done: tell of those of whom their homes have not heard since."""
         g = self.geometry
         for site, times in self._last.values():

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...core.geometry import Flat, Mask
 from ...memory.site import Site
-from ..shadow.access_history import History
+from ..shadow.access_history import AccessHistory
 from ..shadow.shadow_memory import Conflict
 
 _NEVER = np.iinfo(np.int64).max
@@ -26,7 +26,7 @@ class InStep:
         began[thread[began[thread] == _NEVER]] = now
 
     def apart(
-        self, site: Site, other: Site, conflict: Conflict, history: History | None
+        self, site: Site, other: Site, conflict: Conflict, history: AccessHistory | None
     ) -> tuple[tuple[bool, Mask], ...]:
         """Which pairs are of one execution, or of two that the lanes did not come to together.
 

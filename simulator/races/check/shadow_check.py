@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...core.geometry import GROUP, Flat, Geometry, Mask
 from ...memory.event import Event
 from ...memory.site import Granules, Site
@@ -18,14 +18,14 @@ from ...memory.storage.spaces import Allocation
 from ..accesses import SHARED, Accesses, Race
 from ..order.happens_before import HappensBefore
 from ..order.locks import Lock
-from ..order.release_acquire import Releases
+from ..order.release_acquire import ReleaseAcquireTracker
 from ..order.stale_reads import Reads, Sectors, cached, needed
 from ..order.vector_clock import NOTHING, Clock
 from ..report.first_of import Firsts
 from ..report.pair_limit import Bound
 from ..report.pairs import DISTANCES, distances
-from ..report.race_log import UNACQUIRED, RaceBook
-from ..shadow.access_history import History
+from ..report.race_log import UNACQUIRED, RaceLog
+from ..shadow.access_history import AccessHistory
 from ..shadow.conflicts import clash
 from ..shadow.lookups import Alike, Clocks
 from ..shadow.shadow_memory import Conflict, Ordered, Shadow
@@ -37,7 +37,7 @@ _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
 
 
-class ExactLook:
+class ShadowChecker:
     """Finds the races of accesses with what a table remembers, location by location.
 
     Attributes:
@@ -47,9 +47,9 @@ class ExactLook:
 
     geometry: Geometry
     happens_before: HappensBefore
-    releases: Releases
+    releases: ReleaseAcquireTracker
 
-    def __init__(self, granules: Granules, book: RaceBook, steering: Steering) -> None:
+    def __init__(self, granules: Granules, book: RaceLog, steering: ForwardSlices) -> None:
         self.granules, self.book, self.steering = granules, book, steering
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
@@ -58,11 +58,13 @@ class ExactLook:
         self.sectors: dict[int, Sectors] = {}
         self.now = 0
 
-    def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
+    def start(
+        self, g: Geometry, happens_before: HappensBefore, releases: ReleaseAcquireTracker
+    ) -> None:
         """A new batch begins."""
         self.geometry, self.happens_before, self.releases = g, happens_before, releases
 
-    def look_up(
+    def check_and_record(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
         values: Flat | None, again: bool = False,
     ) -> None:  # fmt: skip
@@ -130,7 +132,7 @@ class ExactLook:
                 together = self._alike(site, lanes, place, thread, clocks)
 
             def races(
-                distance: str, bound: Bound | None = None, history: History = history,
+                distance: str, bound: Bound | None = None, history: AccessHistory = history,
                 before: Ordered = before, alike: Alike | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
                 free = None
@@ -193,7 +195,13 @@ class ExactLook:
                 yield member, earlier[far][those], lock, pair[far][those]
 
     def _conflict(
-        self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: Flat, earlier: Flat
+        self,
+        shadow: Shadow,
+        history: AccessHistory,
+        place: Flat,
+        thread: Flat,
+        lane: Flat,
+        earlier: Flat,
     ) -> Conflict:
         entry = np.searchsorted(history.table.keys, place[lane] * shadow.threads + earlier)
         return Conflict(place[lane], earlier, thread[lane], lane, entry)
@@ -218,7 +226,7 @@ class ExactLook:
     def _write_down(
         self, event: Event, other: Site, how: str,
         races: Callable[[str, Bound | None], Iterator[Conflict]],
-        history: History | None, values: Flat | None, lanes: Accesses,
+        history: AccessHistory | None, values: Flat | None, lanes: Accesses,
     ) -> None:  # fmt: skip
         site = event.site
         for distance in DISTANCES:
@@ -244,7 +252,7 @@ class ExactLook:
                     race.behind = False
 
     def _behind(
-        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+        self, race: Race, conflict: Conflict, history: AccessHistory | None, lanes: Accesses
     ) -> Mask:
         """Which reads come behind an earlier write of the same location by the same thread."""
         site, other, out = race.site, race.other, np.zeros(len(conflict.lane), bool)
@@ -266,7 +274,7 @@ class ExactLook:
         return out
 
     def _by_looks(
-        self, race: Race, conflict: Conflict, history: History | None, lanes: Accesses
+        self, race: Race, conflict: Conflict, history: AccessHistory | None, lanes: Accesses
     ) -> Iterator[tuple[Race, Mask]]:
         """The races that a fence behind a relaxed read would order, and the others.
 
@@ -325,7 +333,7 @@ class ExactLook:
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             column, lane = lanes.column[which], lanes.thread[which]
             own = g.blocks[column]
-            out = self.happens_before.ordered_across(time, earlier, lane, column)
+            out = self.happens_before.happens_before_any_block(time, earlier, lane, column)
             if not releases.acquiring or out.all():
                 return out
             those = np.flatnonzero(~out)
@@ -380,7 +388,7 @@ class ExactLook:
             (block, other), lane = np.divmod(earlier[rest], g.threads), which[rest]
             mine, column = lanes.thread[lane], lanes.column[lane]
             own = (block == g.blocks[column]) & (mine // GROUP == other // GROUP)
-            seen = self.happens_before.group_horizon(other, mine, column)
+            seen = self.happens_before.known_epoch_of_warpgroup(other, mine, column)
             out[rest] = own | (time[rest] <= seen)
             return out
 

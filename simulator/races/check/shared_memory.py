@@ -7,16 +7,16 @@ from typing import cast
 import numpy as np
 
 from ...core.geometry import Addresses, Lanes, Mask
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import Site
-from ..accesses import SHARED, LookCloser, lanes_of
+from ..accesses import SHARED, EscalateCheck, lanes_of
 from ..shadow.repeated_loads import Repeats
 from ..shadow.shadow_memory import Shadow
 from ..shadow.stored_values import located
 from . import exited_blocks
-from .barrier_intervals import Intervals
-from .shadow_check import ExactLook
-from .sync_observer import Synchronisation
+from .barrier_intervals import BarrierIntervals
+from .shadow_check import ShadowChecker
+from .sync_observer import SyncObserver
 from .uninitialised_shared import Report, Unwritten
 
 
@@ -35,12 +35,12 @@ class SharedMemory:
         written: Whether each location has been written, where there is a table.
     """
 
-    order: Synchronisation
+    order: SyncObserver
 
     def __init__(
         self,
-        intervals: Intervals,
-        exact: ExactLook,
+        intervals: BarrierIntervals,
+        exact: ShadowChecker,
         uninitialised: Report,
         exited: exited_blocks.Report,
     ) -> None:  # fmt: skip
@@ -50,7 +50,7 @@ class SharedMemory:
         self.races, self.initialised = intervals.races, intervals.initialised
         self._accesses, self._arrived = 0, -1
 
-    def start(self, order: Synchronisation, exactly: bool) -> None:
+    def start(self, order: SyncObserver, exactly: bool) -> None:
         """Begin a batch; ``exactly``: with the table."""
         self.order, g = order, order.geometry
         self.shadow: Shadow | None = None
@@ -79,10 +79,10 @@ class SharedMemory:
         """Go on with the table only.
 
         Raises:
-            LookCloser: It is not kept.
+            EscalateCheck: It is not kept.
         """
         if self.shadow is None:
-            raise LookCloser(SHARED)
+            raise EscalateCheck(SHARED)
 
     # -- barriers ---------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class SharedMemory:
         if self.shadow is not None:
             self.order.make(event)
             self._access(event, self.shadow)
-        elif event.space == "cluster" or isinstance(event.address, Spread):
+        elif event.space == "cluster" or isinstance(event.address, LaneAddressList):
             self.need_table()
         else:
             self.intervals.add((event.site,), event.address, event.mask)
@@ -163,4 +163,4 @@ class SharedMemory:
             if site.access != "load":
                 before = self.order.happens_before.before(lanes.thread, lanes.column)
                 self.unwritten.overtake(site, place, thread, before)
-            self.exact.look_up(shadow, event, now, lanes, place, thread, values, again)
+            self.exact.check_and_record(shadow, event, now, lanes, place, thread, values, again)

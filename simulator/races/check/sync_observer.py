@@ -8,7 +8,7 @@ import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...core.geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ...isa.decoded import relaxed, roles
 from ...isa.table import CLUSTER, INITS, scope
@@ -17,12 +17,12 @@ from ...memory.storage.word_ops import distinct
 from ..accesses import lanes_of
 from ..order.happens_before import HappensBefore
 from ..order.mbarrier_phases import Arrival, Key, arrivals, at_barriers
-from ..order.release_acquire import Releases
+from ..order.release_acquire import ReleaseAcquireTracker
 from ..order.sync_events import Place, by_block, mbarrier_at
 from ..shadow.stored_values import written
 
 
-class Synchronisation:
+class SyncObserver:
     """Vector clocks and releases of the present batch, and the time.
 
     Attributes:
@@ -33,9 +33,9 @@ class Synchronisation:
 
     geometry: Geometry
     happens_before: HappensBefore
-    releases: Releases
+    releases: ReleaseAcquireTracker
 
-    def __init__(self, steering: Steering) -> None:
+    def __init__(self, steering: ForwardSlices) -> None:
         self.steering = steering
         self.now = 0
         self._started = False
@@ -53,7 +53,7 @@ class Synchronisation:
         self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
         if not self._started:
             shape = geometry.everyone, geometry.threads, geometry.clusters
-            self.releases, self._started = Releases(self.steering, *shape), True
+            self.releases, self._started = ReleaseAcquireTracker(self.steering, *shape), True
 
     def barrier(self, lanes: Mask | None, number: int) -> bool:
         """A block barrier let lanes go; whether every thread of every block was there."""
@@ -122,7 +122,7 @@ class Synchronisation:
         if self.releases.active:
             cut = len(threads) if end is None else end + 1
             numbers = self._numbers(column, threads)
-            known = self.happens_before.known_by(numbers) if far else None
+            known = self.happens_before.clocks_of(numbers) if far else None
             at = self._at(place)
             for some, ends in ((slice(cut), end is not None), (slice(cut, None), False)):
                 given = numbers[some] if hands_on or not far else numbers[:0]
@@ -180,7 +180,7 @@ class Synchronisation:
         if self.releases.acquiring:
             threads = self.geometry.numbers(lanes)
             met, warp = self.happens_before.met_by(threads)
-            known = self.happens_before.known_by(threads)
+            known = self.happens_before.clocks_of(threads)
             self.releases.fence(threads, self.now, reach, met, warp, known)
 
     def strong_access(self, event: Event) -> None:
@@ -202,7 +202,7 @@ class Synchronisation:
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
         met, warp = self.happens_before.met(lanes.thread, lanes.column)
-        known = self.happens_before.known_by(thread) if site.releases or site.acquires else None
+        known = self.happens_before.clocks_of(thread) if site.releases or site.acquires else None
         vain = None
         if site.operation == "cas":
             assert event.old is not None

@@ -13,7 +13,7 @@ from ...core.geometry import Geometry
 from ...events import Observer
 from ...isa.memory.address_windows import WINDOWS
 from ...memory.addressing import distributed_shared
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import FREES, Site
 from ...memory.storage.spaces import Allocation
 from .detector import RaceCheck
@@ -88,6 +88,6 @@ class CallCheck(Observer):
         thread, column, homes = (
             np.full(len(places), one) for one in (int(g.thread_ids[(*lane[:3], 0)]), lane[3], place)
         )
-        spread = Spread(thread, column, places, homes)
+        spread = LaneAddressList(thread, column, places, homes)
         values = None if site.access == "load" else (places,)  # nobody leaves the same
         self.race.access(Event(site, space, spread, None, False, home, values))

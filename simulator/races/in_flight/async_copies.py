@@ -20,16 +20,16 @@ from kernels.ptx.module import Instruction
 
 from ...core.geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ...events import Observer
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import PHASE, Site
 from ...memory.storage.word_ops import among, distinct
 from ..accesses import Race, rows_of
 from ..check.detector import RaceCheck
 from ..order.mbarrier_phases import barrier_number
-from ..report.race_log import READING, SENT, RaceBook
+from ..report.race_log import READING, SENT, RaceLog
 from ..shadow.shadow_memory import Conflict
 from .in_flight import TOUCHES, Copy, Touch, meetings, places_of, whole_warps
-from .late_waits import Astray
+from .late_waits import LateWaits
 
 _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
@@ -40,7 +40,7 @@ _FINISHED = 32
 """Copies that are done, but not known to all as such, that are kept."""
 
 
-class CopyCheck(Observer):
+class AsyncCopyCheck(Observer):
     """Follows the copies of a batch until somebody has waited for them.
 
     Args:
@@ -49,9 +49,9 @@ class CopyCheck(Observer):
         race: The other race checks, which are told of the end of a copy.
     """
 
-    def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
+    def __init__(self, book: RaceLog, granule: int, race: RaceCheck) -> None:
         self.book, self.granule, self.race = book, granule, race
-        self.order, self.astray = race.order, Astray(book)
+        self.order, self.astray = race.order, LateWaits(book)
         self.geometry: Geometry
         self.open: list[Copy] = []
         # Copies done by a wait in the text behind what may touch their bytes; may there be such?
@@ -101,7 +101,7 @@ class CopyCheck(Observer):
 
     def _far(self, sites: tuple[Site, ...], event: Event) -> bool:
         """Whether accesses are surely of other bytes than copies are, lanes that are off too."""
-        if isinstance(event.address, Spread):
+        if isinstance(event.address, LaneAddressList):
             return False
         low, high = self.race.reaches.of_all(sites, event.address)
         copies = self.open + [copy for copy, _ in self.over] if self.over else self.open
@@ -270,7 +270,7 @@ class CopyCheck(Observer):
             lanes = lanes & ~(copy.known & finished)
             if not lanes.any():
                 return
-            if not isinstance(event.address, Spread):
+            if not isinstance(event.address, LaneAddressList):
                 event = event._replace(mask=self.geometry.from_rows(lanes))
         self._meet(copy, event)
 
@@ -291,7 +291,7 @@ class CopyCheck(Observer):
     def _arrived(self, event: Event) -> None:
         """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
         g, site = self.geometry, event.site
-        if site.queue == "transaction" and not isinstance(event.address, Spread):
+        if site.queue == "transaction" and not isinstance(event.address, LaneAddressList):
             on, at = g.full(as_mask(event.mask)), g.full(event.address) + site.offset
             homes: Rows = np.arange(g.columns)
             if event.columns is not None:

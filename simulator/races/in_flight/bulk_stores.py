@@ -21,7 +21,7 @@ from ...memory.storage.spaces import Allocation
 from ...memory.storage.word_ops import distinct
 from ..accesses import Accesses, Race, lanes_of
 from ..check.detector import RaceCheck
-from ..report.race_log import SENT, RaceBook
+from ..report.race_log import SENT, RaceLog
 from ..shadow.conflicts import clash
 from ..shadow.lookups import Clocks
 from ..shadow.shadow_memory import Conflict
@@ -39,7 +39,7 @@ def sends(site: Site) -> bool:
     return site.bulk is not None and site.queue == "bulk"
 
 
-class SentCheck(Observer):
+class BulkStoreCheck(Observer):
     """Follows what the copies of a batch write, until all that touch it know that it is written.
 
     Args:
@@ -48,7 +48,7 @@ class SentCheck(Observer):
         race: The other race checks, which know who has seen what.
     """
 
-    def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
+    def __init__(self, book: RaceLog, granule: int, race: RaceCheck) -> None:
         self.book, self.granule, self.race = book, granule, race
         self.order = race.order
         self.geometry: Geometry

@@ -7,17 +7,17 @@ from kernels.ptx.module import Instruction
 from ...compile.cfg.basic_blocks import Block
 from ...isa.decoded import calls, roles
 from ...memory.site import Site
-from ..report.race_log import RaceBook
+from ..report.race_log import RaceLog
 
 
-class Astray:
+class LateWaits:
     """Whether a wait stands behind an access that stands behind a copy (``ProgramOrder.strays``).
 
     Of accesses between which there is no copy, wait or call one is asked for all: an unrolled loop
     has hundreds of them.
     """
 
-    def __init__(self, book: RaceBook) -> None:
+    def __init__(self, book: RaceLog) -> None:
         self.book = book
         self._known: dict[tuple[int, int], bool] = {}
         self._some: list[Site] = []

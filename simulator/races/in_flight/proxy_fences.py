@@ -15,7 +15,7 @@ from ...memory.site import PHASE, Site
 from ...memory.storage.word_ops import distinct
 from ..accesses import Race, lanes_of
 from ..check.detector import RaceCheck
-from ..report.race_log import RaceBook
+from ..report.race_log import RaceLog
 from ..shadow.shadow_memory import Conflict
 from .reaching_writes import COPY, NOBODY, At, LastWrites
 
@@ -27,7 +27,7 @@ class ProxyCheck(Observer):
         race: Knows who has seen whom.
     """
 
-    def __init__(self, book: RaceBook, granule: int, shared_bytes: int, race: RaceCheck) -> None:
+    def __init__(self, book: RaceLog, granule: int, shared_bytes: int, race: RaceCheck) -> None:
         self.book, self.granule, self.race = book, granule, race
         self.order = race.order
         self.places = -(-shared_bytes // granule)

@@ -15,7 +15,7 @@ SLOTS = 4
 """Later writes that are kept of each."""
 
 
-class Crowd:
+class ReachingWriteOverflow:
     """Writes to some locations.
 
     Attributes:

@@ -10,7 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.geometry import Flat, Mask, Rows
-from .reaching_write_overflow import COVERS, FENCED, FENCER, KEY, SITE, SLOTS, THREAD, TIME, Crowd
+from .reaching_write_overflow import (
+    COVERS,
+    FENCED,
+    FENCER,
+    KEY,
+    SITE,
+    SLOTS,
+    THREAD,
+    TIME,
+    ReachingWriteOverflow,
+)
 
 DEPTH = 8
 """Writes of a location that are kept in layers."""
@@ -56,7 +66,7 @@ class LastWrites:
         self._shape = places, columns
         self._turn = np.zeros(self._shape, np.int32)
         self.layers = [self._layer()]
-        self.crowd = Crowd(columns)
+        self.crowd = ReachingWriteOverflow(columns)
 
     def _layer(self) -> Write:
         kinds = np.int32, np.int32, np.int64, np.int16, np.int32, np.int64
@@ -187,7 +197,7 @@ def _rows(
     thread: Flat, site: Flat | int, time: Flat | int, fencer: Flat | int = NOBODY,
     fenced: Flat | int = NOBODY,
 ) -> Rows:  # fmt: skip
-    """Writes as ``Crowd`` keeps them, that nobody has written over."""
+    """Writes as ``ReachingWriteOverflow`` keeps them, that nobody has written over."""
     rows = np.zeros((COVERS + 2 * SLOTS, len(thread)), np.int64)
     rows[THREAD], rows[SITE], rows[TIME], rows[FENCER], rows[FENCED] = (
         thread, site, time, fencer, fenced,

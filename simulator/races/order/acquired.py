@@ -10,8 +10,8 @@ from .thread_clock import Seen
 from .vector_clock import NOTHING, Clock
 
 
-class Acquired:
-    """What has been acquired, by the instruction that read it: see ``Steering.guards``."""
+class AcquiredClock:
+    """What has been acquired, by the instruction that read it: see ``ForwardSlices.guards``."""
 
     __slots__ = ("_through", "by_site")
 
@@ -19,7 +19,7 @@ class Acquired:
         self.by_site = by_site
         self._through: dict[Set[int], Clock] = {}
 
-    def merge(self, other: "Acquired") -> "Acquired":
+    def merge(self, other: "AcquiredClock") -> "AcquiredClock":
         """What either has; one of the two, if it has all."""
         if other is self or not other.by_site:
             return self
@@ -33,7 +33,7 @@ class Acquired:
                 one.by_site.get(site) is clock for site, clock in made.items()
             ):
                 return one
-        return Acquired(made)
+        return AcquiredClock(made)
 
     def through(self, sites: Set[int]) -> Clock:
         """What some instructions' reads have brought."""
@@ -47,17 +47,17 @@ class Acquired:
         return found
 
 
-NONE = Acquired({})
+NONE = AcquiredClock({})
 
 
 class _Since:
     """What threads of a block have acquired since it met: all that each has, and by when."""
 
     def __init__(self, threads: int) -> None:
-        self.by_lane: dict[int, list[tuple[int, Acquired]]] = {}
+        self.by_lane: dict[int, list[tuple[int, AcquiredClock]]] = {}
         self._first = np.full(threads, 1 << 62)
 
-    def add(self, lane: int, now: int, acquired: Acquired, heard: int) -> None:
+    def add(self, lane: int, now: int, acquired: AcquiredClock, heard: int) -> None:
         """Others of the block have heard of a thread up to ``heard`` at most."""
         mine = self.by_lane.setdefault(lane, [])
         if not mine:
@@ -70,7 +70,7 @@ class _Since:
                 mine.pop()
         mine.append((now, acquired))
 
-    def seen(self, lane: int, seen: Seen) -> Iterator[Acquired]:
+    def seen(self, lane: int, seen: Seen) -> Iterator[AcquiredClock]:
         """What others have acquired up to when a thread has seen them."""
         row = seen.row(len(self._first))
         for other in np.flatnonzero(row >= self._first).tolist():
@@ -80,7 +80,7 @@ class _Since:
                 yield times[at - 1][1]
 
 
-class Acquisitions:
+class AcquireLog:
     """What threads (global numbers) of a launch have acquired.
 
     Args:
@@ -93,16 +93,16 @@ class Acquisitions:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.since: dict[int, _Since] = {}
-        self._together: dict[int, Acquired] = {}
+        self._together: dict[int, AcquiredClock] = {}
 
-    def add(self, thread: int, now: int, acquired: Acquired, heard: int) -> None:
+    def add(self, thread: int, now: int, acquired: AcquiredClock, heard: int) -> None:
         """A thread of which others of its block have heard up to ``heard`` acquires something."""
         block, lane = divmod(thread, self.threads)
         if block not in self.since:
             self.since[block] = _Since(self.threads)
         self.since[block].add(lane, now, acquired, heard)
 
-    def all_of(self, block: int) -> Acquired:
+    def all_of(self, block: int) -> AcquiredClock:
         """What threads of a block have acquired, all together."""
         found = self.together(block)
         for acquired in self.since[block].by_lane.values() if block in self.since else ():
@@ -116,14 +116,14 @@ class Acquisitions:
                 self._together[block] = self.all_of(block)
                 del self.since[block]
 
-    def together(self, block: int) -> Acquired:
+    def together(self, block: int) -> AcquiredClock:
         """What all threads of a block had acquired when it met last."""
         return self._together.get(block, NONE)
 
-    def of(self, thread: int, met: int, warp: int, seen: Seen | None) -> Acquired:
+    def of(self, thread: int, met: int, warp: int, seen: Seen | None) -> AcquiredClock:
         """What a thread has acquired, and its block's others up to when it has seen them.
 
-        ``met``, ``warp``, ``seen``: as ``Releases.fence`` takes them.
+        ``met``, ``warp``, ``seen``: as ``ReleaseAcquireTracker.fence`` takes them.
         """
         block, lane = divmod(thread, self.threads)
         found, since = self.together(block), self.since.get(block)

@@ -17,7 +17,7 @@ from ...core.geometry import Flat, Geometry, Rows
 from ...memory.storage.word_ops import distinct
 from ..in_flight.reaching_writes import Seen
 from .mbarrier_phases import Key, Known
-from .relaxed_mbarrier import Unfenced
+from .relaxed_mbarrier import RelaxedMbarriers
 from .sync_events import Place, cluster_phase
 
 _KEPT = 16
@@ -25,7 +25,7 @@ _KEPT = 16
 _NEVER, _MADE = 1 << 62, 256
 
 
-class _Heard:
+class _ClusterAcquires:
     """What threads of a block have heard of others by ``mbarrier``: all that each has, by when."""
 
     def __init__(self, threads: int) -> None:
@@ -65,7 +65,7 @@ class _Heard:
             yield self.known[thread][bisect.bisect_right(self.times[thread], times[at]) - 1]
 
 
-class ClusterOrder:
+class ClusterClocks:
     """What threads of one batch have seen of those of other blocks in their clusters.
 
     Args:
@@ -76,7 +76,7 @@ class ClusterOrder:
     """
 
     def __init__(
-        self, geometry: Geometry, near: Seen, block_time: Flat, unfenced: Unfenced | None,
+        self, geometry: Geometry, near: Seen, block_time: Flat, unfenced: RelaxedMbarriers | None,
         mixed: bool,
     ) -> None:  # fmt: skip
         self.geometry, self.mixed = geometry, mixed
@@ -88,7 +88,7 @@ class ClusterOrder:
         self._phases: dict[int, Rows] = {0: np.zeros((1, geometry.columns), np.int64)}
         self._open: dict[Key, Known] = {}
         self._ended: dict[Key, Known] = {}
-        self._heard: dict[int, _Heard] = {}
+        self._heard: dict[int, _ClusterAcquires] = {}
         self._told_to: dict[tuple[int, int], Known] = {}
 
     # -- the cluster's barrier ----------------------------------------------------------
@@ -190,7 +190,7 @@ class ClusterOrder:
     def wait_at(self, column: int, threads: Flat, known: Known | None, now: int) -> None:
         """Threads of a block see that a phase is over."""
         if known:
-            heard = self._heard.setdefault(column, _Heard(self.geometry.threads))
+            heard = self._heard.setdefault(column, _ClusterAcquires(self.geometry.threads))
             heard.add(threads, now, known)
 
     def forget(self) -> None:
@@ -207,7 +207,7 @@ class ClusterOrder:
             known = self._told_to[mine, column] = self._all_told(mine, column, heard)
         return known
 
-    def _all_told(self, mine: int, column: int, heard: _Heard) -> Known:
+    def _all_told(self, mine: int, column: int, heard: _ClusterAcquires) -> Known:
         others = np.flatnonzero(heard.last < _NEVER)
         seen = self._near(others, np.full(len(others), mine), np.full(len(others), column))
         seen[others == mine] = _NEVER

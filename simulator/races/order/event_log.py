@@ -9,7 +9,16 @@ import numpy as np
 
 from ...core.geometry import Flat
 from ...memory.site import Site
-from .sync_events import Arrival, Fence, Meeting, Noted, Place, StrongAccess, Waited, WarpMeeting
+from .sync_events import (
+    Arrival,
+    BarrierReleased,
+    Fence,
+    PhaseObserved,
+    Place,
+    StrongAccess,
+    SyncEvent,
+    WarpBarrierReleased,
+)
 from .thread_clock import Seen
 
 _MUCH = 1 << 20
@@ -29,7 +38,7 @@ class Notes(ABC):
     def __init__(self, acquiring: frozenset[int]) -> None:
         self.acquiring = acquiring
         self.fences = False
-        self._noted: list[Noted] = []
+        self._noted: list[SyncEvent] = []
         self._lanes = 0
 
     @property
@@ -56,9 +65,9 @@ class Notes(ABC):
             self._note(Fence(now, threads, reach, met, warp, known))
 
     def barrier(self, threads: Flat, now: int, blocks: Flat, number: int) -> None:
-        """A barrier let threads go (``Meeting``)."""
+        """A barrier let threads go (``BarrierReleased``)."""
         if self.acquiring and self.active:
-            self._note(Meeting(now, threads, blocks, number))
+            self._note(BarrierReleased(now, threads, blocks, number))
 
     def arrive(
         self, threads: Flat, now: int, at: Place, ends: bool = False,
@@ -69,14 +78,14 @@ class Notes(ABC):
             self._note(Arrival(now, threads, at, ends, known, relaxed))
 
     def waited(self, threads: Flat, now: int, at: Place, fences: bool) -> None:
-        """Threads saw that a phase is over (``Waited``)."""
+        """Threads saw that a phase is over (``PhaseObserved``)."""
         if self.acquiring and self.active:
-            self._note(Waited(now, threads, at, fences))
+            self._note(PhaseObserved(now, threads, at, fences))
 
     def warp_barrier(self, blocks: Flat, warps: Flat, lanes: Flat, now: int) -> None:
-        """Lanes of warps met (``WarpMeeting``); it hands on their fences, and is none."""
+        """Lanes of warps met (``WarpBarrierReleased``); it hands on their fences, and is none."""
         if self.acquiring and len(warps):
-            self._note(WarpMeeting(now, blocks, warps, lanes))
+            self._note(WarpBarrierReleased(now, blocks, warps, lanes))
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
@@ -103,8 +112,10 @@ class Notes(ABC):
         )  # fmt: skip
         self._note(noted)
 
-    def _note(self, noted: Noted) -> None:
+    def _note(self, noted: SyncEvent) -> None:
         self._noted.append(noted)
-        self._lanes += 64 if isinstance(noted, Meeting | WarpMeeting) else len(noted.threads)
+        self._lanes += (
+            64 if isinstance(noted, BarrierReleased | WarpBarrierReleased) else len(noted.threads)
+        )
         if self._lanes > _MUCH and self.fences:
             self._catch_up()

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.geometry import WARP, Flat
-from .acquired import NONE, Acquired
+from .acquired import NONE, AcquiredClock
 from .sync_events import Fence, Place
 from .thread_clock import Seen
 from .vector_clock import latest
 
 
 @dataclass(eq=False, slots=True)
-class Fenced:
+class FenceSnapshot:
     """What a thread had done and known by a fence.
 
     Attributes:
@@ -25,11 +25,11 @@ class Fenced:
 
     time: int
     seen: Seen
-    acquired: Acquired
+    acquired: AcquiredClock
 
 
 @dataclass(eq=False, slots=True)
-class Published:
+class CumulativeFences:
     """What threads had fenced before a barrier: any who met them there may release it after.
 
     Attributes:
@@ -38,18 +38,18 @@ class Published:
     """
 
     times: Mapping[int, Flat]
-    acquired: Acquired
+    acquired: AcquiredClock
 
-    def merge(self, other: "Published") -> "Published":
+    def merge(self, other: "CumulativeFences") -> "CumulativeFences":
         """What both brought; one of the two, if it has all."""
         times, acquired = latest(self.times, other.times), self.acquired.merge(other.acquired)
         for one in (self, other):
             if times is one.times and acquired is one.acquired:
                 return one
-        return Published(times, acquired)
+        return CumulativeFences(times, acquired)
 
 
-class Scope:
+class FenceState:
     """The last fences of each thread, of a level of scopes or a wider one."""
 
     def __init__(self, everyone: int) -> None:
@@ -57,12 +57,12 @@ class Scope:
         self.met = np.zeros_like(self.times)
         self.warp = np.zeros_like(self.times)
         self.known: dict[int, Seen] = {}
-        self.acquired: dict[int, Acquired] = {}
-        self.published: dict[int, Published] = {}
-        self.lanes: dict[int, Published] = {}
-        self.arrived: dict[Place, Published] = {}
-        self.over: dict[Place, Published | None] = {}
-        self._made: dict[int, Fenced] = {}
+        self.acquired: dict[int, AcquiredClock] = {}
+        self.published: dict[int, CumulativeFences] = {}
+        self.lanes: dict[int, CumulativeFences] = {}
+        self.arrived: dict[Place, CumulativeFences] = {}
+        self.over: dict[Place, CumulativeFences | None] = {}
+        self._made: dict[int, FenceSnapshot] = {}
 
     def fence(self, event: Fence) -> None:
         """Threads fence."""
@@ -74,7 +74,9 @@ class Scope:
                 if event.known is not None:
                     self.known[thread] = event.known[i]
 
-    def publish(self, block: int, threads: int, before: int, together: Acquired) -> None:
+    def propagate_at_barrier(
+        self, block: int, threads: int, before: int, together: AcquiredClock
+    ) -> None:
         """A block meets, for the first time since ``before``; what all its threads acquired."""
         first = block * threads
         fences = self.times[first : first + threads]
@@ -83,11 +85,11 @@ class Scope:
             return
         # A fence hands on what the thread knows of others.
         new = self._of((first + fresh).tolist(), {block: np.maximum(fences, before)})
-        new = Published(new.times, new.acquired.merge(together))
+        new = CumulativeFences(new.times, new.acquired.merge(together))
         old = self.published.get(block)
         self.published[block] = old.merge(new) if old else new
 
-    def _of(self, fenced: Sequence[int], times: Mapping[int, Flat]) -> Published:
+    def _of(self, fenced: Sequence[int], times: Mapping[int, Flat]) -> CumulativeFences:
         """What threads have fenced, ``times`` in their own block."""
         acquired = NONE
         for one in fenced if self.acquired else ():
@@ -95,7 +97,7 @@ class Scope:
         for one in fenced if self.known else ():
             seen = self.known.get(one)
             times = latest(times, (seen and seen.others) or {})
-        return Published(times, acquired)
+        return CumulativeFences(times, acquired)
 
     def meet(self, block: int, lanes: Flat, threads: int, at: Place | None = None) -> None:
         """Some threads of a block meet: any may release what one had fenced, or had been brought.
@@ -131,7 +133,7 @@ class Scope:
 
     def _ready(
         self, block: int, lanes: Flat, threads: int, alone: bool = False
-    ) -> Published | None:
+    ) -> CumulativeFences | None:
         """What some threads of a block have fenced, or (but for ``alone``) have been brought."""
         who = block * threads + lanes
         brought = dict.fromkeys(
@@ -147,16 +149,16 @@ class Scope:
             for seen in (self.known[one] for one in who.tolist() if one in self.known):
                 np.maximum(known, seen.row(threads), out=known)
             brought[self._of(who[fenced].tolist(), {block: known})] = None
-        return functools.reduce(Published.merge, brought) if brought else None
+        return functools.reduce(CumulativeFences.merge, brought) if brought else None
 
-    def brought(self, thread: int, threads: int) -> Published | None:
+    def brought(self, thread: int, threads: int) -> CumulativeFences | None:
         """What barriers brought to a thread that others had fenced before them."""
         one, other = self.published.get(thread // threads), self.lanes.get(thread)
         if one is None or other is None:
             return one or other
         return one.merge(other)
 
-    def last(self, thread: int, threads: int) -> Fenced:
+    def last(self, thread: int, threads: int) -> FenceSnapshot:
         """A thread's last fence."""
         time, made = int(self.times[thread]), self._made.get(thread)
         if made is None or made.time != time:
@@ -164,5 +166,5 @@ class Scope:
                 thread % threads // WARP, int(self.warp[thread]), int(self.met[thread]),
                 None, None, None,
             )  # fmt: skip
-            made = self._made[thread] = Fenced(time, seen, self.acquired.get(thread, NONE))
+            made = self._made[thread] = FenceSnapshot(time, seen, self.acquired.get(thread, NONE))
         return made

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from ...core.geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ..shadow.shadow_memory import Ordered
-from .cluster_clocks import ClusterOrder
+from .cluster_clocks import ClusterClocks
 from .mbarrier_phases import Arrival, Key, Known, Phases
 from .named_barriers import Arrivals, Pairs
-from .relaxed_mbarrier import Over, Unfenced
+from .relaxed_mbarrier import Over, RelaxedMbarriers
 from .thread_clock import Seen
 
 
 class HappensBefore:
     """The order within the blocks of one batch, or ``clustered``: within their clusters.
 
-    ``mixed``: see ``ClusterOrder``; ``relaxed``: whether an ``mbarrier`` is used without order.
+    ``mixed``: see ``ClusterClocks``; ``relaxed``: whether an ``mbarrier`` is used without order.
     """
 
     def __init__(
@@ -35,10 +35,12 @@ class HappensBefore:
         g = self.geometry = geometry
         # Up to when every thread of a block has seen all others.
         self.block_time = np.zeros(g.columns, np.int64)
-        self.unfenced = Unfenced(g.threads, clustered, self.gives, self.hear) if relaxed else None
+        self.unfenced = (
+            RelaxedMbarriers(g.threads, clustered, self.gives, self.hear) if relaxed else None
+        )
         self.cluster = None
         if clustered:
-            self.cluster = ClusterOrder(g, self.near, self.block_time, self.unfenced, mixed)
+            self.cluster = ClusterClocks(g, self.near, self.block_time, self.unfenced, mixed)
         self._pairs: Pairs | None = None
         self._warp_time = np.zeros((g.warps, g.columns), np.int64)
         self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]
@@ -174,7 +176,7 @@ class HappensBefore:
         block, thread = np.divmod(threads, self.geometry.threads)
         return self.met(thread, np.searchsorted(self.geometry.blocks, block))
 
-    def known_by(self, threads: Flat) -> list[Seen] | None:
+    def clocks_of(self, threads: Flat) -> list[Seen] | None:
         """``known`` of some threads (global numbers), if only parts of blocks have met."""
         if not self.partly:
             return None
@@ -225,7 +227,7 @@ class HappensBefore:
             seen = np.maximum(seen, self.phases.of(mine, other, column))
         return seen
 
-    def group_horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+    def known_epoch_of_warpgroup(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """As ``horizon``, of whichever of each ``other``'s warpgroup has been seen the latest."""
         g = self.geometry
         keys, back = np.unique(
@@ -302,7 +304,7 @@ class HappensBefore:
             self.phases = Phases(self.geometry.threads, self.geometry.columns)
         return self.phases
 
-    def ordered_across(self, time: Flat, earlier: Flat, mine: Flat, column: Flat) -> Mask:
+    def happens_before_any_block(self, time: Flat, earlier: Flat, mine: Flat, column: Flat) -> Mask:
         """``ordered`` for others by global number, of any block."""
         g = self.geometry
         block, other = np.divmod(earlier, g.threads)
@@ -320,7 +322,7 @@ class HappensBefore:
         """``ordered`` for lanes that access now; others by global number."""
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
-            return self.ordered_across(time, earlier, thread[which], column[which])
+            return self.happens_before_any_block(time, earlier, thread[which], column[which])
 
         return ordered
 

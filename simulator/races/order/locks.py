@@ -39,7 +39,7 @@ class Lock(NamedTuple):
     by_chance: bool = False
 
 
-class Turn(NamedTuple):
+class LockOperation(NamedTuple):
     """A lock was taken or let go: when, and when a fence came (after, before), near and wide.
 
     ``met``: when a barrier came after it was taken.
@@ -76,11 +76,11 @@ class Locks:
         self.sites: set[int] = set()
         self._free: set[int] = set()  # locations that were to take before anybody had written there
         # By block and location: of each thread.
-        self._takes: dict[tuple[int, int], dict[int, list[Turn]]] = {}
+        self._takes: dict[tuple[int, int], dict[int, list[LockOperation]]] = {}
         self._newest: dict[tuple[int, int], int] = {}  # the thread that was the last to take
         self._parts: dict[int, dict[int, Rows | None]] = {}  # of each thread, a table by place
         self._tables: dict[int, Rows] = {}
-        self._puts: dict[tuple[int, int], list[Turn]] = {}
+        self._puts: dict[tuple[int, int], list[LockOperation]] = {}
 
     def take(self, site: Site, place: int, thread: int, turn: int, far: bool, first: bool) -> None:
         """An atomic: perhaps it takes a lock.
@@ -100,7 +100,7 @@ class Locks:
             self.open.setdefault(thread, set()).add(place)
         if takes and takes[-1].near == takes[-1].met == NEVER:
             takes.pop()  # it tried in vain, or went on without a fence
-        takes.append(Turn(turn, near, wide))
+        takes.append(LockOperation(turn, near, wide))
 
     def free(self, place: int) -> bool:
         """Whether somebody has taken a location as it was at first: it is a lock."""
@@ -109,7 +109,7 @@ class Locks:
     def put(self, place: int, thread: int, turn: int, near: int, wide: int) -> None:
         """A strong write: perhaps it lets go of a lock."""
         if thread in self._takes.get((thread // self.threads, place), ()):
-            self._puts.setdefault((thread, place), []).append(Turn(turn, near, wide))
+            self._puts.setdefault((thread, place), []).append(LockOperation(turn, near, wide))
 
     def fence(self, threads: set[int], now: int, wide: bool) -> None:
         """A fence of some threads, after what they have taken."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ...isa.memory import mbarrier
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.storage.word_ops import distinct
 
 Key = tuple[int, int]
@@ -59,7 +59,7 @@ def arrivals(event: Event, g: Geometry) -> Iterator[Arrival]:
     """The barriers at which lanes arrive, block after block of theirs."""
     assert event.old is not None
     assert event.values is not None
-    assert not isinstance(event.address, Spread)
+    assert not isinstance(event.address, LaneAddressList)
     column, thread = np.nonzero(g.full(as_mask(event.mask)).T)
 
     def pick(value: Lanes) -> Lanes:  # of those who do, in a quarter of the time

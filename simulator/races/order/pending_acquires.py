@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .acquired import NONE, Acquired
+from .acquired import NONE, AcquiredClock
 from .release_sequence import Taken
 from .vector_clock import NOTHING, Clock
 
@@ -12,11 +12,11 @@ Found = Mapping[int, Sequence[Clock]]
 
 
 @dataclass(slots=True)
-class Come:
+class ArrivalClock:
     """What those bring who arrive at a barrier: what they have read, and (from afar) acquired."""
 
     read: Found = field(default_factory=dict)
-    acquired: Acquired = NONE
+    acquired: AcquiredClock = NONE
 
 
 class Readings:
@@ -39,7 +39,7 @@ class Readings:
             self._of[thread] = _both(_made(before), taken.found)
 
     def share(self, threads: Sequence[int], more: Found | None = None) -> Found:
-        """Threads meet: what one has read, any may acquire by a fence (``Scope.meet``).
+        """Threads meet: what one has read, any may acquire by a fence (``FenceState.meet``).
 
         ``more``: what others brought there. Returns what all of them have now.
         """

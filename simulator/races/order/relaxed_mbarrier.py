@@ -31,7 +31,7 @@ class _Wait:
     over: Over
 
 
-class Unfenced:
+class RelaxedMbarriers:
     """What threads of one batch had seen by their fences, and are to hear by their next.
 
     Args:

@@ -25,42 +25,53 @@ from itertools import product
 
 import numpy as np
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...core.clusters import Clusters
 from ...core.geometry import WARP, Flat
 from ...isa.table import DEVICE
 from ...memory.site import Site
-from .acquired import NONE, Acquired, Acquisitions
+from .acquired import NONE, AcquiredClock, AcquireLog
 from .event_log import Notes
-from .fence_state import Fenced, Scope
+from .fence_state import FenceSnapshot, FenceState
 from .locks import COUNTS, Lock, Locks
-from .pending_acquires import Come, Readings
-from .release_sequence import Content, Levels, Release
+from .pending_acquires import ArrivalClock, Readings
+from .release_sequence import Levels, Release, SyncVariable
 from .stale_reads import Looks, Reads
-from .sync_events import Arrival, Fence, Meeting, Place, StrongAccess, Waited, WarpMeeting, by_block
+from .sync_events import (
+    Arrival,
+    BarrierReleased,
+    Fence,
+    PhaseObserved,
+    Place,
+    StrongAccess,
+    WarpBarrierReleased,
+    by_block,
+)
 from .thread_clock import Seen
 from .vector_clock import Clock
 
 
-class Releases(Notes):
+class ReleaseAcquireTracker(Notes):
     """What strong accesses of a launch put in order.
 
     Args:
         everyone: Threads of the launch; ``threads``: of a block; ``clusters``: of blocks.
     """
 
-    def __init__(self, steering: Steering, everyone: int, threads: int, clusters: Clusters) -> None:
+    def __init__(
+        self, steering: ForwardSlices, everyone: int, threads: int, clusters: Clusters
+    ) -> None:
         self.steering, self.threads, self.levels = steering, threads, Levels(clusters)
-        super().__init__(steering.handing)
+        super().__init__(steering.synchronising_reads)
         size = everyone if self.acquiring else 0
-        self._scopes = [Scope(size) for _ in range(self.levels.count)]
+        self._scopes = [FenceState(size) for _ in range(self.levels.count)]
         self._barrier: dict[int, int] = {}
-        self._contents: dict[int, Content] = {}
+        self._contents: dict[int, SyncVariable] = {}
         self._read = Readings()
-        self._come: dict[Place, Come] = {}
-        self._over: dict[Place, Come] = {}
-        self._acquired = Acquisitions(threads)
-        self._met = Acquisitions(threads)  # what relaxed reads found, by a barrier with no fence
+        self._come: dict[Place, ArrivalClock] = {}
+        self._over: dict[Place, ArrivalClock] = {}
+        self._acquired = AcquireLog(threads)
+        self._met = AcquireLog(threads)  # what relaxed reads found, by a barrier with no fence
         self.looks = Looks(threads)
         self.locks = Locks(threads)
         self._guards: dict[int, Set[int]] = {}
@@ -80,7 +91,7 @@ class Releases(Notes):
         for event in noted:
             if isinstance(event, Fence):
                 self._fence(event)
-            elif isinstance(event, Meeting):
+            elif isinstance(event, BarrierReleased):
                 self._publish(event)
                 for block, lanes in event.parts(self.threads):
                     at = block, event.number
@@ -95,9 +106,9 @@ class Releases(Notes):
                     known.meet(event.blocks.tolist())
             elif isinstance(event, Arrival):
                 self._arrive(event)
-            elif isinstance(event, Waited):
+            elif isinstance(event, PhaseObserved):
                 self._wait(event)
-            elif isinstance(event, WarpMeeting):
+            elif isinstance(event, WarpBarrierReleased):
                 for (block, lanes), scope in product(event.groups(), self._scopes):
                     scope.meet(block, lanes, self.threads)
                 for block, lanes in event.groups() if self._read.any else ():
@@ -105,10 +116,10 @@ class Releases(Notes):
             else:
                 self._strong(event)
 
-    def _meet(self, threads: Sequence[int], now: int, come: Come | None) -> None:
+    def _meet(self, threads: Sequence[int], now: int, come: ArrivalClock | None) -> None:
         """Threads meet, and those who came before: a fence of any acquires what one has read."""
         if found := self._read.share(threads, come.read if come else {}):
-            brought = Acquired({site: clocks[-1] for site, clocks in found.items()})
+            brought = AcquiredClock({site: clocks[-1] for site, clocks in found.items()})
             whole = len(threads) == self.threads
             for thread in threads[:1] if whole else threads:
                 self._met.add(thread, now, brought, now)
@@ -128,17 +139,19 @@ class Releases(Notes):
             for scope in scopes:
                 scope.acquired[thread] = acquired
 
-    def _publish(self, event: Meeting) -> None:
+    def _publish(self, event: BarrierReleased) -> None:
         """What threads had fenced before a barrier, others may release after it."""
         for block in event.blocks.tolist():
             before = self._barrier.get(block, 0)
             self._barrier[block] = event.time
             for scope in self._scopes:
-                scope.publish(block, self.threads, before, self._acquired.together(block))
+                scope.propagate_at_barrier(
+                    block, self.threads, before, self._acquired.together(block)
+                )
 
     def _arrive(self, event: Arrival) -> None:
         """Threads come to a barrier: what they have read is for those who wait, not themselves."""
-        come = self._come.setdefault(event.at, Come())
+        come = self._come.setdefault(event.at, ArrivalClock())
         for block, lanes in by_block(event.threads, self.threads):
             far = block != event.at[0]  # a fence within a block is none for another one
             for scope in self._scopes[int(far) :]:
@@ -150,7 +163,7 @@ class Releases(Notes):
         if event.ends:
             self._end(event.at)
 
-    def _acquired_by(self, event: Arrival) -> Acquired:
+    def _acquired_by(self, event: Arrival) -> AcquiredClock:
         """What threads have acquired that arrive at a barrier of others than their block.
 
         (At a cluster's, where all arrive, each tells its own.)
@@ -167,18 +180,18 @@ class Releases(Notes):
 
     def _end(self, at: Place) -> None:
         """A phase is over."""
-        self._over[at] = self._come.pop(at, Come())
+        self._over[at] = self._come.pop(at, ArrivalClock())
         for scope in self._scopes:
             scope.end(at)
 
-    def _wait(self, event: Waited) -> None:
+    def _wait(self, event: PhaseObserved) -> None:
         """Who sees that a phase is over has met those who arrived in it."""
         if event.at[0] < 0 and event.at in self._come:
             self._end(event.at)
         those = event.threads.tolist()
         for scope in self._scopes:
             scope.waited(those, event.at)
-        over = self._over.get(event.at, Come())
+        over = self._over.get(event.at, ArrivalClock())
         for thread in those if over.acquired is not NONE else ():
             self._acquired.add(thread, event.time, over.acquired, event.time)
         for thread in those:  # who waits has met those who came, and not the others who wait
@@ -196,7 +209,7 @@ class Releases(Notes):
         for i, thread in enumerate(those := threads.tolist()):
             if brought := self._read.take(thread, self.levels.covered(reach)):
                 known = now if heard is None else int(heard[i])
-                self._acquired.add(thread, now, Acquired(brought), known)
+                self._acquired.add(thread, now, AcquiredClock(brought), known)
         self.locks.fence(set(those), now, self.levels.covered(reach) > 1)
 
     def _strong(self, event: StrongAccess) -> None:
@@ -225,7 +238,7 @@ class Releases(Notes):
             if idle or vain:
                 continue
             if content is None or site.access == "store":
-                content = self._contents[place] = Content(
+                content = self._contents[place] = SyncVariable(
                     place, self.threads, self.levels, self._number, self._waits,
                     self.locks.free(place),
                 )  # fmt: skip
@@ -236,14 +249,20 @@ class Releases(Notes):
                 acquired = self._acquired.of(thread, met, warp, seen)
                 acquired = acquired.merge(self._met.of(thread, met, warp, seen))
                 seen = seen or Seen(thread % self.threads // WARP, warp, met, None, None, None)
-                fenced[:covered] = [Fenced(turn, seen, acquired)] * covered
+                fenced[:covered] = [FenceSnapshot(turn, seen, acquired)] * covered
             self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
             published = [scope.brought(thread, self.threads) for scope in self._scopes]
             by = list(zip(fenced, published, strict=True))[:covered]
             content.add(Release(site, thread, end, by))
 
     def _finds(
-        self, site: Site, thread: int, turn: int, content: Content | None, heard: int, atomic: bool
+        self,
+        site: Site,
+        thread: int,
+        turn: int,
+        content: SyncVariable | None,
+        heard: int,
+        atomic: bool,
     ) -> bool:
         """A strong read finds what was released; whether it takes a fence to acquire that."""
         if content is None:
@@ -255,10 +274,10 @@ class Releases(Notes):
             return False
         if site.acquires:
             clock = taken.found[site.number][-1]
-            self._acquired.add(thread, turn, Acquired({site.number: clock}), heard)
+            self._acquired.add(thread, turn, AcquiredClock({site.number: clock}), heard)
             return False
         if site.number in self._returns:
-            found = Acquired({site.number: content.found(block, count)})
+            found = AcquiredClock({site.number: content.found(block, count)})
             self._acquired.add(thread, turn, found, heard)
         self._read.hear(thread, taken)
         return True
@@ -325,7 +344,7 @@ class Releases(Notes):
             acquired = acquired.merge(self._met.of(thread, met, warp, seen))
         if reads is Reads.ALL and (found := self._read.of([thread], {})):
             brought = {number: clocks[-1] for number, clocks in found.items()}
-            acquired = acquired.merge(Acquired(brought))
+            acquired = acquired.merge(AcquiredClock(brought))
         return acquired.through(self._waits(site))
 
     def handed(self, time: int, thread: int, block: int) -> bool:

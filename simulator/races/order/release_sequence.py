@@ -12,7 +12,7 @@ from ...core.clusters import Clusters
 from ...core.geometry import Flat
 from ...isa.table import DEVICE
 from ...memory.site import Site
-from .fence_state import Fenced, Published
+from .fence_state import CumulativeFences, FenceSnapshot
 from .vector_clock import NOTHING, Clock, latest
 
 
@@ -23,7 +23,7 @@ class Release:
     site: Site
     thread: int
     end: int
-    by: list[tuple[Fenced, Published | None]]
+    by: list[tuple[FenceSnapshot, CumulativeFences | None]]
 
 
 @dataclass(eq=False, slots=True)
@@ -41,7 +41,7 @@ class _Handed:
 
 _Parts = Sequence[tuple[Clock, Mapping[int, Flat]]]
 """Of what is handed on together: the clock, and what each has done itself."""
-_Source = tuple["Content", int, int, int, bool]
+_Source = tuple["SyncVariable", int, int, int, bool]
 
 
 class Levels:
@@ -70,8 +70,8 @@ class Taken:
     of 32 blocks that take a lock 8 times each, 1 read of 60 is asked for.
 
     Attributes:
-        source: A location's content, and the arguments of ``Content.taken``: what is found later
-            by the same is all that was found before, and more.
+        source: A location's content, and the arguments of ``SyncVariable.taken``: what is found
+            later by the same is all that was found before, and more.
     """
 
     def __init__(self, source: _Source, place: int, parts: Sequence[_Parts]) -> None:
@@ -94,7 +94,7 @@ class Taken:
         return made
 
 
-class Content:
+class SyncVariable:
     """What a location's content hands on: that of a write, and of the atomics on it.
 
     Args:
@@ -163,7 +163,9 @@ class Content:
         if self._new:
             self._new, self._taken = {}, {}
 
-    def _fold(self, release: Release, by: tuple[Fenced, Published | None], handed: _Handed) -> None:
+    def _fold(
+        self, release: Release, by: tuple[FenceSnapshot, CumulativeFences | None], handed: _Handed
+    ) -> None:
         fenced, published = by
         sites = self._guards(release.site)
         block, lane = divmod(release.thread, self.threads)

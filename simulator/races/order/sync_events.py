@@ -35,7 +35,7 @@ def by_block(threads: Flat, size: int) -> Iterator[tuple[int, Flat]]:
 
 @dataclass(slots=True)
 class Fence:
-    """A fence of some threads; ``reach``, ``met``, ``warp``, ``known``: see ``Releases.fence``."""
+    """Fence of some threads; the fields are arguments of ``ReleaseAcquireTracker.fence``."""
 
     time: int
     threads: Flat
@@ -46,7 +46,7 @@ class Fence:
 
 
 @dataclass(slots=True)
-class Meeting:
+class BarrierReleased:
     """A barrier let threads go.
 
     ``blocks``: those of which all threads came; ``number``: the barrier's.
@@ -72,7 +72,8 @@ class Arrival:
     Attributes:
         at: The barrier.
         ends: With them its phase.
-        known: As ``Releases.fence`` takes it, where others than those of their block may wait.
+        known: As ``ReleaseAcquireTracker.fence`` takes it, where others than those of their block
+            may wait.
         relaxed: They hand on what each has fenced itself.
     """
 
@@ -85,7 +86,7 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class Waited:
+class PhaseObserved:
     """Threads saw that a phase of an ``mbarrier`` is over, or of the barrier of a cluster.
 
     (That is over with the first who sees it.) ``fences``: the wait acquires at a wider scope than
@@ -99,7 +100,7 @@ class Waited:
 
 
 @dataclass(slots=True)
-class WarpMeeting:
+class WarpBarrierReleased:
     """Lanes of warps met: of which, by block and number, and ``lanes``, as bits."""
 
     time: int
@@ -116,7 +117,7 @@ class WarpMeeting:
 
 @dataclass(slots=True)
 class StrongAccess:
-    """A strong access of many lanes, in their turns; see ``Releases.access``."""
+    """A strong access of many lanes, in their turns; see ``ReleaseAcquireTracker.access``."""
 
     time: int
     threads: Flat
@@ -130,5 +131,5 @@ class StrongAccess:
     quiet: list[bool] | None
 
 
-Noted = Fence | Meeting | Arrival | Waited | WarpMeeting | StrongAccess
+SyncEvent = Fence | BarrierReleased | Arrival | PhaseObserved | WarpBarrierReleased | StrongAccess
 """Something that happened, in the order of time."""

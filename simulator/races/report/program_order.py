@@ -17,7 +17,7 @@ from typing import TypeVar, TypeVarTuple, cast
 
 from kernels.ptx.module import Instruction
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...compile.cfg.basic_blocks import Block
 from ...compile.cfg.cfg import Paths
 from ...compile.program import Program
@@ -148,8 +148,8 @@ class ProgramOrder:
         )
 
     @functools.cached_property
-    def _steering(self) -> Steering:
-        return self._program.fact(Steering)
+    def _steering(self) -> ForwardSlices:
+        return self._program.fact(ForwardSlices)
 
     @functools.cached_property
     def _tells(self) -> list[Site]:

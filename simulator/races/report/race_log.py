@@ -144,7 +144,7 @@ class RaceGroup:
             self.examples[turn] = min(example, self.examples.get(turn, example))
 
 
-class RaceBook:
+class RaceLog:
     """Where races are written down; of each hazard ``most`` pairs of threads.
 
     ``order`` gives the order in which a report names two sites, ``place`` variable and element of a
@@ -164,9 +164,9 @@ class RaceBook:
         self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
-    def like(self) -> RaceBook:
+    def like(self) -> RaceLog:
         """One of the same program in which nothing is written down."""
-        return RaceBook(self.sites, self.find_order, self.place, self.most)
+        return RaceLog(self.sites, self.find_order, self.place, self.most)
 
     def bound(self, race: Race) -> Bound:
         """Which pairs of such a race are to be found yet."""
@@ -264,7 +264,7 @@ class RaceBook:
                 return copy.queue, copy.queue
         return "race", distance
 
-    def merge(self, other: RaceBook) -> None:
+    def merge(self, other: RaceLog) -> None:
         """Take over races among other blocks."""
         for key, group in other.groups.items():
             mine = self.groups.setdefault(key, group)
@@ -277,7 +277,7 @@ class RaceBook:
             news = [self.groups[keys[id(group)]] for group in groups]
             known += [group for group in news if not any(group is one for one in known)]
 
-    def add_unknown(self, other: RaceBook) -> None:
+    def add_unknown(self, other: RaceLog) -> None:
         """Take over the races of another run at lines where this one has none."""
         known = {group.where for group in self.groups.values()}
         for key, group in other.groups.items():

@@ -6,11 +6,11 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from ...analysis.influence import Steering
+from ...analysis.influence import ForwardSlices
 from ...core.geometry import Flat, Geometry, Lanes, Mask
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import PHASE, Site
-from ..accesses import SHARED, Closer
+from ..accesses import SHARED, PrecisionPlan
 from ..in_flight.bulk_stores import sends
 
 _Value = TypeVar("_Value", Lanes, Lanes | None)
@@ -20,13 +20,13 @@ class Apart(Exception):
     """Blocks do not do the same."""
 
 
-def may_be_alike(steering: Steering, closer: Closer, clusters: bool) -> bool:
+def may_be_alike(steering: ForwardSlices, closer: PrecisionPlan, clusters: bool) -> bool:
     """Whether blocks' own memory is all that the order of their threads is asked for.
 
     It is not where arrays are looked at closely, or blocks hand on to each other.
     """
     program = steering.program
-    if SHARED not in closer or clusters or steering.handing:
+    if SHARED not in closer or clusters or steering.synchronising_reads:
         return False
     if any(places is not False for places in closer.values()):
         return False
@@ -45,7 +45,7 @@ class FirstBlock:
         g = self.geometry = geometry
         self.one = Geometry(g.grid, g.block, g.blocks[:1], g.cluster)
         self.one.moves = g.moves
-        self._places: dict[object, Spread] = {}
+        self._places: dict[object, LaneAddressList] = {}
 
     def of(self, event: Event) -> tuple[Event, bool]:
         """Its part of an access; and whether that is in bulk, and blocks' follow each other.
@@ -56,11 +56,11 @@ class FirstBlock:
         if event.columns is not None or event.space != "shared":
             raise Apart
         mask, values, old = event.mask, event.values, event.old
-        if isinstance(event.address, Spread):
+        if isinstance(event.address, LaneAddressList):
             at, tiled = _first_of(event.address, self.geometry.columns)
             thread, column, address = (values[at] for values in event.address[:3])
             home = None if event.address.home is None else event.address.home[at]
-            first = self._known(event.site, Spread(thread, column, address, home))
+            first = self._known(event.site, LaneAddressList(thread, column, address, home))
             values = values and tuple(value[at] for value in values)
             return event._replace(address=first, mask=cut(mask), values=values), tiled
         address, mask = cut(event.address, mask), cut(mask)
@@ -76,13 +76,13 @@ class FirstBlock:
 
     def whole(self, event: Event) -> Event:
         """All blocks' part of an access in bulk, of which the first one's was kept."""
-        one, columns = cast(Spread, event.address), self.geometry.columns
+        one, columns = cast(LaneAddressList, event.address), self.geometry.columns
         column = np.repeat(np.arange(columns), len(one.thread))
         thread, address = np.tile(one.thread, columns), np.tile(one.address, columns)
         home = None if one.home is None else column
-        return event._replace(address=Spread(thread, column, address, home))
+        return event._replace(address=LaneAddressList(thread, column, address, home))
 
-    def _known(self, site: Site, where: Spread) -> Spread:
+    def _known(self, site: Site, where: LaneAddressList) -> LaneAddressList:
         """Where a copy in bulk goes: the same object for the same bytes, as of a stage."""
         if not len(where.address):
             return where
@@ -122,7 +122,7 @@ def _in_order(column: Flat, columns: int) -> bool:
     return bool((column.reshape(columns, each) == np.arange(columns)[:, None]).all())
 
 
-def _first_of(where: Spread, columns: int) -> tuple[slice | Flat, bool]:
+def _first_of(where: LaneAddressList, columns: int) -> tuple[slice | Flat, bool]:
     """Which accesses are the first block's, if all have the same; and if they come in order.
 
     Raises:

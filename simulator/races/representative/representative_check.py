@@ -19,15 +19,15 @@ from kernels.ptx.module import Instruction
 
 from ...core.geometry import Addresses, Geometry, Lanes, Mask
 from ...events import Observer, Stall, Told
-from ...memory.event import Event, PickedEvent
+from ...memory.event import CompactAccessEvent, Event
 from ...memory.site import PHASE, Site
 from ..check.detector import RaceCheck
-from ..report.race_log import RaceBook
+from ..report.race_log import RaceLog
 from .block_projection import Apart, cut
 from .selection import Make, OneOfThem
 
 
-class OneForAll(Observer):
+class RepresentativeBlockCheck(Observer):
     """Tells race checks of a launch, or those of one block as long as all do the same.
 
     Args:
@@ -36,7 +36,7 @@ class OneForAll(Observer):
         checks: The whole launch's, ``RaceCheck`` first.
     """
 
-    def __init__(self, make: Make, book: RaceBook, checks: Sequence[Observer]) -> None:
+    def __init__(self, make: Make, book: RaceLog, checks: Sequence[Observer]) -> None:
         self.make, self.book, self.checks = make, book, checks
         self.race, self.told = cast(RaceCheck, checks[0]), Told(checks)
         self.geometry: Geometry
@@ -65,7 +65,7 @@ class OneForAll(Observer):
         """See ``Observer``."""
         self._all("end")
 
-    def merge(self, other: OneForAll) -> None:
+    def merge(self, other: RepresentativeBlockCheck) -> None:
         """See ``Observer``."""
         for mine, theirs in zip(self.checks, other.checks, strict=True):
             mine.merge(theirs)
@@ -141,7 +141,7 @@ class OneForAll(Observer):
                 return
         self._all("loads", sites, events)
 
-    def picked(self, event: PickedEvent) -> None:
+    def picked(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         if self.alike and event.space not in ("shared", "cluster"):
             self.race.picked(event)

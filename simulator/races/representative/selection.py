@@ -14,15 +14,15 @@ import numpy as np
 
 from ...core.geometry import Geometry
 from ...events import Observer, Told
-from ...memory.event import Event, Spread
-from ..report.race_log import RaceBook
+from ...memory.event import Event, LaneAddressList
+from ..report.race_log import RaceLog
 from .block_projection import Apart, FirstBlock
 
 _MOST = 1 << 28
 """Bytes of what was told that are kept, in case that it has to be told again."""
 _AROUND = 256
 """Bytes of an event beside its arrays."""
-Make = Callable[[RaceBook, Callable[..., None]], list[Observer]]
+Make = Callable[[RaceLog, Callable[..., None]], list[Observer]]
 """Makes checks, ``RaceCheck`` first; they report to a book, and to what takes reads of what nothing
 wrote."""
 
@@ -53,7 +53,7 @@ class OneOfThem:
         before: What they were told of.
     """
 
-    def __init__(self, make: Make, geometry: Geometry, known: RaceBook) -> None:
+    def __init__(self, make: Make, geometry: Geometry, known: RaceLog) -> None:
         self.first, self._geometry = FirstBlock(geometry), geometry
         self.before: list[_Told] = []
         self._nbytes = 0
@@ -86,7 +86,9 @@ class OneOfThem:
         if tiled:  # what copies in bulk touch is much
             event = event._replace(address=first.address)
         else:
-            arrays += event.address if isinstance(event.address, Spread) else [event.address]
+            arrays += (
+                event.address if isinstance(event.address, LaneAddressList) else [event.address]
+            )
         self.keep("access", (event,), arrays, tiled)
 
     def tell(self, name: str, *what: object) -> bool:
@@ -95,7 +97,7 @@ class OneOfThem:
             tell(*what)
         return self._suspicious or not all(g.everywhere for g in self._book.groups.values())
 
-    def of_all(self, book: RaceBook) -> None:
+    def of_all(self, book: RaceLog) -> None:
         """Write down that what was found is so in each block."""
         g = self._geometry
         for group in self._book.groups.values():

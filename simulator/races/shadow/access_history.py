@@ -56,7 +56,7 @@ class _Added(NamedTuple):
     left: tuple[Flat, ...]
 
 
-class History:
+class AccessHistory:
     """The accesses of one instruction.
 
     Those that are added are put in order when somebody asks: what only adds to shared memory is
@@ -122,7 +122,7 @@ class History:
         table = self.table
         self._table = table.some((table.keys < low) | (table.keys >= high))
 
-    def merge(self, other: History) -> None:
+    def merge(self, other: AccessHistory) -> None:
         """Take over what other threads did at the instruction; it is not asked when any more."""
         self.last = max(self.last, other.last)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)

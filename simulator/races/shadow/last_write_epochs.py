@@ -14,7 +14,7 @@ from ..accesses import Accesses
 from ..in_flight.reaching_writes import NOBODY, Seen
 
 
-class Newest:
+class LastWriteEpochs:
     """The last write of each location.
 
     Args:

@@ -11,16 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import Site
-from ..accesses import LookCloser, dense
+from ..accesses import EscalateCheck, dense
 from .conflicts import WRITTEN, strong_size, use
-from .write_once import FirstTouches
+from .write_once import WriteOnceBitmap
 
 _READERS, _CONTESTED, _STRONG = -1, -2, -10
 
 
-class Owners:
+class OwnershipTable:
     """The owners of one array's locations, of which there are ``size``.
 
     Attributes:
@@ -46,7 +46,7 @@ class Owners:
 
     def seen(self, event: Event) -> bool:
         """Whether an instruction does what it did last time: nothing new to be learnt."""
-        if event.repeated or isinstance(event.address, Spread):
+        if event.repeated or isinstance(event.address, LaneAddressList):
             return event.repeated
         last = self._last.get(event.site.number)
         self._last[event.site.number] = (event.address, event.mask)
@@ -95,7 +95,7 @@ class Owners:
         self.owner[place[shared]] = _READERS
         self._contest(place[~shared])
 
-    def merge(self, other: Owners) -> None:
+    def merge(self, other: OwnershipTable) -> None:
         """Take over the owners that other threads' accesses gave."""
         part = span(other.owner)
         owner, given = self.owner[part], other.owner[part]
@@ -144,28 +144,28 @@ def _same(one: Lanes | None, other: Lanes | None) -> bool:
     return bool(one.shape == other.shape and np.array_equal(one, other))
 
 
-class QuickLook:
+class ArrayAccessFilter:
     """Only read, only written with one thread an element, or only strong: no race."""
 
     def __init__(self, granule: int) -> None:
         self.granule = granule
-        self._touches: dict[int, FirstTouches] = {}
+        self._touches: dict[int, WriteOnceBitmap] = {}
         self._uses: dict[int, str] = {}
 
     def look(self, event: Event, g: Geometry) -> None:
         """An access of global memory.
 
         Raises:
-            LookCloser: It may race.
+            EscalateCheck: It may race.
         """
         number, how = event.home.number, use(event.site)
         self._use(number, how)
         if how == WRITTEN:
             touches = self._touches.get(number)
             if touches is None:
-                touches = self._touches[number] = FirstTouches(event.home, self.granule)
+                touches = self._touches[number] = WriteOnceBitmap(event.home, self.granule)
             if not touches.write(event, g):
-                raise LookCloser(number)
+                raise EscalateCheck(number)
 
     def reads(self, number: int) -> bool:
         """Whether one more plain read of an array is nothing new."""
@@ -173,17 +173,17 @@ class QuickLook:
 
     def _use(self, number: int, how: str) -> None:
         if self._uses.setdefault(number, how) != how:
-            raise LookCloser(number)
+            raise EscalateCheck(number)
 
-    def merge(self, other: QuickLook) -> None:
+    def merge(self, other: ArrayAccessFilter) -> None:
         """Take over the uses by other threads.
 
         Raises:
-            LookCloser: The two together may race.
+            EscalateCheck: The two together may race.
         """
         for number, how in other._uses.items():
             self._use(number, how)
         for number, touches in other._touches.items():
             mine = self._touches.setdefault(number, touches)
             if mine is not touches and not mine.merge(touches):
-                raise LookCloser(number)
+                raise EscalateCheck(number)

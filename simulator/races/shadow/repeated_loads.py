@@ -8,7 +8,7 @@ if nothing else is between them that puts threads in order.
 from __future__ import annotations
 
 from ...core.geometry import Addresses, Mask
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import Site
 
 _LONGEST = 1 << 14
@@ -51,10 +51,10 @@ class Repeats:
         return known
 
 
-def _content(array: Addresses | Spread | Mask | None) -> tuple[object, ...] | None:
+def _content(array: Addresses | LaneAddressList | Mask | None) -> tuple[object, ...] | None:
     """Equal for equal arrays; of what is too long nothing."""
     if array is None:
         return ()
-    if isinstance(array, Spread) or array.size > _LONGEST:
+    if isinstance(array, LaneAddressList) or array.size > _LONGEST:
         return None
     return array.shape, array.tobytes()

@@ -16,9 +16,9 @@ import numpy as np
 from ...core.geometry import WARP, Flat, Mask
 from ...memory.site import Site
 from ..report.pair_limit import Bound, Clip, pieces
-from .access_history import History
+from .access_history import AccessHistory
 from .conflicts import clash
-from .last_write_epochs import Newest
+from .last_write_epochs import LastWriteEpochs
 from .lookups import Alike, Asked
 
 Ordered = Callable[[Flat, Flat, Flat], Mask]
@@ -60,8 +60,8 @@ class Shadow:
 
     def __init__(self, threads: int, block: int, places: int = 0) -> None:
         self.threads, self.block = np.int64(threads), np.int64(block)
-        self.histories: dict[int, History] = {}
-        self.newest = Newest(places) if places else None
+        self.histories: dict[int, AccessHistory] = {}
+        self.newest = LastWriteEpochs(places) if places else None
 
     def merge(self, other: Shadow) -> None:
         """Take over the accesses of other blocks."""
@@ -83,7 +83,7 @@ class Shadow:
 
     def against(
         self, site: Site, clusters: bool = False, met: int = -1
-    ) -> Iterator[tuple[History, str]]:
+    ) -> Iterator[tuple[AccessHistory, str]]:
         """The histories that an access may race with, and how: see ``clash``.
 
         ``met``: up to when all that was done is ordered before the access.
@@ -99,14 +99,14 @@ class Shadow:
         self, site: Site, place: Flat, thread: Flat, now: int, values: Flat | None, since: Flat
     ) -> None:
         """Add an access, one location a lane; ``since``: when each lane's block last met."""
-        history = self.histories.setdefault(site.whole, History(site))
+        history = self.histories.setdefault(site.whole, AccessHistory(site))
         history.add(place * self.threads + thread, now, values, since)
 
     def asked(self, place: Flat, thread: Flat) -> Asked:
         """Lanes that are held against this table."""
         return Asked(place, thread, self.threads, self.block)
 
-    def many(self, history: History, place: Flat) -> bool:
+    def many(self, history: AccessHistory, place: Flat) -> bool:
         """Whether there are many more accesses remembered of some locations than lanes there."""
         low, high = (
             np.searchsorted(history.table.keys, (place + end) * self.threads).sum()
@@ -115,7 +115,7 @@ class Shadow:
         return bool(high - low > _MANY * len(place))
 
     def races(
-        self, history: History, asked: Asked, ordered: Ordered, distance: str,
+        self, history: AccessHistory, asked: Asked, ordered: Ordered, distance: str,
         alike: Alike | None = None, bound: Bound | None = None, free: Mask | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """Races of lanes with what is remembered of threads at a distance.
@@ -149,7 +149,7 @@ class Shadow:
                     yield Conflict(place[lane], earlier, thread[lane], lane, entry)
 
     def _of_alike(
-        self, history: History, asked: Asked, ordered: Ordered, alike: Alike,
+        self, history: AccessHistory, asked: Asked, ordered: Ordered, alike: Alike,
         bound: Bound | None, free: Mask | None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """The same of lanes of other blocks, that are alike."""

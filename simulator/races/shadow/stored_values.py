@@ -6,10 +6,10 @@ import numpy as np
 
 from ...core.geometry import Flat, Geometry, Lanes, Mask, as_mask
 from ...isa.table import BLOCK
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.site import Site
 from ..accesses import Accesses
-from .access_history import History
+from .access_history import AccessHistory
 from .shadow_memory import Conflict
 
 
@@ -23,7 +23,7 @@ def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: in
         return None
 
     def pick(value: Lanes) -> Flat:
-        if isinstance(spread, Spread):
+        if isinstance(spread, LaneAddressList):
             mask = as_mask(event.mask)
             return np.ascontiguousarray(value[g.full(mask)[spread.thread, spread.column]])
         full = np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
@@ -49,7 +49,7 @@ def located(
 
 
 def compare(
-    conflict: Conflict, history: History | None, site: Site, other: Site,
+    conflict: Conflict, history: AccessHistory | None, site: Site, other: Site,
     values: Flat | None, distance: str,
 ) -> tuple[Flat, Flat]:  # fmt: skip
     """Which pairs leave different values; and which are a read and an atomic without effect."""
@@ -82,7 +82,7 @@ def changing(event: Event, g: Geometry) -> Mask | None:
     return found
 
 
-def other_values(history: History, start: Flat, threads: np.int64, values: Flat) -> Mask:
+def other_values(history: AccessHistory, start: Flat, threads: np.int64, values: Flat) -> Mask:
     """Which lanes store what some remembered store has not left in their location.
 
     ``start``: the key of each lane's location, of so many threads.

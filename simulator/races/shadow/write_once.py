@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.geometry import Flat, Geometry, Mask, Rows
-from ...memory.event import Event, Spread
+from ...memory.event import Event, LaneAddressList
 from ...memory.storage.spaces import Allocation
 from ..accesses import by_block, dense
 
@@ -15,7 +15,7 @@ _SCATTERED = 16
 """Places that reach over so many times their number are looked at as runs, if they are some."""
 
 
-class FirstTouches:
+class WriteOnceBitmap:
     """The locations of one array that were written so far.
 
     What a transposing kernel writes is far apart, and costs 60 ns a lane in a table with an
@@ -52,7 +52,7 @@ class FirstTouches:
         places = (address - self.base) >> self.shift
         return all(_fresh(self._table, places + n if n else places) for n in range(parts))
 
-    def merge(self, other: FirstTouches) -> bool:
+    def merge(self, other: WriteOnceBitmap) -> bool:
         """Take over what others wrote; whether none of it was written before."""
         if self._unit != other._unit:
             self._begin(1)
@@ -76,7 +76,7 @@ class FirstTouches:
         ``None`` if they are close together, or not of this form.
         """
         address = event.address
-        if isinstance(address, Spread) or event.mask is not None or address.ndim == 0:
+        if isinstance(address, LaneAddressList) or event.mask is not None or address.ndim == 0:
             return None
         rows = g.factored(address)
         if rows.shape != (g.threads, g.columns):
