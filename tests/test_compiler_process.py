@@ -108,9 +108,9 @@ def test_it_ends_with_its_caller(tmp_path: Path) -> None:
     """Even in the middle of a compilation, when the caller has no time for goodbyes."""
     (tmp_path / "k.cu").write_text(ENDLESS)
     code = f"""\
-import os, threading; from kernels import Kernel, compiler_process
+import os, threading; from kernels import Kernel; from kernels.compiler import process
 Kernel.from_cuda({GOOD!r}, 'k', cache=False)
-print(compiler_process._process(os.getpid())._running.pid, flush=True)
+print(process._process(os.getpid())._running.pid, flush=True)
 threading.Timer(0.3, os._exit, [0]).start()
 Kernel.from_cuda({str(tmp_path / "k.cu")!r}, 'k', cache=False)
 """

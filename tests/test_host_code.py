@@ -243,7 +243,7 @@ def test_a_brace_that_is_missing_at_the_end_is_told_alone() -> None:
 
 def test_a_macro_that_begins_with_a_long_name_is_read_once() -> None:
     text = f"#define RUN {'A_LONG_NAME_' * 9}(32)\n"  # trying each way to split it never ends
-    code = f"from kernels.preprocessor import Macros; Macros([{text!r}], (), frozenset())"
+    code = f"from kernels.source.preprocessor import Macros; Macros([{text!r}], (), frozenset())"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 

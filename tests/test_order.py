@@ -13,7 +13,7 @@ import tilescope
 from kernels import Kernel, Pointer
 from simulator.host_order import Order, Source
 from simulator.observe.checks.array_footprint import ArrayFootprint
-from tilescope.session.recording import Session
+from tilescope.sessions.recording import Session
 
 SOURCE = """
 extern "C" __global__ void twice(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }

@@ -270,7 +270,10 @@ def test_names_of_files_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.Mo
         assert shown_path(deep) == "*/" * 5000 + "k.cu"
     matmul = str(library.get("matmul_tiled").path)
     for shown in (source_access.display_path, shown_path):
-        assert shown(matmul).replace("\\", "/") == "kernels/" + library.get("matmul_tiled").source
+        assert (
+            shown(matmul).replace("\\", "/")
+            == "kernels/library/" + library.get("matmul_tiled").source
+        )
     beside = f"{tmp_path}beside/k.cu"
     assert source_access.display_path(beside) == beside
     assert shown_path(beside) == "k.cu"

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernels.compiler.headers import named, named_folders
 
-from ..session.pipeline import Pipeline, fits, toml
+from ..sessions.pipeline import Pipeline, fits, toml
 from .errors import UserError
 
 NAME = "pyproject.toml"

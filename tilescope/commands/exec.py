@@ -12,7 +12,7 @@ from ..cli.output import write_json
 from ..formats.report_files import Files
 from ..formats.sarif import session_sarif
 from ..gpu.placement import find
-from ..session.recording import session
+from ..sessions.recording import session
 from ..text.script import hazards, summary
 
 

@@ -27,9 +27,9 @@ from ..cli.project import changed_since, is_project, read_project, touches
 from ..cli.request import Request
 from ..cli.target import Target
 from ..formats.report_files import Files
-from ..session.pipeline import DEFAULT_STREAM, Pipeline, read
-from ..session.recorded_launch import RecordedLaunch
-from ..session.recording import Session
+from ..sessions.pipeline import DEFAULT_STREAM, Pipeline, read
+from ..sessions.recorded_launch import RecordedLaunch
+from ..sessions.recording import Session
 from ..text.findings import count, findings
 from ..text.fixes import cures as found_cures
 from ..text.layout import told

@@ -15,7 +15,7 @@ from simulator.hazards.kinds import KINDS, HazardKind
 from ..check.checker import Verdict
 from ..check.policy import fingerprint
 from ..release import version
-from ..session.recording import Session
+from ..sessions.recording import Session
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

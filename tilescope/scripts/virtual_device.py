@@ -17,7 +17,7 @@ from simulator.host_order import Stream as Queue
 from simulator.observe.checks.array_footprint import ArrayFootprint
 
 from ..cli.progress import ProgressBar
-from ..session.recording import user_line
+from ..sessions.recording import user_line
 from .memory import Memory
 
 ARCH = "compute_90"

@@ -7,8 +7,8 @@ from simulator import Hazard
 from simulator.hazards.folding import fold_updates
 from simulator.observe.counters.traffic import Traffic
 
-from ..session.recorded_launch import RecordedLaunch
-from ..session.recording import Session, distinct
+from ..sessions.recorded_launch import RecordedLaunch
+from ..sessions.recording import Session, distinct
 from .findings import count
 from .layout import columns, told, wrapped
 

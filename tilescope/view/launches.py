@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kernels.source_access import display_path
 
-from ..session.recorded_launch import RecordedLaunch
+from ..sessions.recorded_launch import RecordedLaunch
 from ..text.report import clean
 from .page import BUDGET, NoTrace, Shown, Story, parts, policy, rendered, to_json
 
