@@ -89,7 +89,7 @@ _HEAD = ["launches", "median error", "nine in ten within", "largest"]
 
 
 def measured_errors(found: Sequence[Held]) -> dict[str, float]:
-    """What nine in ten launches are off by at most, as ``prediction/bands.py`` reads it."""
+    """What nine in ten launches are off by at most, as ``prediction/error_bounds.py`` reads it."""
     errors: dict[str, list[float]] = {
         name: []
         for name in (

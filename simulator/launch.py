@@ -1,7 +1,7 @@
 """``launch``: run a kernel's PTX on NumPy.
 
 A launch goes through the house once: it is made ready (``execute/prepare.py``), its blocks are
-run, batch by batch, while observers watch (``attempts.py``, ``execute/batches.py``), and what
+run, batch by batch, while observers watch (``rerun/driver.py``, ``execute/batches.py``), and what
 these saw becomes a ``Run`` (``run.py``).
 """
 

@@ -1,7 +1,4 @@
-"""Clusters of blocks: shape, distributed shared memory, barrier, and what goes wrong there.
-
-Longer: tables of programs.
-"""
+"""Clusters of blocks: shape, distributed shared memory, barrier, and what goes wrong there."""
 
 import itertools
 import json

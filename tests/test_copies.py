@@ -1,7 +1,4 @@
-"""Asynchronous copies: what they bring, and what touches their bytes before they are there.
-
-Longer: most of its tests are rows of steps in one small language.
-"""
+"""Asynchronous copies: what they bring, and what touches their bytes before they are there."""
 
 import numpy as np
 import pytest

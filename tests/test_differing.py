@@ -1,7 +1,4 @@
-"""Results of the two builds, held against each other; and what is said of one build alone.
-
-Longer: kernels whose builds differ, each with a twin whose builds do not.
-"""
+"""Results of the two builds, held against each other; and what is said of one build alone."""
 
 import json
 from collections.abc import Sequence

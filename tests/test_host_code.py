@@ -1,7 +1,4 @@
-"""Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are.
-
-Longer: mostly texts, one beside the other.
-"""
+"""Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are."""
 
 import re
 import subprocess

@@ -1,7 +1,4 @@
-"""The pytest plugin: the fixture, the failure text, the JSON, and what tilescope init writes.
-
-Longer: one plugin, and each of its outputs.
-"""
+"""The pytest plugin: the fixture, the failure text, the JSON, and what tilescope init writes."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""Where a verdict on races hangs on one condition: found by mutations of the race checks.
-
-Longer: a condition a test.
-"""
+"""Where a verdict on races hangs on one condition: found by mutations of the race checks."""
 
 import functools
 import gc

@@ -1,7 +1,4 @@
-"""Read-only loads of what the launch writes, and bytes that two restricted pointers reach.
-
-Longer: kernels that load and write the same bytes, each with a clean twin.
-"""
+"""Read-only loads of what the launch writes, and bytes that two restricted pointers reach."""
 
 import re
 from pathlib import Path

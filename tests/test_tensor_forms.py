@@ -1,9 +1,6 @@
 """Copies of tensors in bulk that do more: reductions, NaN outside of an array, images.
 
-On every machine there is; the simulator is held to plain loops, a GPU to both.
-
-Longer: three programs, and the loops beside them.
-"""
+On every machine there is; the simulator is held to plain loops, a GPU to both."""
 
 import itertools
 from typing import Any

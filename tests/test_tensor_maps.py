@@ -1,7 +1,4 @@
-"""Copies of tensors in bulk: boxes of arrays, swizzled, and beyond the arrays' edges.
-
-Longer: one program and its model serve what is right and what is told.
-"""
+"""Copies of tensors in bulk: boxes of arrays, swizzled, and beyond the arrays' edges."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""Asks the process in which NVIDIA's compilers run (``compiler_child.py``).
+"""Asks the process in which NVIDIA's compilers run (``worker.py``).
 
 A compiler has faults of its own, and a source may meet one: NVRTC 13.0 ends with a segmentation
 fault on some, and is busy for hours with others. In our process that would end the session without
@@ -37,7 +37,7 @@ def ask(work: str, **task: Any) -> Any:
     """Have a compiler do something.
 
     Args:
-        work: A row of ``compiler_child.py``.
+        work: A row of ``worker.py``.
         task: Its arguments, JSON-ready.
 
     Raises:

@@ -1,6 +1,6 @@
 """NVIDIA's compilers in a process of their own: what ends them ends only that.
 
-``compiler_process.py`` starts this file by its path, so nothing else of tilescope is imported. A
+``process.py`` starts this file by its path, so nothing else of tilescope is imported. A
 JSON document a line: on stdin ``sys.path``, then what to compile; on stdout what came of each.
 """
 

@@ -1,7 +1,4 @@
-"""What names, numbers and shapes of a program's host code stand for.
-
-Longer: names, numbers and shapes mean each other, in one scope.
-"""
+"""What names, numbers and shapes of a program's host code stand for."""
 
 from __future__ import annotations
 

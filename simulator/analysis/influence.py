@@ -4,8 +4,6 @@ A read orders what comes after it only if the program looks at the value: a thre
 reads a flag and goes on whatever it finds has synchronised with nobody. Values are followed
 through registers, calls, and shared and local memory (by the place that an instruction
 names, else by the space as a whole).
-
-Longer: what a value gets to and what a branch decides are asked together, of the same tables.
 """
 
 import functools

@@ -106,7 +106,7 @@ def take(launch: PreparedLaunch, sms: int, resident: int, widths: Mapping[int, i
         launch: The launch; its arguments stay as they are.
         sms: Multiprocessors of the GPU; ``resident``: blocks that one holds.
         resident: See there.
-        widths: Of accesses, as ``code.widths`` has them.
+        widths: Of accesses, as ``sass_counts.widths`` has them.
     """
     launch = replace(launch, schedule="lockstep")
     try:

@@ -3,8 +3,6 @@
 Lanes stand at a basic block. The machine takes a group of lanes that stand at the
 same one, runs it, and sees where they go; the lowest block goes first, which brings
 branches together again. A barrier holds lanes until their block's others have come.
-
-Longer: choosing lanes and running them are one loop.
 """
 
 import functools

@@ -1,7 +1,6 @@
 """Every kind of hazard, a row each: which check finds it, how severe it is, what is said of it.
 
 Besides its row a kind is named in the one file that finds it; who lists kinds reads the rows.
-Longer: a table of texts, which is read as one.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ What the right-hand half of a form (``grammar``) may hold:
   ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in their ranges, ``scale``:
   so, or a predicate; ``bar``: a barrier's number, ``threads``: its count, ``registers``: of one;
   ``sixteens``: bytes of a copy in bulk, ``read``: of those of a small one; ``arrivals``: how many.
-
-Longer: one word of that list after the other.
 """
 
 import functools

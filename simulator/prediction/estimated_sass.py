@@ -74,7 +74,7 @@ def _narrow(ins: Instruction) -> bool:
 
 
 def pieces(program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:
-    """As ``code.pieces``, of the PTX alone."""
+    """As ``sass_counts.pieces``, of the PTX alone."""
     sites = {site.instruction.line: site for site in program.sites}
     known = kinds(program)
     found = []

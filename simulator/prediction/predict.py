@@ -45,7 +45,7 @@ class Prediction:
         dram_read_bytes, dram_write_bytes: Between L2 and DRAM.
         l1_hit_rate, l2_hit_rate: Of the sectors that loads ask for; ``None`` without any.
         bands: Of the last four attributes that are not ``None``, least and most that is expected:
-            nine in ten launches that were measured are within (``bands.py``), as for the time.
+            nine in ten measured launches are within (``error_bounds.py``), as for the time.
         registers: Of a thread; ``None`` if nothing here can tell.
         warps_active: Share of a multiprocessor's warps that are there.
         blocks_run, blocks: Of the grid: how many were run for this, and all.

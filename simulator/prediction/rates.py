@@ -112,7 +112,7 @@ ADJUSTED = (
     "launch_us", "l2_requests", "l2_latency", "atomic_same",
     "joint", "overlap", "l1_fill",
 )  # fmt: skip
-"""What was adjusted on launches after the microbenchmarks; with them ``turns.ALONE`` and
+"""What was adjusted on launches after the microbenchmarks; with them ``block_timeline.ALONE`` and
 ``levels.SPREAD``."""
 
 

@@ -1,8 +1,8 @@
 """What is found only because values are undefined: read out of bounds, or where nothing wrote.
 
-The launch runs once more with shadows of all values (``compile.undefined``). Its checks are not
-told of accesses at undefined addresses, nor of those that an undefined branch decides on, nor of
-those out of bounds. What they still find does not depend on undefined values; whatever else the
+The launch runs once more with shadows of all values (``compile.passes.definedness``). Its checks
+receive no accesses at undefined addresses, none that an undefined branch decides on, and none that
+are out of bounds. What they still find does not depend on undefined values; whatever else the
 first run found follows from these (``hazards.folding``).
 """
 

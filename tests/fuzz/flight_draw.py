@@ -1,10 +1,7 @@
 """Random programs with asynchronous copies that always end: free ones, and pipelines with a fault.
 
 Nobody may wait for a phase that does not come, or overlook one that has passed: who arrives knows
-that the phase before is over, and everybody who waited for that has, by then.
-
-Longer: the ways to draw a program stand side by side.
-"""
+that the phase before is over, and everybody who waited for that has, by then."""
 
 import dataclasses
 import random

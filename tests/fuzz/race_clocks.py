@@ -1,7 +1,4 @@
-"""Which pairs of threads race in a program of the net: told byte by byte, with vector clocks.
-
-Longer: a clock for each thread, and what each kind of step does to it.
-"""
+"""Which pairs of threads race in a program of the net: told byte by byte, with vector clocks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -62,7 +59,8 @@ class Clocks:
     """What threads know of each other, and what each may hand on: so far as its fences reach.
 
     What they have found in flags they know from a fence on. A barrier of the block is none:
-    ``met`` is what they would know by it, which is enough for writes (``races/releases.py``).
+    ``met`` is what they would know by it, which is enough for writes
+    (``races/order/release_acquire.py``).
     """
 
     def __init__(self, program: Program) -> None:

@@ -2,10 +2,7 @@
 
 A program is a list of steps that every thread goes through: accesses under a guard (vectors,
 ``volatile`` and atomics among them, and shared memory of other blocks of a cluster), barriers of
-clusters, of blocks, of some warps and of some lanes, fences, and flags that hand on.
-
-Longer: a kind of step after the other.
-"""
+clusters, of blocks, of some warps and of some lanes, fences, and flags that hand on."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""How a page is made: extents, address arithmetic, shrinking, modules, sampling, the command.
-
-Longer: one file has a few tests of each of these parts.
-"""
+"""How a page is made: extents, address arithmetic, shrinking, modules, sampling, the command."""
 
 import json
 import re

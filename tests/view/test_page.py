@@ -1,7 +1,4 @@
-"""The page in a real browser: what it shows against NumPy and the run's own counters.
-
-Longer: each test needs a page and a browser, which this file has.
-"""
+"""The page in a real browser: what it shows against NumPy and the run's own counters."""
 
 import re
 

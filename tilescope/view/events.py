@@ -21,7 +21,7 @@ is left out); ``banks``
 is how the banks serve each warp and block: wavefronts, conflicts, lanes a group; of global memory
 sectors and distinct bytes; of a shuffle the lane whose value each thread gets; of a vote the lanes
 that its mask names; of a choice the operand that it takes. Of a copy in bulk the values are as
-``copied.pieces`` has them."""
+``bulk_copy_trace.pieces`` has them."""
 _APART = 40
 """Bits of an offset: arrays are that far from each other."""
 

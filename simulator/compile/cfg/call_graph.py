@@ -1,8 +1,8 @@
 """Functions that call themselves, directly or by way of others: a group of such, and its frames.
 
 A function's registers and local variables stand in one place. At a call within a group the machine
-puts the caller's registers that it still needs aside (``execute/frames.py``), and the addresses of
-the group's local variables move on by ``stride`` bytes for each call that is open.
+saves the caller's live registers (``execute/calls/call_frames.py``). The addresses of the group's
+local variables move on by ``stride`` bytes for each call that is open.
 """
 
 from collections.abc import Mapping, Sequence

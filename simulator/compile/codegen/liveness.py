@@ -59,6 +59,6 @@ class LiveRegisters:
 def _reads_across_lanes(block: Block) -> bool:
     """Return whether the block begins with an instruction that reads registers across lanes.
 
-    ``blocks.split`` begins a block at each of these.
+    ``basic_blocks.split`` begins a block at each of these.
     """
     return bool(block.instructions) and roles(block.instructions[0]).row.gate

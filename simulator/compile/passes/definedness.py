@@ -4,7 +4,7 @@ After this pass a program runs as before and computes a *shadow* of each registe
 for the bits that come from memory that nothing wrote. A copy copies them. An instruction's
 result is undefined in the bits that change with what is put into the undefined bits of its
 operands: that is tried out. Where a branch, a guard, an address or a barrier is made of such
-bits, a ``Watch`` tells of it (``memory.undefined`` has the shadows of memory).
+bits, a ``Watch`` tells of it (``memory.definedness`` has the shadows of memory).
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Chains of fused multiply-adds, of which each adds to what the one before found (``isa.chain``).
+"""Chains of fused multiply-adds, each adding to the last one's sum (``isa.scalar.fma_chain``).
 
 The sum in between is nobody else's: no other step reads it, and it is dead after the block.
 """

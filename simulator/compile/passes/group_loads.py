@@ -1,4 +1,4 @@
-"""Loads of shared memory from one base that are done together (``memory.loads``).
+"""Loads of shared memory from one base, done together (``memory.addressing.grouped_loads``).
 
 Unrolled loops load the rows and columns of a tile so. Nothing may stand between them that writes
 memory, that others may have to wait for, or that changes the base.

@@ -6,7 +6,7 @@ before needs a ``wgmma.fence``, unless all that touched it is ``wgmma`` with acc
 same shape. A compiler moves values from register to register, wherever it likes: a move touches
 nothing, and where it takes a value that value's story goes on.
 
-What is found here is possible: ``observe/products.py`` says whether it happens.
+What is found here is possible: ``observe/checks/wgmma_registers.py`` says whether it happens.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What functions that call themselves keep for each open call (``compile/recursion.py``)."""
+"""What functions that call themselves keep for each open call (``compile/cfg/call_graph.py``)."""
 
 from __future__ import annotations
 

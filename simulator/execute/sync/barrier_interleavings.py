@@ -4,8 +4,6 @@ One schedule shows one order. All are gone through in which warps that do what t
 come: a GPU stops if some come to a barrier in one way (``Key``) before those of another have filled
 it (``docs/measured.md``), and hangs where others' arrivals have filled it too early. Where no order
 does that, warps may still meet by chance: at barriers that count fewer warps than come to them.
-
-Longer: one table of what came serves both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which lanes of a warp run as one: lanes at one block are not always together.
 
-Lanes come together at convergence points (``compile/convergence.py``), at warp barriers and
+Lanes come together at convergence points (``compile/cfg/convergence.py``), at warp barriers and
 other warp instructions, and at aligned block barriers. Elsewhere lanes that come to a block at
 different times, or by different ways, run it one group after the other, as on a GPU.
 

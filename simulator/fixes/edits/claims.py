@@ -3,8 +3,6 @@
 ``old = s[i]; if (old == 0) { s[i] = key; ... }`` becomes ``old = atomicCAS(&s[i], 0, key); ...``,
 ``if (v > *m) *m = v;`` becomes ``atomicMax(m, v);``, and ``n = *c; *c = n + 1;`` becomes
 ``n = atomicAdd(c, 1);`` (CUDA C++ Programming Guide, "Atomic Functions").
-
-Longer: one table of shapes, in which looks and writes are taken out of the same statements.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Hazards out of the races that were found: of which kind, how severe, who for example.
-
-Longer: the case of a race is looked for among all of its kinds.
-"""
+"""Hazards out of the races that were found: of which kind, how severe, who for example."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Copies that go on beside the thread: ``cp.async`` and its groups.
 
-What they do stands in ``compile/lower.py`` and ``memory``; when they are done, in
-``races/copies.py``.
+What they do stands in ``compile/lower/accesses.py`` and ``memory``; when they are done, in
+``races/in_flight/async_copies.py``.
 """
 
 import numpy as np

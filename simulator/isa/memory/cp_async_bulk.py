@@ -1,6 +1,7 @@
 """Copies in bulk, by the asynchronous proxy: ``cp.async.bulk`` and ``cp.reduce.async.bulk``.
 
-What they do stands in ``memory/bulk.py``; when they are done, in ``races/copies.py``.
+Their effect is in ``memory/bulk/bulk_copy.py``, their completion in
+``races/in_flight/async_copies.py``.
 """
 
 from ..table import plain

@@ -1,6 +1,6 @@
 """Textures and surfaces: how their instructions are written.
 
-What they do stands in ``memory/textures.py`` and ``memory/surfaces.py``.
+What they do stands in ``memory/images/textures.py`` and ``memory/images/surfaces.py``.
 """
 
 import itertools

@@ -76,7 +76,7 @@ def fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
 
 
 def rounds_once() -> bool:
-    """Whether ``fused.fma`` rounds single precision as ``fma_f32`` does, here."""
+    """Whether ``fused_multiply_add.fma`` rounds single precision as ``fma_f32`` does, here."""
     return fused_multiply_add.rounds_once(_fma_f32, np.float32)
 
 

@@ -26,7 +26,7 @@ _LONG = 32
 
 
 class UseFinder(Observer):
-    """Observer of a program with shadows (``compile.undefined``).
+    """Observer of a program with shadows (``compile.passes.definedness``).
 
     Attributes:
         work: How long the run takes, about: blocks executed, more for long ones and many threads.

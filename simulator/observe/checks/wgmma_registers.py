@@ -1,7 +1,8 @@
 """Registers of a ``wgmma``, in a run: who touches them while it is under way, or with no fence.
 
-What may do so stands in ``compile/flights.py``; here it is seen whether the group has been waited
-for by then. All four warps of a warpgroup have to execute a ``wgmma`` (PTX ISA, ``.aligned``).
+``compile/passes/wgmma_dataflow.py`` finds the accesses that may do so; this check follows whether
+the group has been waited for by then. All four warps of a warpgroup have to execute a ``wgmma``
+(PTX ISA, ``.aligned``).
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Event(NamedTuple):
             an array where threads differ.
         offset: Of an access: byte offset in that place; of threads that are off anything.
         values: What was loaded, stored or computed: see ``Watched.outputs``; of an atomic at the
-            end what each lane left in memory. Of a copy in bulk all three are as ``copied.pieces``
-            has them.
+            end what each lane left in memory. Of a copy in bulk all three are as
+            ``bulk_copy_trace.pieces`` has them.
     """
 
     watched: int

@@ -1,7 +1,7 @@
 """Shared memory between two barriers, judged once for each pattern of accesses.
 
 What one thread alone touches, what is only read and what only atomics touch does not race
-(``quick.OwnershipTable``); who accessed the rest is held against warp barriers.
+(``ownership.OwnershipTable``); who accessed the rest is held against warp barriers.
 """
 
 from collections.abc import Hashable, Iterable, Iterator

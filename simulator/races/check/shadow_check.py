@@ -1,7 +1,4 @@
-"""The exact look: lanes held against the table of who accessed each location before.
-
-Longer: the pairs that one access makes are found, told apart and written down together.
-"""
+"""The exact look: lanes held against the table of who accessed each location before."""
 
 import dataclasses
 import functools
@@ -378,7 +375,7 @@ class ShadowChecker:
 
         So whoever of them has waited for it tells for all ("wgmma.wait_group": the groups that
         are waited for are the warpgroup's), as one thread does for CUTLASS. A lane of it
-        has waited itself: what is still under way is told elsewhere (``copies.py``).
+        has waited itself: what is still under way is told elsewhere (``async_copies.py``).
         """
         g = self.geometry
 

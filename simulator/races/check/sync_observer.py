@@ -109,7 +109,7 @@ class SyncObserver:
             self._arrive_at(arrival, hands_on, relaxed(event.site.instruction))
 
     def arrivals(self, event: Event) -> list[Arrival]:
-        """See ``phases.arrivals``, of the present event."""
+        """See ``mbarrier_phases.arrivals``, of the present event."""
         if self._arrived is None or self._arrived[0] is not event:
             self._arrived = event, list(arrivals(event, self.geometry))
         return self._arrived[1]

@@ -7,8 +7,6 @@ bytes: copies to other places of shared memory are told apart by their extents f
 next to nothing. A copy in bulk is done when the phase of the mbarrier is over in which its bytes
 arrive; one that reads shared memory, when its group has been waited for. A ``wgmma`` likewise
 reads shared memory until it has been waited for: two reads, and who writes in between is told.
-
-Longer: what begins, what touches it and what ends it change the same list.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Every event of a launch has a time. An access by another thread is ordered befor
 present one if it is not later than what the present thread has synchronised with:
 through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
 (per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
-
-Longer: what barriers of each kind say is asked for together.
 """
 
 from collections.abc import Iterator

@@ -15,8 +15,6 @@ data in L1 (docs/measured.md); writes and strong reads may not, so the barrier o
 
 What happens is noted down, and gone through in its order when two accesses may race: then each
 location has a clock of what it hands on, and each thread one of what it has acquired.
-
-Longer: what is noted down is gone through, and asked for, in one state.
 """
 
 import functools

@@ -5,8 +5,6 @@ as another, who sets a flag comes before who waits for it; else the instruction 
 other comes first, on a way with no barrier that would have ordered the two, if there is one; where
 each leads to the other (a loop), the write comes before the read; else the order of the source
 text decides.
-
-Longer: pairs, ways and waits are asked for in one program's tables.
 """
 
 from __future__ import annotations

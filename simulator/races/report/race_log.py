@@ -2,8 +2,6 @@
 
 Pairs of threads that race at the same two source lines, at the same distance (lanes of a warp,
 warps of a block, blocks) and for the same reason are one group.
-
-Longer: what is written of a group is read, merged and counted in one place.
 """
 
 from __future__ import annotations
@@ -190,7 +188,7 @@ class RaceLog:
         return _sites(race) in self._by_sites
 
     def add(self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat) -> None:
-        """Pairs of accesses that race; ``unequal``, ``quiet``: see ``written.compare``."""
+        """Pairs of accesses that race; ``unequal``, ``quiet``: see ``stored_values.compare``."""
         overrun = race.overruns(conflict.place)
         for still, over in itertools.product((False, True), repeat=2):
             at = np.flatnonzero((quiet == still) & (overrun == over))

@@ -2,7 +2,7 @@
 
 What is asked of shared memory that copies in bulk fill, and ``mbarrier`` hands to and fro, is asked
 of each block by itself, and mostly all blocks of a batch do the same. As long as they do, the first
-one alone is told to a set of checks of its own (``one_of_them.py``). If these find nothing, there
+one alone is told to a set of checks of its own (``selection.py``). If these find nothing, there
 is nothing in any block; what they find of reads and writes is so in each of them. As soon as blocks
 differ, or where what they store matters, the checks of the whole batch are told of all that there
 was, in its order, and go on.

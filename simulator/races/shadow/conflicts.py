@@ -3,7 +3,7 @@
 PTX ISA, "Memory Consistency Model": two conflicting accesses race unless happens-before orders
 them, or both are strong, cover the same bytes, and each one's scope includes the other's thread
 ("Morally Strong Operations", "Overlap"). ``strong_size`` is the one statement of that rule.
-``clash`` names what a pair lacks. The filters (``use``, ``quick.OwnershipTable``) ask
+``clash`` names what a pair lacks. The filters (``use``, ``ownership.OwnershipTable``) ask
 ``strong_size``
 alone: they take every other access for weak, and leave the pair to ``clash``.
 """

@@ -1,7 +1,4 @@
-"""The patches: a piece of a file, and what stood there when it was wrong.
-
-Longer: a table.
-"""
+"""The patches: a piece of a file, and what stood there when it was wrong."""
 
 
 class Bite:
