@@ -66,6 +66,39 @@ def test_programs_that_wait_for_each_other_end(seed: int) -> None:
             assert count[0] == program.expected, (seed, build, schedule, program.source)
 
 
+HANDED = """
+__device__ __noinline__ int found(int* room) { return atomicAdd(room, 0); }
+__device__ void hand(int* count, int* room, int next) {
+    *(volatile int*)count += 1;
+    __threadfence();
+    *(volatile int*)room = next;
+}
+__global__ void k(int* count, int* room, int rounds) {
+    int t = threadIdx.x + 64 * blockIdx.x;
+    if (t == 0)
+        for (int k = 0; k < rounds; ++k) {
+            while (found(room) != 2 * k) {}
+            hand(count, room, 2 * k + 1);
+        }
+    else if (t == 7)
+        for (int k = 0; k < rounds; ++k) {
+            while (*(volatile int*)room != 2 * k + 1) {}
+            hand(count, room, 2 * k + 2);
+        }
+}
+"""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_lanes_that_wait_for_each_other_in_a_function(build: str) -> None:
+    """The number of steps is linear in the number of waits: patience does not double at each."""
+    kernel = compiled(HANDED, "k", build)
+    count, room = ints(1, 1)
+    run = simulator.launch(kernel, 2, 64, [count, room, 5], step_limit=20_000, checks={"barriers"})
+    assert stopped(run) == []
+    assert count[0] == 10
+
+
 # -- programs without an end ---------------------------------------------------------------
 
 LIVELOCKS = {

@@ -45,6 +45,8 @@ class _Round:
         self.state, self.splits, self.sync, self.memories = state, splits, sync, memories
         self.blocks, self.keep = blocks, keep
         self.started = state.step
+        # Lanes that a YIELD let go, and that spin in a loop without one, starve all others.
+        self.starved, splits.ahead = splits.ahead is not None, None
         self.writes = self.memories.writes
         self.memories.watched = self.memories.exact = True
         self.met = False
@@ -257,6 +259,9 @@ class LivelockWatch:
                 self.sync.gates.force()
             elif not self.splits.free(state.groups | {number: mask}):
                 raise self._stuck("repeats", number, mask)
+        if closed or (closed is None and self.round.starved):
+            # Lanes go on, and may wait again: patience that doubles would double at each wait.
+            self.next_keep = state.step + _FIRST_LOOK
         if closed is not False or late:
             self.round = None
             self.memories.watched = False
