@@ -193,8 +193,8 @@ def test_kernels_named_like_numbers(name: str, tmp_path: Path) -> None:
 LONG = """
 import sys
 from kernels import Kernel, KernelError
-from kernels.ptx.debug_info import inlined_calls
-from kernels.signatures import kernel_names
+from kernels.ptx.debug_sections import inlined_calls
+from kernels.source.signatures import kernel_names
 from simulator.isa import parse
 from kernels.errors import PtxError
 endless = ".b64 -1\\n" * 200000  # a number whose last byte never comes

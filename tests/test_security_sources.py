@@ -120,7 +120,7 @@ def test_an_include_can_name_any_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_no_driver_is_loaded(tmp_path: Path) -> None:
     code = f"""\
-import sys; from click.testing import CliRunner; from tilescope.cli import main
+import sys; from click.testing import CliRunner; from tilescope.cli.main import main
 words = {str(PROGRAMS / "leak.ptx")!r}, '--grid', '1', '--block', '32', 'i32[32]'
 for name in ('run', 'check', 'barriers'): CliRunner().invoke(main, (name, *words))
 CliRunner().invoke(main, ('view', *words, '-o', {str(tmp_path / "p.html")!r}))
