@@ -15,9 +15,9 @@ from typing import Any
 
 from simulator.gpus.table import find
 from simulator.prediction.critical_path import Chain, chain
-from simulator.prediction.estimated_sass import Piece
+from simulator.prediction.estimated_sass import MachineBlock
 from simulator.prediction.model import Shape, times
-from simulator.prediction.model_input import Case
+from simulator.prediction.model_input import PredictionCase
 from simulator.prediction.rates import ADJUSTED, Rates, rates
 from simulator.prediction.work import Work
 
@@ -45,7 +45,7 @@ class Kept:
     case: str
     ms: float
     sites: Sequence[Any]
-    found: Sequence[Piece]
+    found: Sequence[MachineBlock]
     work: Work
     memory: tuple[float, float]
     apart: tuple[float, float]
@@ -66,7 +66,7 @@ class Kept:
         return math.log(took.total * 1e3 / self.ms)
 
 
-def keep(name: str, ms: float, it: Case) -> Kept:
+def keep(name: str, ms: float, it: PredictionCase) -> Kept:
     """What matters of a launch, with what it took."""
     blocks = len(it.seen.sample.blocks)
     sites = it.launch.program.sites

@@ -25,7 +25,7 @@ from simulator.caches.traffic import follow, observe
 from simulator.execute.prepare import PreparedLaunch, prepare
 from simulator.gpus.table import find
 from simulator.prediction.model_input import case as case_of
-from simulator.prediction.predict import told
+from simulator.prediction.predict import prediction_of
 from simulator.prediction.rates import rates
 
 _FOLDER = Path(__file__).parents[1] / "tests" / "ground_truth"
@@ -127,7 +127,7 @@ def held(some: Sequence[Reading]) -> Iterator[Held]:
             seen = follow(dataclasses.replace(seen, gpu=chip))
         it = case_of(launch, seen, known, "")
         kept = keep(reading.case, reading.ms, it)
-        yield Held(reading, told(it, "", advised=False), kept, seen.reads_again)
+        yield Held(reading, prediction_of(it, "", advised=False), kept, seen.reads_again)
 
 
 def ready(case: str) -> PreparedLaunch:

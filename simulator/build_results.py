@@ -51,7 +51,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Apart:
+class DifferingElements:
     """Elements of an array that two builds leave with different values.
 
     Attributes:
@@ -156,7 +156,7 @@ def _program(kernel: Kernel) -> Program:
     return compile_ptx(kernel.ptx, kernel.entry, 0, STACK_BYTES)
 
 
-def builds_differ(found: Sequence[Apart], notes: Sequence[str]) -> Hazard:
+def builds_differ(found: Sequence[DifferingElements], notes: Sequence[str]) -> Hazard:
     """The hazard: what two builds of a kernel left otherwise."""
     said, first = BUILDS_DIFFER.case(), found[0]
     examples = [example for apart in found for example in _examples(apart)]
@@ -172,7 +172,7 @@ def builds_differ(found: Sequence[Apart], notes: Sequence[str]) -> Hazard:
     )  # fmt: skip
 
 
-def _examples(apart: Apart) -> list[tuple[str, str]]:
+def _examples(apart: DifferingElements) -> list[tuple[str, str]]:
     """Some elements, and what each build left there."""
     shape = apart.where.shape or (1,)
     found = []

@@ -11,8 +11,8 @@ from kernels.ptx.module import Instruction
 
 from .compile.program import CompiledBlock
 from .core.geometry import Addresses, Geometry, InactiveLaneRead, Lanes, Mask
-from .memory.bulk.bulk_copy import Moved
-from .memory.event import BadAccess, CompactAccessEvent, Event
+from .memory.bulk.bulk_copy import BulkTransfer
+from .memory.event import AccessEvent, BadAccess, CompactAccessEvent
 from .memory.site import Site
 from .memory.storage.spaces import Allocation
 
@@ -33,7 +33,7 @@ class Branch:
 
 
 @dataclass
-class Apart:
+class BarrierDivergence:
     """Threads of a block that do not come to a barrier together.
 
     Attributes:
@@ -74,7 +74,7 @@ class Awaited(NamedTuple):
     bytes: int
 
 
-class Loop(NamedTuple):
+class LoopPosition(NamedTuple):
     """A loop that lanes are in, and do not leave: an instruction of it.
 
     Attributes:
@@ -100,8 +100,8 @@ class Stall:
     """
 
     why: str
-    waiting: list[Apart]
-    loops: list[Loop]
+    waiting: list[BarrierDivergence]
+    loops: list[LoopPosition]
     steps: int
     part: int = 0
     staying: Sequence[int] = ()
@@ -116,28 +116,28 @@ class Observer:
     def start(self, geometry: Geometry) -> None:
         """A batch of blocks begins."""
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """A basic block runs, by its number: how many threads of how many warps execute it."""
 
-    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+    def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """Lanes enter or leave a function: nothing has written these bytes of local memory."""
 
     def diverged(self, block: int, warps: int) -> None:
         """The branch at a basic block's end sends lanes of so many warps both ways."""
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """An access of memory is about to happen (an atomic: has happened)."""
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """Loads of shared memory from one base, an event a site; by default ``access`` is told."""
         for event in events:
             self.access(event)
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """An access of lanes that were picked out; by default ``access`` is told."""
         self.access(event.full)
 
-    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+    def bulk_copied(self, site: Site, moved: Sequence[BulkTransfer]) -> None:
         """Lanes have copied in bulk, to where ``site`` says."""
 
     def bad_access(self, bad: BadAccess) -> None:
@@ -152,7 +152,7 @@ class Observer:
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """A block barrier lets lanes of so many warps go."""
 
-    def passed(self, block: int, warps: int) -> None:
+    def barrier_passed(self, block: int, warps: int) -> None:
         """It lets so many warps go that waited for it at a basic block's end."""
 
     def arrive(self, lanes: Mask | None, number: int) -> None:
@@ -167,7 +167,7 @@ class Observer:
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
         """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
 
-    def absent_read(self, read: InactiveLaneRead) -> None:
+    def inactive_lane_read(self, read: InactiveLaneRead) -> None:
         """Lanes read registers of lanes that take no part."""
 
     def fence(self, lanes: Mask | None, reach: int) -> None:
@@ -176,7 +176,7 @@ class Observer:
     def proxy_fence(self, lanes: Mask | None) -> None:
         """Lanes execute a fence between a thread's own accesses and the asynchronous proxy's."""
 
-    def copies(
+    def async_group(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left.
@@ -193,7 +193,7 @@ class Observer:
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """Lanes have seen that a phase of an mbarrier is over, by an instruction."""
 
-    def apart(self, apart: Apart) -> None:
+    def barrier_divergence(self, apart: BarrierDivergence) -> None:
         """Threads of a block do not come to a barrier together."""
 
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
@@ -202,7 +202,7 @@ class Observer:
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
         """So many lanes print; of each: its block, its thread, and its text, made when asked."""
 
-    def text_read(
+    def string_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
         home: Allocation | None,
     ) -> None:  # fmt: skip
@@ -213,10 +213,10 @@ class Observer:
     ) -> None:
         """A lane frees bytes of the heap."""
 
-    def taken_again(self, home: Allocation, piece: range) -> None:
+    def reallocated(self, home: Allocation, piece: range) -> None:
         """Bytes of the heap that were freed are given out once more."""
 
-    def overtaken(self) -> None:
+    def scheduled_out_of_order(self) -> None:
         """Lanes go before others that stand lower: it may depend on who else is in the batch."""
 
     def stuck(self, stall: Stall) -> None:
@@ -240,52 +240,61 @@ Callbacks = tuple[Callable[..., None], ...]
 """Whom to call."""
 
 
-_HEARD: dict[type, frozenset[str]] = {}
+_OVERRIDDEN: dict[type, frozenset[str]] = {}
 """By an observer's class, the events that it does something about; found once."""
 
 
-def _heard(kind: type) -> frozenset[str]:
-    if kind not in _HEARD:
+def _overridden_events(kind: type) -> frozenset[str]:
+    if kind not in _OVERRIDDEN:
         events = [(name, empty) for name, empty in vars(Observer).items() if name[0] != "_"]
-        _HEARD[kind] = frozenset(name for name, empty in events if getattr(kind, name) != empty)
-    return _HEARD[kind]
+        _OVERRIDDEN[kind] = frozenset(
+            name for name, empty in events if getattr(kind, name) != empty
+        )
+    return _OVERRIDDEN[kind]
 
 
-class Told:
+class Dispatcher:
     """For each event, the observers' methods that are to be called, in the observers' order."""
 
     def __init__(self, observers: Iterable[Observer]) -> None:
-        telling: dict[str, list[Callable[..., None]]] = {}
+        callbacks: dict[str, list[Callable[..., None]]] = {}
         for observer in observers:
-            heard = _heard(type(observer))
-            for name in heard:
-                telling.setdefault(name, []).append(getattr(observer, name))
-            for name in ("loads", "picked") if "access" in heard else ():
-                if name not in heard:
-                    telling.setdefault(name, []).append(getattr(observer, name))
+            handled = _overridden_events(type(observer))
+            for name in handled:
+                callbacks.setdefault(name, []).append(getattr(observer, name))
+            for name in ("grouped_loads", "compact_access") if "access" in handled else ():
+                if name not in handled:
+                    callbacks.setdefault(name, []).append(getattr(observer, name))
 
         def those(name: str) -> Callbacks:
-            return tuple(telling.get(name, ()))
+            return tuple(callbacks.get(name, ()))
 
         self.start, self.finish, self.end = those("start"), those("finish"), those("end")
-        self.ran, self.diverged = those("ran"), those("diverged")
-        self.forgotten = those("forgotten")
+        self.block_executed, self.diverged = those("block_executed"), those("diverged")
+        self.frame_cleared = those("frame_cleared")
         self.access, self.bad_access = those("access"), those("bad_access")
-        self.moved = those("moved")
-        self.loads, self.picked = those("loads"), those("picked")
+        self.bulk_copied = those("bulk_copied")
+        self.grouped_loads, self.compact_access = those("grouped_loads"), those("compact_access")
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
-        self.barrier, self.passed = those("barrier"), those("passed")
+        self.barrier, self.barrier_passed = those("barrier"), those("barrier_passed")
         self.arrive = those("arrive")
         self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
-        self.printed, self.text_read = those("printed"), those("text_read")
-        self.freed, self.taken_again = those("freed"), those("taken_again")
-        self.copies = those("copies")
-        self.absent_read, self.proxy_fence = those("absent_read"), those("proxy_fence")
+        self.printed, self.string_read = those("printed"), those("string_read")
+        self.freed, self.reallocated = those("freed"), those("reallocated")
+        self.async_group = those("async_group")
+        self.inactive_lane_read, self.proxy_fence = (
+            those("inactive_lane_read"),
+            those("proxy_fence"),
+        )
         self.registers = those("registers")
         self.copies_arrive, self.phase = those("copies_arrive"), those("phase")
-        self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
-        self.overtaken = those("overtaken")
+        self.barrier_divergence, self.event, self.stuck = (
+            those("barrier_divergence"),
+            those("event"),
+            those("stuck"),
+        )
+        self.scheduled_out_of_order = those("scheduled_out_of_order")
 
 
 def all_of(tell: Callbacks) -> Callable[..., None]:

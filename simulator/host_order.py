@@ -79,7 +79,7 @@ class Stream:
 
 
 @dataclass
-class _Work:
+class _ArrayWork:
     """A piece of work, and one array that it touched."""
 
     number: int
@@ -102,7 +102,7 @@ class Order:
     streams: list[Stream] = field(default_factory=list)
     host: Clock = field(default_factory=dict)
     hazards: list[Hazard] = field(default_factory=list)
-    _past: list[_Work] = field(default_factory=list)
+    _past: list[_ArrayWork] = field(default_factory=list)
     _count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class Order:
 
     def by_host(self, source: Source, touched: Iterable[ArrayFootprint]) -> None:
         """The host itself reads or writes: held to the work that it has not waited for."""
-        mine = [_Work(0, self.legacy, _HOST, source, one, self.hazards) for one in touched]
+        mine = [_ArrayWork(0, self.legacy, _HOST, source, one, self.hazards) for one in touched]
         late = [w for w in self._past if self.host.get(w.stream.number, 0) < w.number]
         for now, then in itertools.product(mine, late):
             if then.touched.exists() and (found := _clash(now, then)) is not None:
@@ -156,7 +156,7 @@ class Order:
             if work.touched.exists() and self.host.get(work.stream.number, 0) < work.number
         ]  # fmt: skip
         mine = [
-            _Work(number, stream, what, source, one, self.hazards if hazards is None else hazards)
+            _ArrayWork(number, stream, what, source, one, self.hazards if hazards is None else hazards)
             for one in touched
         ]  # fmt: skip
         said = set()
@@ -180,7 +180,7 @@ def _both(*clocks: Clock) -> Clock:
     return made
 
 
-def _replaces(now: _Work, then: _Work) -> bool:
+def _replaces(now: _ArrayWork, then: _ArrayWork) -> bool:
     """Whether who waits for the later of two waits for the earlier as well, and for as much."""
     one, other = now.touched, then.touched
     return (
@@ -195,7 +195,7 @@ def untimely(hazards: Iterable[Hazard]) -> list[Hazard]:
     return [hazard for hazard in hazards if hazard.kind == HOST_ORDER.name]
 
 
-def _clash(now: _Work, then: _Work) -> Hazard | None:
+def _clash(now: _ArrayWork, then: _ArrayWork) -> Hazard | None:
     """What is wrong if nothing orders two pieces of work."""
     mine, theirs = now.touched, then.touched
     if frozenset((mine.how, theirs.how)) in _TOGETHER:

@@ -21,7 +21,7 @@ from .execute.prepare import prepare
 from .gpus.table import Gpu, find
 from .hazards.resources import may_lack, too_many
 from .isa.memory.stack import STACK_BYTES
-from .memory.storage.allocate import copy_back, left
+from .memory.storage.allocate import copy_back, module_variables_after
 from .memory.storage.heap import HEAP_BYTES
 from .memory.storage.module_state import kept
 from .memory.storage.page_cache import keep_pages
@@ -136,7 +136,9 @@ def launch(
     copy_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
     if keeps:
         functions = prepared.program.module.functions
-        held |= left(layout, functions, prepared.arguments, held, seen.allocations)
+        held |= module_variables_after(
+            layout, functions, prepared.arguments, held, seen.allocations
+        )
     run = report(prepared, seen.observers, asked, began)
     run.workers = seen.workers
     if seen.alone:
@@ -151,8 +153,8 @@ def launch(
     if followed:
         arguments = prepared.arguments
         touched = seen.observers.touches.touched(arguments.arrays, arguments.labels)
-        for tell in _listeners:
-            tell(kernel, run, touched)
+        for callback in _listeners:
+            callback(kernel, run, touched)
     return run
 
 

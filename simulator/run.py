@@ -16,7 +16,7 @@ from .hazards.hazard import Hazard, Source
 from .hazards.kinds import CHECKS, EQUAL
 from .isa.architectures import MEASURED
 from .memory.site import Site
-from .observe.counters.aggregate import Places, collect
+from .observe.counters.aggregate import SourcePlaces, collect
 from .observe.counters.totals import Counters, Line
 from .observe.counters.traffic_counter import COUNTED_SPACES
 from .observe.observers import Observers
@@ -177,7 +177,7 @@ def _page_renderer() -> Renderer:
 def report(launch: PreparedLaunch, seen: Observers, checks: Collection[str], began: float) -> Run:
     """What the observers of a launch saw that began at a time."""
     kernel, program, sources = launch.kernel, launch.program, seen.sources
-    counters, lines = collect(program.fact(_places), seen.ran, seen.traffic, sources)
+    counters, lines = collect(program.analysis(_places), seen.ran, seen.traffic, sources)
     hazards, own = _without_libraries(seen.findings.hazards())
     own += kernel.notes + (kernel.adapter.notes if kernel.adapter else ())
     return Run(
@@ -193,8 +193,8 @@ def report(launch: PreparedLaunch, seen: Observers, checks: Collection[str], beg
     )  # fmt: skip
 
 
-def _places(program: Program) -> Places:
-    return Places(program.blocks, program.arithmetic, program.sites)
+def _places(program: Program) -> SourcePlaces:
+    return SourcePlaces(program.blocks, program.arithmetic, program.sites)
 
 
 def _without_libraries(hazards: list[Hazard]) -> tuple[list[Hazard], tuple[str, ...]]:

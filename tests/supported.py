@@ -50,9 +50,9 @@ def _code(text: str) -> str:
 
 
 def _line(opcode: str, rows: tuple[InstructionSpec, ...]) -> str:
-    known = [text for row in rows for text in row.forms]
+    known = [text for row in rows for text in row.signatures]
     seen = [text for text in known if form(text).targets[0] < 100]
-    later = [pair for row in rows for pair in row.later]
+    later = [pair for row in rows for pair in row.unsupported_signatures]
     missing = "; ".join(f"{about}: {_variants([text])}" for text, about in later)
     state = ("partly" if later else "yes") if known else "refused"
     missing = missing if known else rows[0].section

@@ -223,8 +223,8 @@ def test_lanes_are_told_apart_only_where_they_go_to_several_arrays(
 mov.u64 %d6, s; add.u64 %d6, %d6, %d3; cvta.shared.u64 %d6, %d6;
 mov.u64 %d7, own; cvta.local.u64 %d7, %d7; @%p mov.u64 %d1, %d0; add.u64 %d1, %d1, %d3;
 """ + ROUTINE.get(name, "ld.global.u32 %r1, [%d1];")
-    counted = Counted(memories.distinct)
-    monkeypatch.setattr(memories, "distinct", counted)
+    counted = Counted(memories.unique)
+    monkeypatch.setattr(memories, "unique", counted)
     arrays = [words(100), words(100), words(100)]
     run = launched(body, 32 if name != "some lanes off" else 3, arrays, checks={"memory"})
     assert run.hazards == []
@@ -241,8 +241,8 @@ def test_generic_addresses_of_shared_memory_are_no_special_case(
     direct = body.replace("GENERIC", "").replace("ld.", "ld.shared.").replace("st.", "st.shared.")
     times = []
     for text in (direct, body.replace("GENERIC", "cvta.shared.u64 %d6, %d6;")):
-        counted = Counted(memories.distinct)
-        monkeypatch.setattr(memories, "distinct", counted)
+        counted = Counted(memories.unique)
+        monkeypatch.setattr(memories, "unique", counted)
         run = launched(f"setp.lt.u32 %p, %r0, 9;\n{text}", 32, [words(1)] * 3, checks={"memory"})
         monkeypatch.undo()
         assert run.hazards == []

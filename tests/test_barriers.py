@@ -10,7 +10,7 @@ from launches import BUILDS, DEFECTS, SCHEDULES, compiled, drawn_later
 
 import simulator
 from kernels import Kernel
-from simulator.execute.sync.branch_history import Paths
+from simulator.execute.sync.branch_history import BranchHistory
 
 
 def control(run: simulator.Run) -> list[simulator.Hazard]:
@@ -109,7 +109,7 @@ __global__ void k(const int* a, int* o, int n) {
 def test_of_whom_nobody_knows_where_they_left_no_line_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Paths, "diverging_branches", lambda *_: [])
+    monkeypatch.setattr(BranchHistory, "diverging_branches", lambda *_: [])
     kernel = compiled((DEFECTS / "check" / "divbar4.cu").read_text(), "k", "device")
     args = [np.zeros(256, np.float32), np.zeros(256, np.float32), 200]
     (found,) = simulator.launch(kernel, 2, 128, args).hazards

@@ -11,7 +11,7 @@ from click.testing import Result
 from command_line import check, flat
 
 from kernels import Kernel, unset
-from simulator.build_results import Apart, Left, builds_differ, perturbed, unequal
+from simulator.build_results import DifferingElements, Left, builds_differ, perturbed, unequal
 from tilescope.check.build_comparison import CLOCKS
 from tilescope.check.builds import SOURCE_ONLY
 from tilescope.check.checker import Checker, Verdict
@@ -278,7 +278,7 @@ def test_unequal() -> None:
 
 def test_words_of_a_matrix() -> None:
     values = {"device": np.zeros((2, 3)), "source": np.ones((2, 3))}
-    hazard = builds_differ([Apart("m", values, values["source"] > 0)], ["so"])
+    hazard = builds_differ([DifferingElements("m", values, values["source"] > 0)], ["so"])
     assert hazard.message.endswith("m[0, 0] is 0.0 in the device build and 1.0 in the source build")
     assert hazard.notes[0] == "6 of 6 elements of m"
     assert len(hazard.notes) == 4

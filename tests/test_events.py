@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from simulator.events import Observer, Told, all_of
+from simulator.events import Dispatcher, Observer, all_of
 from simulator.execute.batches import batches, run_batches
 from simulator.execute.prepare import prepare
 
@@ -38,7 +38,8 @@ extern "C" __global__ void k(float* out, const float* in, int n)
 """
 EVENTS = [name for name in vars(Observer) if not name.startswith("_") and name != "merge"]
 NOT_HERE = {
-    "apart", "overtaken", "stuck", "text_read", "freed", "taken_again", "picked", "moved", "loads",
+    "barrier_divergence", "scheduled_out_of_order", "stuck", "string_read", "freed", "reallocated",
+    "compact_access", "bulk_copied", "grouped_loads",
 }  # fmt: skip
 """Those that the kernel does not lead to."""
 
@@ -69,11 +70,11 @@ class Accesses(Observer):
         self.count += 1
 
 
-def watched(*observers: Observer, traced: bool = False) -> Told:
+def watched(*observers: Observer, traced: bool = False) -> Dispatcher:
     kernel = Kernel.from_cuda(SOURCE, "k", "compute_90a")
     args = [np.zeros(128, np.float32), np.ones(128, np.float32), 3]
     launch = prepare(kernel, 2, 64, args, 0, "lockstep", 10_000, traced)
-    told = Told(observers)
+    told = Dispatcher(observers)
     run_batches(launch, launch.allocations(), told, batches(launch))
     for tell in told.end:
         tell()
@@ -93,7 +94,11 @@ def test_only_what_is_overridden_is_told() -> None:
     accesses = Accesses()
     told = watched(accesses)
     assert accesses.count > 0
-    assert {name for name in EVENTS if getattr(told, name)} == {"access", "picked", "loads"}
+    assert {name for name in EVENTS if getattr(told, name)} == {
+        "access",
+        "compact_access",
+        "grouped_loads",
+    }
     assert told.access == (accesses.access,)
 
 

@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.observe.counters.banks import bank_passes, off, requests
-from simulator.observe.counters.costs import Requests, Words, request_cost
+from simulator.observe.counters.costs import MaskedBankModel, Requests, request_cost
 from simulator.observe.counters.deferred_requests import DeferredRequests, LaneSample
 
 FOLDER = Path(__file__).parent / "ground_truth"
@@ -201,7 +201,7 @@ def test_the_same_words_under_other_masks(threads: int, words: int) -> None:
     on = rng.random((threads, 70)) < rng.random(70)
     every = np.broadcast_to(address[:, None], on.shape)
     figures = request_cost(4, False, "shared", requests(every, on))
-    assert (Words(address).cost(on) == figures).all()
+    assert (MaskedBankModel(address).cost(on) == figures).all()
 
 
 def test_loads_and_stores_of_one_pattern_are_judged_apart() -> None:

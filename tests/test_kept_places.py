@@ -85,4 +85,4 @@ def test_what_comes_back_is_looked_at(build: str, keep: str, use: str) -> None:
     steering = ForwardSlices(program)
     sites = [s for s in program.sites if s.volatile and s.access == "load"]
     assert len(sites) >= 2
-    assert all(steering.polls(s) for s in sites)
+    assert all(steering.is_polled(s) for s in sites)

@@ -100,7 +100,7 @@ def test_every_form_once(target: str) -> None:
         modifiers.legal(opcode, text, [c[0] for c in modifiers.choices(form(text))])
         for opcode in modifiers.ROWS
         for row in TABLE[opcode]
-        for text in row.forms
+        for text in row.signatures
     ]
     report = modifiers.Report()
     modifiers.compare(drawn, target, report, 0)
@@ -117,7 +117,7 @@ def test_a_constant_in_each_place(target: str) -> None:
     """Of each form's sources, one after the other."""
     drawn = []
     for opcode in modifiers.ROWS:
-        for shape in [form(text) for row in TABLE[opcode] for text in row.forms]:
+        for shape in [form(text) for row in TABLE[opcode] for text in row.signatures]:
             first = [choice[0] for choice in modifiers.choices(shape)]
             _, words, operands = modifiers.legal(opcode, shape.text, first)
             for at in range(len(shape.results), len(operands)):
@@ -136,13 +136,13 @@ def test_the_net_bites(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
     (row,) = TABLE["mul24"]
-    for forms in ((*row.forms, "lo|hi! ftz .s32|u32 : t = t t"), ("hi! .s32|u32 : t = t t",)):
+    for forms in ((*row.signatures, "lo|hi! ftz .s32|u32 : t = t t"), ("hi! .s32|u32 : t = t t",)):
         drawn = [
             modifiers.legal("mul24", text, chosen)
-            for text in {*forms, *row.forms}
+            for text in {*forms, *row.signatures}
             for chosen in modifiers.itertools.product(*modifiers.choices(form(text)))
         ]
-        monkeypatch.setitem(TABLE, "mul24", (replace(row, forms=forms),))
+        monkeypatch.setitem(TABLE, "mul24", (replace(row, signatures=forms),))
         _clear()
         report = modifiers.Report()
         modifiers.compare(drawn, "sm_90", report, 0)
@@ -191,6 +191,8 @@ def test_modifiers_may_come_in_any_order() -> None:
 
 def test_every_row_has_forms_and_every_refusal_a_reason() -> None:
     for rows in TABLE.values():
-        assert all(row.forms or row.later for row in rows) or len(rows) == 1
+        assert all(row.signatures or row.unsupported_signatures for row in rows) or len(rows) == 1
         for row in rows:
-            assert all(about and not re.search(r"[.:]$", about) for _, about in row.later)
+            assert all(
+                about and not re.search(r"[.:]$", about) for _, about in row.unsupported_signatures
+            )

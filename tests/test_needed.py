@@ -68,9 +68,9 @@ def test_nothing_is_known_of_calls() -> None:
     called = compiled("""
         __device__ __noinline__ int f(int i) { return i * i; }
         extern "C" __global__ void k(int *out) { out[threadIdx.x] = f(threadIdx.x); }""")
-    assert compile_ptx(called.ptx, "k").needed.by({0}) is ALL
+    assert compile_ptx(called.ptx, "k").needed.live_at({0}) is ALL
     plain = compiled(LOOP)
-    assert compile_ptx(plain.ptx, "k").needed.by({0}) is not ALL
+    assert compile_ptx(plain.ptx, "k").needed.live_at({0}) is not ALL
 
 
 @pytest.mark.slow

@@ -11,13 +11,13 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from simulator.core.geometry import Geometry
-from simulator.memory.event import Event, LaneAddressList
+from simulator.memory.event import AccessEvent, LaneAddressList
 from simulator.memory.site import Site
 from simulator.observe import observers
 from simulator.races.check.shared_memory import SharedMemory
 from simulator.races.in_flight.late_waits import LateWaits
 from simulator.races.representative import representative_check, selection
-from simulator.races.representative.block_projection import Apart, FirstBlock, cut
+from simulator.races.representative.block_projection import BlocksDiffer, FirstBlock, cut
 from tests.launches import SCHEDULES, drawn_later
 from tests.test_product_pipelines import PIPELINE, PIPELINES
 
@@ -95,12 +95,12 @@ def test_the_same_is_told(name: str, schedule: str | int, apart: Any) -> None:
 @pytest.mark.parametrize("name", ["right", "all too early", "one of them too early"])
 @pytest.mark.parametrize("after", range(0, 60, 9))
 def test_whenever_they_come_apart(name: str, after: int, apart: Any, monkeypatch: Any) -> None:
-    count, tell = itertools.count(), selection.OneOfThem.tell
+    count, tell = itertools.count(), selection.OneOfThem.notify
 
     def suspects(self: Any, *what: Any) -> bool:
         return tell(self, *what) or next(count) == after
 
-    monkeypatch.setattr(selection.OneOfThem, "tell", suspects)
+    monkeypatch.setattr(selection.OneOfThem, "notify", suspects)
     found = run(CASES[name])
     assert next(count) > after or found["hazards"]
     apart()
@@ -150,7 +150,7 @@ def test_many_blocks_cost_what_one_does() -> None:
     with pytest.MonkeyPatch.context() as patch:
         access = SharedMemory.access
 
-        def noted(shared: SharedMemory, event: Event) -> None:
+        def noted(shared: SharedMemory, event: AccessEvent) -> None:
             columns.add(shared.order.geometry.columns)
             access(shared, event)
 
@@ -168,8 +168,8 @@ def site(number: int = 0, queue: str = "product") -> Site:
     return Site(number, None, "k", "load", "shared", "b32", 4, 0, queue=queue)  # type: ignore[arg-type]
 
 
-def event(address: Any, mask: Any = None, number: int = 0) -> Event:
-    return Event(site(number), "shared", address, mask, False, None, None)
+def event(address: Any, mask: Any = None, number: int = 0) -> AccessEvent:
+    return AccessEvent(site(number), "shared", address, mask, False, None, None)
 
 
 def lanes(*values: int) -> Any:
@@ -181,9 +181,9 @@ def test_lanes_that_are_off_may_differ() -> None:
     wide[0, 0, 2, 1] = 7
     on = lanes(1, 1, 0, 1).astype(bool)
     assert cut(wide, on).reshape(-1).tolist() == [0, 16, 32, 48]
-    with pytest.raises(Apart):
+    with pytest.raises(BlocksDiffer):
         cut(wide)
-    with pytest.raises(Apart):
+    with pytest.raises(BlocksDiffer):
         cut(on & (np.arange(3) != 1))
 
 
@@ -206,7 +206,7 @@ def test_copies_of_blocks(mixed: bool, changed: str) -> None:
         where = LaneAddressList(*(values[turn] for values in where))
     first = FirstBlock(GEOMETRY)
     if changed:
-        with pytest.raises(Apart):
+        with pytest.raises(BlocksDiffer):
             first.of(event(where))
         return
     one, tiled = first.of(event(where))
@@ -247,7 +247,9 @@ def test_one_access_of_a_place_is_asked_for_all(name: str) -> None:
         def both(self: LateWaits, copy: Site, wait: Any) -> bool:
             found, order = some(self, copy, wait), self.book.find_order()
             asked.append(found)
-            assert found == any(order.strays(copy, one, wait) for one in self.book.sites)
+            assert found == any(
+                order.wait_follows_access(copy, one, wait) for one in self.book.sites
+            )
             return found
 
         patch.setattr(LateWaits, "any", both)

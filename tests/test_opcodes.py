@@ -22,7 +22,7 @@ MODIFIERS = {
     word
     for rows in TABLE.values()
     for row in rows
-    for text in (*row.forms, *(text for text, _ in row.later))
+    for text in (*row.signatures, *(text for text, _ in row.unsupported_signatures))
     for slot in (*form(text).head, *form(text).slots)
     for word in slot.words
 }

@@ -161,8 +161,8 @@ _INSTEAD = re.compile(
 def _refusals() -> Iterator[str]:
     """What is said of everything that the simulator does not execute."""
     for row in itertools.chain.from_iterable(TABLE.values()):
-        yield from (about for _, about in row.later)
-        if not row.forms:
+        yield from (about for _, about in row.unsupported_signatures)
+        if not row.signatures:
             yield row.section
     said_by = ("NotYet", "Unsupported", "not_yet")
     for file in (Path(simulator.__file__).parent).rglob("*.py"):
@@ -183,7 +183,7 @@ def test_all_that_is_refused_says_what_to_use_instead() -> None:
 
 def test_every_later_row_says_what_it_is_about() -> None:
     for opcode, (found, *_) in TABLE.items():
-        if not found.forms:
+        if not found.signatures:
             with pytest.raises(PtxError, match=found.section):
                 launch(f"{opcode} whatever, [stands], {{there}};")
 

@@ -8,7 +8,7 @@ from launches import entry
 
 from simulator.compile.compiler import compile_ptx
 from simulator.core.geometry import Geometry
-from simulator.memory.event import Event
+from simulator.memory.event import AccessEvent
 from simulator.observe.counters.traffic_counter import TrafficCounter
 
 KERNEL = entry(
@@ -44,8 +44,8 @@ def test_together_and_one_by_one_count_the_same(drawn: list[tuple[int, int, bool
             for _ in range(1 + twice):
                 what = BASES[base], MASKS[mask], last == (base, mask), None, None
                 last = base, mask
-                events = [Event(site, "shared", *what) for site in sites]
-                together.loads(sites, events)
+                events = [AccessEvent(site, "shared", *what) for site in sites]
+                together.grouped_loads(sites, events)
                 for event in events:
                     alone.access(event._replace(repeated=False))
         for counter in (together, alone):

@@ -38,8 +38,8 @@ block 0, then block 1
     8        move     r1 = %tid.x
     8        compute  r2 = setp.lt.s32 r1, 5
     8        compute  r3:u64 = mul.wide.u32 r1:u32, 4
-    9        access   r4, _ = load_0 global.v2.f32 [r0+8]
-   10        access   @!r2 store_1 shared.f32 [s+4], r4
+    9        memory   r4, _ = load_0 global.v2.f32 [r0+8]
+   10        memory   @!r2 store_1 shared.f32 [s+4], r4
 
 block 1, then block 2
   PTX  line  step
@@ -54,7 +54,7 @@ block 2, then block 4 or block 3
 
 block 3, then block 4
   PTX  line  step
-   15        access   atomic_2 shared.u32 [s], 1
+   15        memory   atomic_2 shared.u32 [s], 1
 
 block 4, then nowhere
   PTX  line  step

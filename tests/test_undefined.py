@@ -10,7 +10,7 @@ from kernels import Kernel, unset
 from kernels.ptx.module import Instruction
 from simulator.execute import batches
 from simulator.isa import DTYPES
-from simulator.isa.definedness import spread
+from simulator.isa.definedness import propagate_v_bits
 from simulator.isa.scalar.bits import find_bit, leading_zeros, population_count
 
 SOURCE = """\
@@ -259,5 +259,5 @@ def test_what_counts_or_finds_bits(operation: str, value: int, places: set[int])
     shadow = np.uint32(sum(1 << place for place in places))
     values = (np.array(free, np.uint32) | np.uint32(value) & ~shadow).view(dtype)
     results = op.fn(values).view(np.uint32)
-    (found,) = spread(op)(values[:1], np.array([shadow], np.uint32))
+    (found,) = propagate_v_bits(op)(values[:1], np.array([shadow], np.uint32))
     assert found.view(np.uint32) == np.bitwise_or.reduce(results ^ results[0])

@@ -16,16 +16,16 @@ _MBARRIER, _CLUSTER, _ANY = -1, -2, -3
 
 
 @dataclass
-class Barrier:
+class BarrierSites:
     """One that the text names; ``arrivals``, ``waits``: numbers of blocks of instructions."""
 
     arrivals: set[int] = field(default_factory=set)
     waits: set[int] = field(default_factory=set)
 
 
-def barriers(blocks: Sequence[Block]) -> Collection[Barrier]:
+def barriers(blocks: Sequence[Block]) -> Collection[BarrierSites]:
     """Those of a program. Those of its blocks are one if a register gives the number of any."""
-    found: dict[int, Barrier] = defaultdict(Barrier)
+    found: dict[int, BarrierSites] = defaultdict(BarrierSites)
     uses = [(block.number, use) for block in blocks for use in map(_use, block.instructions) if use]
     one = any(name == _ANY for _, (name, _, _) in uses)
     for block, (name, arrives, waits) in uses:

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from kernels.ptx.module import Function, Instruction, Reg
 
 from ..compile.cfg.basic_blocks import EXIT, Block, successors
-from ..compile.cfg.cfg import Paths, control_dependence, deciders
+from ..compile.cfg.cfg import BlockReachability, control_dependence, transitive_control_dependence
 from ..compile.program import Program
 from ..isa import Flow
 from ..isa.decoded import callee, roles
 from ..isa.table import named_space
 from ..memory.site import Site
 from .abstract_locations import ANYWHERE, KeptPlaces, Key, load_keys, store_keys
-from .barriers import Barrier, barriers
+from .barriers import BarrierSites, barriers
 from .loops import Loops
 from .must_alias import SamePlace
 from .taint import call_edges, through_call
@@ -50,28 +50,30 @@ class ForwardSlices:
         self.same_place = SamePlace(self.functions)
         self.site_of = {id(site.instruction): site for site in program.sites}
         self._places = KeptPlaces(program.layout)
-        self.paths = Paths(self.blocks, lambda block, to: True)
+        self.paths = BlockReachability(self.blocks, lambda block, to: True)
         self._loops = Loops(self.blocks, self.paths, self.decide)
         self._steered: dict[int, _Steered] = {}
-        self._nearest = deciders(self.blocks)
+        self._nearest = transitive_control_dependence(self.blocks)
         self._deciders: dict[int, set[int]] = {}
         self._after: dict[int, frozenset[int]] = {}
         self._waited: dict[int, frozenset[int]] = {}
         self._met: dict[int, frozenset[int]] = {}
 
     @functools.cached_property
-    def acquiring(self) -> frozenset[int]:
+    def controlling_strong_reads(self) -> frozenset[int]:
         """The numbers of sites whose strong reads steer something."""
         strong = (s for s in self.program.sites if s.strong and s.access != "store")
-        return frozenset(site.number for site in strong if self.steers(site))
+        return frozenset(site.number for site in strong if self.influences_control_or_address(site))
 
     @functools.cached_property
     def synchronising_reads(self) -> frozenset[int]:
         """Those of them that may hand on what others did: ``mbarrier`` does it another way."""
         strong = (s for s in self.program.sites if s.strong and s.access != "store")
-        return frozenset(s.number for s in strong if not s.order and self.steers(s))
+        return frozenset(
+            s.number for s in strong if not s.order and self.influences_control_or_address(s)
+        )
 
-    def polls(self, site: Site) -> bool:
+    def is_polled(self, site: Site) -> bool:
         """Whether a value read is looked at: a branch or a guard depends on it."""
         steered = self._of(site)
         return bool(steered.branches or steered.guards)
@@ -84,7 +86,7 @@ class ForwardSlices:
         """The branches at which a loop ends once a value read is right."""
         return self._of(site).branches & self._loops.exits
 
-    def steers(self, site: Site) -> bool:
+    def influences_control_or_address(self, site: Site) -> bool:
         """Whether a branch, guard or address depends on what a site reads."""
         steered = self._of(site)
         return bool(steered.branches or steered.accesses)
@@ -150,7 +152,7 @@ class ForwardSlices:
         return found
 
     @functools.cached_property
-    def _barriers(self) -> Collection[Barrier]:
+    def _barriers(self) -> Collection[BarrierSites]:
         return barriers(self.blocks)
 
     def _after_waits(self, read: Site) -> frozenset[int]:

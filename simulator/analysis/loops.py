@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..compile.cfg.basic_blocks import Block, successors
-from ..compile.cfg.cfg import Paths, loops_of, single_exit_loops
+from ..compile.cfg.cfg import BlockReachability, loops_of, single_exit_loops
 from ..isa.decoded import callee
 
 
-class Loop(NamedTuple):
+class NaturalLoop(NamedTuple):
     """One: its blocks, those it goes on to, itself with what it calls, and who decides on it."""
 
     blocks: set[int]
@@ -22,7 +22,7 @@ class Loops:
     """Those of all functions; ``decide``: the branches that decide whether a block runs."""
 
     def __init__(
-        self, blocks: Sequence[Block], paths: Paths, decide: Callable[[int], set[int]]
+        self, blocks: Sequence[Block], paths: BlockReachability, decide: Callable[[int], set[int]]
     ) -> None:
         self.blocks, self.paths, self._decide = blocks, paths, decide
 
@@ -37,14 +37,14 @@ class Loops:
         )
 
     @functools.cached_property
-    def all(self) -> list[Loop]:
+    def all(self) -> list[NaturalLoop]:
         """Each of them."""
         made = []
         for loop in self._found:
             ends = [end for number in loop if (end := self.blocks[number].end)]
             inside = loop.union(*map(self.paths.inside, {callee(end) for end in ends}))
             out = {to for number in loop for to in successors(self.blocks[number])} - loop
-            made.append(Loop(loop, out, inside, set().union(*map(self._decide, loop))))
+            made.append(NaturalLoop(loop, out, inside, set().union(*map(self._decide, loop))))
         return made
 
     @functools.cached_property

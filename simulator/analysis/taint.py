@@ -160,7 +160,7 @@ class _Slice:
         """Whether an instruction makes it of nothing, or reads it."""
         sites = self._accessed(ins)
         if self._begins is None:
-            begins = roles(ins).row.by_arch or any(map(self._is_data, sites))
+            begins = roles(ins).row.arch_dependent or any(map(self._is_data, sites))
         else:
             begins = id(ins) in self._begins
         return begins or any(self._finds(site, function) for site in sites)
@@ -170,7 +170,7 @@ class _Slice:
         if site.access == "store" or self._places.constant(site, self.functions[site.function]):
             return False
         returned = site.access == "atomic" and site.returns  # so the order of threads tells
-        return site.picture or returned or "global" in self._near(site)
+        return site.is_image or returned or "global" in self._near(site)
 
     def _finds(self, site: Site, function: Function) -> bool:
         """Whether it was kept where a site reads."""

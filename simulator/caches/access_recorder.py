@@ -11,10 +11,10 @@ import numpy as np
 
 from ..core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
 from ..events import Observer
-from ..memory.event import CompactAccessEvent, Event, LaneAddressList
+from ..memory.event import AccessEvent, CompactAccessEvent, LaneAddressList
 from ..memory.site import Site
-from ..memory.storage.word_ops import distinct
-from ..observe.counters.banks import LINE, SECTOR, fresh, off, switched_off
+from ..memory.storage.word_ops import unique
+from ..observe.counters.banks import LINE, SECTOR, first_of_run, off, switched_off
 from ..observe.counters.traffic_counter import TrafficCounter
 from .keys import SECTOR_BITS, packed, unpacked
 
@@ -57,7 +57,7 @@ class RequestCounter(TrafficCounter):
         super().start(geometry)
         self._before.clear()
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site = event.site
         if site.counted and not isinstance(event.address, LaneAddressList):
@@ -71,15 +71,15 @@ class RequestCounter(TrafficCounter):
             event = event._replace(site=self._wide[site.number])
         super().access(event)
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
         self._one_by_one(events)
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         self.access(event.full)
 
-    def _note(self, site: int, event: Event) -> None:
+    def _note(self, site: int, event: AccessEvent) -> None:
         """How lanes stand apart, the first time; whether this is where it went before."""
         assert not isinstance(event.address, LaneAddressList)
         if site not in self.strides:
@@ -102,13 +102,13 @@ class RequestCounter(TrafficCounter):
         """Cycles of the tag stage, which looks into all sets at once, and distinct lines."""
         lanes = np.sort(in_order)
         lines = switched_off(lanes // LINE, lanes != off(lanes))
-        distinct = fresh(lines)
+        distinct = first_of_run(lines)
         sets = [np.count_nonzero(distinct & (lines % SETS == one), axis=1) for one in range(SETS)]
         return int(np.max(sets, axis=0).sum()), int(np.count_nonzero(distinct))
 
 
 @dataclass
-class Touch:
+class RecordedAccess:
     """One execution of an access by the blocks of a batch.
 
     Attributes:
@@ -142,7 +142,7 @@ class TouchWatch(Observer):
     """
 
     def __init__(self, limit: int = 1 << 23) -> None:
-        self.batches: list[tuple[Geometry, list[Touch]]] = []
+        self.batches: list[tuple[Geometry, list[RecordedAccess]]] = []
         self._patterns: dict[object, Flat] = {}
         self._left = limit
 
@@ -157,7 +157,7 @@ class TouchWatch(Observer):
         self._patterns.clear()
         self._time = 0
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site = event.site
         if not site.counted or event.space != "global" or site.space == "const":
@@ -165,7 +165,7 @@ class TouchWatch(Observer):
         self._time += 1
         g, touches = self.batches[-1]
         if isinstance(event.address, LaneAddressList):
-            keys = distinct(packed(event.address.column, event.address.address >> SECTOR_BITS))
+            keys = unique(packed(event.address.column, event.address.address >> SECTOR_BITS))
             touches.append(self._apart(site, keys))
             self._left -= len(keys)
             return
@@ -181,13 +181,13 @@ class TouchWatch(Observer):
             self._left -= len(touch.sectors) * max(1, len(touch.starts))
         touches += [touch for touch in found if len(touch.sectors)]  # some lane was on
 
-    def _apart(self, site: Site, keys: Flat) -> Touch:
+    def _apart(self, site: Site, keys: Flat) -> RecordedAccess:
         columns, sectors = unpacked(keys)
-        return Touch(site.number, self._time, sectors, sectors[:0], columns)
+        return RecordedAccess(site.number, self._time, sectors, sectors[:0], columns)
 
     def _alike(
         self, g: Geometry, site: Site, address: Addresses, mask: Mask | None, some: Mask | None
-    ) -> list[Touch]:
+    ) -> list[RecordedAccess]:
         """The touches of an access that looks the same in every block, but for where it starts.
 
         ``some``: of the blocks, if not of all.
@@ -209,7 +209,9 @@ class TouchWatch(Observer):
                 continue
             sectors = self._pattern(g, site, relative, mask, start)
             found.append(
-                Touch(site.number, self._time, sectors, starts[columns] >> SECTOR_BITS, columns)
+                RecordedAccess(
+                    site.number, self._time, sectors, starts[columns] >> SECTOR_BITS, columns
+                )
             )
         return found
 
@@ -239,7 +241,7 @@ class TouchWatch(Observer):
         keys = keys.reshape(-1)
         if site.nbytes > SECTOR:
             keys = np.concatenate([keys, keys + 1])
-        return distinct(keys)
+        return unique(keys)
 
 
 def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
@@ -279,4 +281,4 @@ def _touched(addresses: Flat, nbytes: int) -> Flat:
     first = addresses >> SECTOR_BITS
     if nbytes > SECTOR:
         first = np.concatenate([first, first + 1])
-    return distinct(first)
+    return unique(first)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.geometry import Flat, Geometry
 from ..events import Observer
-from ..memory.event import Event, LaneAddressList
+from ..memory.event import AccessEvent, LaneAddressList
 from .keys import SECTOR_BITS, packed, unpacked
 
 _HOT = 4096
@@ -62,7 +62,7 @@ class AtomicWatch(Observer):
         """See ``Observer``."""
         self.geometry = geometry
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site, g = event.site, self.geometry
         if (

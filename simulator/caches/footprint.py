@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ..core import clusters
 from ..core.geometry import Flat, Geometry, Mask
 from ..memory.site import Site
-from ..memory.storage.word_ops import distinct
+from ..memory.storage.word_ops import unique
 from ..observe.counters.banks import SECTOR
-from .access_recorder import Touch, TouchWatch
+from .access_recorder import RecordedAccess, TouchWatch
 
 ARRAY = 35
 """Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""
@@ -105,7 +105,7 @@ def footprint(
     found = Footprint()
     ran = sum(geometry.columns for geometry, _ in touches.batches)
     for access, into in zip(KINDS, found.by_kind, strict=True):
-        loose: dict[int, list[tuple[int, Touch]]] = {}
+        loose: dict[int, list[tuple[int, RecordedAccess]]] = {}
         for site in sites:
             if site.access == access:
                 into += _of_site(touches, site.number, loose, missed.get(site.number))
@@ -116,11 +116,14 @@ def footprint(
 
 
 def _of_site(
-    touches: TouchWatch, site: int, loose: dict[int, list[tuple[int, Touch]]], missed: float | None
+    touches: TouchWatch,
+    site: int,
+    loose: dict[int, list[tuple[int, RecordedAccess]]],
+    missed: float | None,
 ) -> list[StridedFootprint | Scatter]:
     """The trail of an access, if it has one; else its touches go to ``loose``, by the array."""
-    lined: list[tuple[Geometry, float, Touch]] = []
-    apart: list[tuple[int, Touch]] = []
+    lined: list[tuple[Geometry, float, RecordedAccess]] = []
+    apart: list[tuple[int, RecordedAccess]] = []
     for number, (geometry, some) in enumerate(touches.batches):
         last = max((touch.time for touch in some), default=1)
         for touch in some:
@@ -141,7 +144,7 @@ def _of_site(
     return []
 
 
-def _slope(lined: list[tuple[Geometry, float, Touch]]) -> NDArray[np.int64] | None:
+def _slope(lined: list[tuple[Geometry, float, RecordedAccess]]) -> NDArray[np.int64] | None:
     """Sectors a block's start moves by, for each coordinate; ``None`` if it is not linear."""
     rows, values = [], []
     for geometry, _, touch in lined[:64]:
@@ -156,7 +159,7 @@ def _slope(lined: list[tuple[Geometry, float, Touch]]) -> NDArray[np.int64] | No
 
 
 def _trail(
-    lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64]
+    lined: list[tuple[Geometry, float, RecordedAccess]], slope: NDArray[np.int64]
 ) -> StridedFootprint:
     """The distinct sectors of one block, by the phase they are touched in."""
     first = lined[0][0]
@@ -167,7 +170,7 @@ def _trail(
         at = coordinates(geometry.blocks[touch.columns[:1]], geometry.grid)[0]
         start = touch.starts[0] - int(at @ slope)
         keys.append((touch.sectors + start) | (int(when * PHASES) << 52))
-    merged = distinct(np.concatenate(keys))
+    merged = unique(np.concatenate(keys))
     return StridedFootprint(slope, merged & ((1 << 52) - 1), merged >> 52)
 
 
@@ -190,15 +193,15 @@ def beyond(sectors: Flat, first: Flat, missed: float | None) -> Mask:
     return some
 
 
-def _scatter(loose: list[tuple[int, Touch]], ran: int, blocks: int) -> Scatter:
+def _scatter(loose: list[tuple[int, RecordedAccess]], ran: int, blocks: int) -> Scatter:
     keys = []
     for batch, touch in loose:
         units, columns = touch.by_block
         block = (np.int64(batch) << 10) + columns % 1024
         keys.append(((units >> 1) & INSIDE) + (block << 36))
         base = int(units[0] >> 1) & ~INSIDE
-    pairs = distinct(np.concatenate(keys))
-    units = distinct(pairs & INSIDE)
+    pairs = unique(np.concatenate(keys))
+    units = unique(pairs & INSIDE)
     low, high = int(units[0]) + base, int(units[-1]) + base + 1
     each = len(pairs) / ran
     apart = len(pairs) < 1.1 * len(units) and each * blocks < 2 * (high - low)

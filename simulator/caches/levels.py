@@ -17,7 +17,7 @@ from ..memory.site import Site
 from ..observe.counters.banks import LINE, SECTOR
 from .access_recorder import TouchWatch
 from .keys import packed
-from .reuse_times import ages, window
+from .reuse_times import reuse_times, window
 
 Vector = NDArray[np.float64]
 SPREAD = 0.1
@@ -34,7 +34,7 @@ _NOT_KEPT = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio"})
 """Loads that do not look for their data in L1 (PTX ISA, "Cache Operators")."""
 
 
-def kept(site: Site) -> bool:
+def l1_hits(site: Site) -> bool:
     """Whether a load may find its data in L1."""
     words = site.instruction.modifiers
     return site.access == "load" and _NOT_KEPT.isdisjoint(words)
@@ -60,7 +60,7 @@ def l1_misses(
         slots: Blocks that run at a time; the later the wave, the less its blocks are in step.
         meet: Whether the warps of a block wait for each other.
     """
-    cached = np.array([kept(site) for site in sites], bool)
+    cached = np.array([l1_hits(site) for site in sites], bool)
     loads = np.array([site.access == "load" for site in sites], bool)
     stores = np.array([site.access == "store" for site in sites], bool)
     missed, touched = np.zeros((2, len(sites)))
@@ -100,11 +100,11 @@ def l1_misses(
         there = len(np.unique(owner[owner >= 0]))
         used = (np.concatenate([own, *more]) for own, more in
                 ((key, [k for k, _ in written]), (time, [t for _, t in written])))  # fmt: skip
-        line_ages = ages(next(used) >> int(np.log2(LINE // SECTOR)), next(used))
+        line_ages = reuse_times(next(used) >> int(np.log2(LINE // SECTOR)), next(used))
         distinct = float(np.count_nonzero(np.isinf(line_ages)))
         keep = window(line_ages, float(span), capacity / LINE, distinct, there)
         alone = there == len(owner)
-        gone = _gone(ages(key, time), keep, alone, meet)
+        gone = _gone(reuse_times(key, time), keep, alone, meet)
         missed += np.bincount(number, gone, minlength=len(sites))
         touched += np.bincount(number, minlength=len(sites))
     return dict(enumerate(zip(missed.tolist(), touched.tolist(), strict=True)))

@@ -15,7 +15,7 @@ NEVER = np.inf
 """The age of what was not used before."""
 
 
-def ages(keys: Flat, times: Flat, period: float = 0.0) -> NDArray[np.float64]:
+def reuse_times(keys: Flat, times: Flat, period: float = 0.0) -> NDArray[np.float64]:
     """How long ago each access's key was used before it.
 
     Args:

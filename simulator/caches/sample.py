@@ -15,7 +15,7 @@ import numpy as np
 from ..analysis.taint import depends_on_data
 from ..compile.program import Program
 from ..core.geometry import Flat, Geometry, Mask
-from ..events import Observer, Stall, Told
+from ..events import Dispatcher, Observer, Stall
 from ..execute.batches import InterBlockWait, batches, run_batches
 from ..execute.prepare import PreparedLaunch
 from ..observe.counters.totals import InstructionCounter
@@ -45,7 +45,7 @@ class PathCounter(Observer):
         """See ``Observer``."""
         self._blocks = geometry.columns
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         more = min(self._blocks, warps)
         self.rounds[block] = self.rounds.get(block, 0.0) + more
@@ -88,13 +88,13 @@ class Sample:
         return len(self.blocks) == self.grid_blocks
 
 
-class _Work(Observer):
+class _BatchWork(Observer):
     """Thread instructions of a batch."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes, self.done = sizes, 0.0
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``; what a step costs by itself counts as some thousands of threads."""
         self.done += self.sizes[block] * (threads + 2000)
 
@@ -123,18 +123,18 @@ def _take(
     ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
     requests = RequestCounter(len(program.sites), {}, widths)
     path, touches, atomics = PathCounter(), TouchWatch(), AtomicWatch()
-    work = _Work([len(block.block.instructions) for block in program.blocks])
+    work = _BatchWork([len(block.block.instructions) for block in program.blocks])
     observers: list[Observer] = [ran, requests, path, touches, work]
     if any(site.access == "atomic" for site in program.sites):
         observers.append(atomics)
-    told, allocations = Told(observers), launch.allocations()
-    blank = program.fact(_goes_alike)
+    dispatcher, allocations = Dispatcher(observers), launch.allocations()
+    blank = program.analysis(_goes_alike)
     groups = _groups(total, sms, resident)
     done: list[Flat] = []
 
     if together or math.prod(launch.cluster) > 1:
         for numbers in batches(launch, together):
-            run_batches(launch, allocations, told, [numbers], together, blank=blank)
+            run_batches(launch, allocations, dispatcher, [numbers], together, blank=blank)
             done += [numbers[numbers % sms == sm] for sm in range(min(sms, total))]
             if work.done > WORK:
                 break
@@ -146,7 +146,7 @@ def _take(
     while groups:
         part = groups[:some]
         groups = groups[some:]
-        run_batches(launch, allocations, told, [np.sort(np.concatenate(part))], blank=blank)
+        run_batches(launch, allocations, dispatcher, [np.sort(np.concatenate(part))], blank=blank)
         done += part
         each = work.done / len(done)
         left = WORK - work.done

@@ -30,7 +30,7 @@ _LISTED = 80_000_000
 
 
 @dataclass(frozen=True)
-class Moved:
+class SharedLevelTraffic:
     """Bytes between L2 and DRAM while a launch runs.
 
     Attributes:
@@ -59,8 +59,8 @@ class DeviceMemory:
             ``apart_written``: of what it writes, 128 at most.
     """
 
-    cold: Moved = Moved()
-    warm: Moved = Moved()
+    cold: SharedLevelTraffic = SharedLevelTraffic()
+    warm: SharedLevelTraffic = SharedLevelTraffic()
     arrays: Mapping[int, float] = field(default_factory=dict)
     least_read: float = 0.0
     apart_read: float = 0.0
@@ -122,7 +122,9 @@ def device_memory(
     arrays, counts = np.unique(array_of(np.unique(found.unit)), return_counts=True)
     there = dict(zip(arrays.tolist(), (each * counts).tolist(), strict=True))
     read = each * len(np.unique(found.unit[found.kind != STORE]))
-    first, again = (Moved(*(count * factor for count in counts)) for counts in (cold, warm))
+    first, again = (
+        SharedLevelTraffic(*(count * factor for count in counts)) for counts in (cold, warm)
+    )
     return DeviceMemory(
         first, again, there, read, _apart([*touched.loads, *touched.atomics], False),
         _apart([*touched.stores, *touched.atomics], True),

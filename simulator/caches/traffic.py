@@ -19,7 +19,7 @@ from .launch_footprint import of_all
 from .levels import l1_misses
 from .merged_loads import widths
 from .sample import Sample, take
-from .shared_level import DeviceMemory, Moved, device_memory
+from .shared_level import DeviceMemory, SharedLevelTraffic, device_memory
 
 _L1_KIB = {
     "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,
@@ -90,7 +90,7 @@ class Observed:
         asked *= self.sample.factor
         return CacheTraffic(asked, max(0.0, asked - sum(self.missed.values()) * self.grouped))
 
-    def moved(self, cold: bool) -> Moved:
+    def moved(self, cold: bool) -> SharedLevelTraffic:
         """Bytes between L2 and DRAM, by what for."""
         return self.memory.cold if cold else self.memory.warm
 

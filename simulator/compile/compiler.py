@@ -26,7 +26,7 @@ from .cfg.basic_blocks import Block, compute_liveness, reachable, split
 from .cfg.cfg import order_for_reconvergence
 from .codegen.liveness import LiveRegisters
 from .context import CompileContext
-from .ir import Compute, Lowered, Step
+from .ir import Compute, IrOp, Lowered
 from .lower.lowering import Lowering
 from .passes.counting import counted
 from .passes.definedness import DefinednessPass
@@ -142,7 +142,7 @@ class Compiler:
         if context.is_shadowed:
             lowered = DefinednessPass(context, lowered, result.uses).lowered()
         numbers = lowered.numbers
-        steps: Sequence[Step] = lowered.steps
+        steps: Sequence[IrOp] = lowered.steps
         if result.watched is not None:
             steps = Tracing(lowered, result.watched, result.data, numbers).steps()
         steps = counted(steps, number, result.arithmetic)

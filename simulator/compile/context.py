@@ -11,8 +11,8 @@ from ..isa import Flow
 from ..isa.decoded import CARRY, HALVES, STACK_POINTER, roles
 from ..memory.site import Site
 from ..memory.storage.layout import Layout
-from .cfg.call_graph import Recursion, check_groups, groups
-from .ir_values import Register, Source
+from .cfg.call_graph import Recursion, check_groups, strongly_connected_components
+from .ir_values import Register, SourceValue
 
 RETURN = "%return"
 """The register that holds the block a function returns to."""
@@ -34,7 +34,7 @@ class OperandCache(NamedTuple):
     """
 
     registers: dict[str, Register]
-    sources: dict[tuple[str, str, bool], Source]
+    sources: dict[tuple[str, str, bool], SourceValue]
 
 
 class CompileContext:
@@ -74,7 +74,7 @@ class CompileContext:
         self.entries: dict[str, int] = {}
         self.flights: dict[int, int] = {}
         self.operand_caches = {function.name: OperandCache({}, {}) for function in functions}
-        self.constants: dict[tuple[str, int, str], Source] = {}
+        self.constants: dict[tuple[str, int, str], SourceValue] = {}
         self.recursions = self._recursions()
         self.aliases = {function.name: _call_aliases(module, function) for function in functions}
         self._place_aliases()
@@ -122,7 +122,7 @@ class CompileContext:
         return made
 
     def _recursions(self) -> Mapping[str, Recursion]:
-        found = groups(self.functions)
+        found = strongly_connected_components(self.functions)
         check_groups(self.functions, found)
         made: dict[frozenset[str], Recursion] = {}
         for names in found.values():

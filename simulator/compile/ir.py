@@ -14,11 +14,11 @@ from ..isa import Op
 from ..memory.site import Site
 from .cfg.basic_blocks import EXIT, Block
 from .cfg.call_graph import Recursion
-from .ir_values import Register, Source, Target, Temporary
+from .ir_values import Register, ResultValue, SourceValue, Temporary
 
 
 @dataclass(frozen=True)
-class Step:
+class IrOp:
     """One thing that a block does.
 
     Attributes:
@@ -29,9 +29,9 @@ class Step:
     """
 
     instruction: Instruction
-    guard: Source | None
-    targets: tuple[Target | None, ...] = ()
-    sources: tuple[Source, ...] = ()
+    guard: SourceValue | None
+    targets: tuple[ResultValue | None, ...] = ()
+    sources: tuple[SourceValue, ...] = ()
 
     @property
     def place(self) -> str:
@@ -42,12 +42,12 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Move(Step):
+class Move(IrOp):
     """A copy."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compute(Step):
+class Compute(IrOp):
     """Values from values, each lane for itself: ``op.fn``."""
 
     op: Op
@@ -59,7 +59,7 @@ class WarpCompute(Compute):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access(Step):
+class MemoryOp(IrOp):
     """A load (its targets: an element each), store or atomic (its target: what it found).
 
     Attributes:
@@ -68,11 +68,11 @@ class Access(Step):
     """
 
     site: Site
-    base: Source
+    base: SourceValue
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bulk(Step):
+class Bulk(IrOp):
     """A copy in bulk; its sources: where to, where from, how many bytes.
 
     Or what a texture or surface is asked for: its handle, and coordinates.
@@ -82,7 +82,7 @@ class Bulk(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fence(Step):
+class FenceOp(IrOp):
     """A memory fence; ``reach``: of its scope (``table``); ``proxy``: between the proxies."""
 
     reach: int
@@ -90,14 +90,14 @@ class Fence(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group(Step):
+class AsyncGroupOp(IrOp):
     """Asynchronous copies so far become a group; or lanes wait until ``left`` groups are left."""
 
     left: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Phase(Step):
+class Phase(IrOp):
     """Lanes have seen the end of a phase; its sources: which of them, and the barrier's address.
 
     Or, ``arrives``: their asynchronous copies so far arrive there when they are done.
@@ -108,29 +108,29 @@ class Phase(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keep(Step):
+class SavePredicate(IrOp):
     """Remembers a guard for the other steps of its instruction (``guards``)."""
 
     temporary: Temporary
-    kept: Source
+    kept: SourceValue
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountLanes(Step):
+class CountLanes(IrOp):
     """Counts the lanes that execute an instruction (``counting``)."""
 
     number: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Touch(Step):
+class WgmmaRegisterEvent(IrOp):
     """Tells of what has to do with registers of a ``wgmma``: its place in ``Program.flights``."""
 
     number: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch(Step):
+class TraceProbe(IrOp):
     """Tells a trace what an instruction did: its sources are told (``tracing``).
 
     Attributes:
@@ -139,11 +139,11 @@ class Watch(Step):
     """
 
     number: int
-    base: Source | None = None
+    base: SourceValue | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terminator(Step):
+class Terminator(IrOp):
     """Where a block's lanes go.
 
     Attributes:
@@ -162,7 +162,7 @@ class Terminator(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Barrier(Terminator):
+class BarrierOp(Terminator):
     """A block barrier; its sources: which one, for how many threads (0: all), what is reduced.
 
     Attributes:
@@ -178,7 +178,7 @@ class Barrier(Terminator):
 
 
 @dataclass(frozen=True, kw_only=True)
-class System(Terminator):
+class SyscallOp(Terminator):
     """A call of a function of the system; its sources: what it is given.
 
     Attributes:
@@ -199,9 +199,9 @@ class WarpSyncPoint:
     is all that the instruction does; ``guard``: the lanes that wait, while others go on.
     """
 
-    members: Source | None
+    members: SourceValue | None
     barrier: bool
-    guard: Source | None = None
+    guard: SourceValue | None = None
     group: str = ""
 
 
@@ -217,8 +217,8 @@ class Lowered:
     """
 
     block: Block
-    steps: tuple[Step, ...]
+    steps: tuple[IrOp, ...]
     end: Terminator | None
     gate: WarpSyncPoint | None
-    outlives: tuple[Register, ...]
+    live_out: tuple[Register, ...]
     numbers: Iterator[int]

@@ -26,7 +26,7 @@ class Constant(NamedTuple):
     operand: Imm | Symbol | None = None
 
 
-class Special(NamedTuple):
+class SpecialRegisterValue(NamedTuple):
     """A special register: the same for the whole launch, but not for each thread."""
 
     name: str
@@ -47,10 +47,10 @@ class Temporary(NamedTuple):
     carrier: str
 
 
-Value = Register | Constant | Special | Parameter | Temporary
+Value = Register | Constant | SpecialRegisterValue | Parameter | Temporary
 
 
-class Source(NamedTuple):
+class SourceValue(NamedTuple):
     """A value read as one of a PTX type.
 
     The type is as wide as the carrier, and the bits are the same; or narrower, and these are
@@ -65,7 +65,7 @@ class Source(NamedTuple):
     negated: bool = False
 
 
-class Target(NamedTuple):
+class ResultValue(NamedTuple):
     """Where a result of a PTX type goes.
 
     A narrower type than the carrier is extended: signed ones by sign, all others by zeros.
@@ -76,4 +76,4 @@ class Target(NamedTuple):
 
     register: Register | Temporary
     type: str
-    under: Source | None = None
+    under: SourceValue | None = None

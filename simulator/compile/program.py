@@ -22,7 +22,7 @@ from .cfg.basic_blocks import EXIT
 from .codegen.body import Body
 from .codegen.emit import Emitter
 from .codegen.liveness import LiveRegisters
-from .ir import Barrier, Compute, Lowered, Step, System
+from .ir import BarrierOp, Compute, IrOp, Lowered, SyscallOp
 from .passes.fuse_fma_chains import chained
 from .passes.group_loads import together
 from .passes.predication import predicated
@@ -64,7 +64,7 @@ class CompiledBlock:
     """
 
     def __init__(
-        self, lowered: Lowered, steps: list[Step], numbers: Iterator[int], checked: bool,
+        self, lowered: Lowered, steps: list[IrOp], numbers: Iterator[int], checked: bool,
         shadowed: bool = False,
     ) -> None:  # fmt: skip
         self.lowered, self.steps, self.numbers, self.checked = lowered, steps, numbers, checked
@@ -78,11 +78,13 @@ class CompiledBlock:
         self.return_register = end.return_register if end else -1
         self.group, saves = (end.group, end.saves) if end else (None, ())
         self.saves = tuple(register.number for register in saves)
-        self.holds = isinstance(end, Barrier) and end.waits
-        self.cluster = isinstance(end, Barrier) and end.cluster
-        self.reduction = end.reduction if isinstance(end, Barrier) else None
+        self.holds = isinstance(end, BarrierOp) and end.waits
+        self.cluster = isinstance(end, BarrierOp) and end.cluster
+        self.reduction = end.reduction if isinstance(end, BarrierOp) else None
         self.forgets: tuple[range, ...] = ()
-        self.called, self.result = (end.name, end.result) if isinstance(end, System) else ("", -1)
+        self.called, self.result = (
+            (end.name, end.result) if isinstance(end, SyscallOp) else ("", -1)
+        )
 
     @functools.cached_property
     def body(self) -> Body:
@@ -90,7 +92,7 @@ class CompiledBlock:
         steps = predicated(self.steps, self.numbers)
         if not self.shadowed:
             steps = together(steps, self.numbers)
-        outlives, end = self.lowered.outlives, self.lowered.end
+        outlives, end = self.lowered.live_out, self.lowered.end
         steps = chained(steps, outlives, end, self.numbers)
         met = self.block.instructions[0] if self.gate and self.gate.members else None
         emitter = Emitter(self.number, self.numbers, self.checked, met)
@@ -111,7 +113,7 @@ class CompiledBlock:
                 lines[exchange.line] = f"    {exchange.name} = X[{i}]"
         given = "R, M, X=(), K=ALL" if merge else "R, M"
         lines.insert(0, f"def block_{self.number}({given}):")
-        for register in self.lowered.outlives:
+        for register in self.lowered.live_out:
             index = register.number
             value = f"merge(M, r{index}, R[{index}]) if {index} in K else " if merge else ""
             lines.append(f"    R[{index}] = {value}r{index}")
@@ -233,7 +235,7 @@ class Program:
             found.clear()
         return found
 
-    def fact(self, make: Callable[[Program], Fact]) -> Fact:
+    def analysis(self, make: Callable[[Program], Fact]) -> Fact:
         """``make(self)``, made once."""
         if make not in self.facts:
             self.facts[make] = make(self)
@@ -268,11 +270,11 @@ class Program:
             where = f"<block {where}>"
             known = (len(source), None, source.splitlines(keepends=True), where)
             linecache.cache[where] = known
-            weakref.finalize(self, _forget, where, known)
+            weakref.finalize(self, _drop_linecache, where, known)
         return compile(source, where, "exec")
 
 
-def _forget(where: str, known: tuple[object, ...]) -> None:
+def _drop_linecache(where: str, known: tuple[object, ...]) -> None:
     """Take a text out of what tracebacks show; another program's may be there by now."""
     if linecache.cache.get(where) is known:
         del linecache.cache[where]

@@ -227,7 +227,7 @@ class WarpView:
         u: u.found,
         blank: bool = False,
     ) -> None:  # fmt: skip
-        self.geometry, self.instead, self.blank = geometry, instead, blank
+        self.geometry, self.instead, self.skip_products = geometry, instead, blank
         self.mask = EVERY_LANE if mask is None else mask
         self.asking, self.lane = EVERY_LANE, geometry.lane_ids
 

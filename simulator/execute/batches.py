@@ -20,7 +20,7 @@ from ..core.geometry import (
     WarpView,
     as_mask,
 )
-from ..events import Awaited, Callbacks, Loop, Told, all_of
+from ..events import Awaited, Callbacks, Dispatcher, LoopPosition, all_of
 from ..isa import DTYPES
 from ..isa.decoded import roles
 from ..isa.memory.mbarrier import to_come
@@ -94,7 +94,7 @@ def batch_size(launch: PreparedLaunch, together: bool = False) -> int:
 def run_batches(
     launch: PreparedLaunch,
     allocations: dict[int, Allocation],
-    told: Told,
+    dispatcher: Dispatcher,
     batches: Iterable[Flat],
     together: bool = False,
     progress: Progress | None = None,
@@ -114,27 +114,30 @@ def run_batches(
     """
     program, total = launch.program, _count(launch.grid)
     memories = AddressSpaces(
-        program.layout, allocations, launch.shared_space, told.access, told.bad_access
+        program.layout, allocations, launch.shared_space, dispatcher.access, dispatcher.bad_access
     )
-    memories.moved = told.moved
-    instead = instead or functools.partial(_tell, told.absent_read)
+    memories.bulk_copy_callbacks = dispatcher.bulk_copied
+    instead = instead or functools.partial(_read_inactive_lane, dispatcher.inactive_lane_read)
     accesses = [Access(site, memories) for site in program.sites]
     specials = SpecialRegisters()
     names = dict(VOCABULARY)
     names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in accesses}
-    names["loads"] = loads = AllLoads(accesses, memories, told.loads)
+    names["loads"] = loads = AllLoads(accesses, memories, dispatcher.grouped_loads)
     names |= _parameters(program, allocations[PARAMETERS])
     if undefined:
         names |= undefined.accesses(program.sites, memories)
         memories.looked = undefined.looked
-    names |= {"S": specials, "trace": all_of(told.traced)}
-    names |= {"registers": all_of(told.registers)}
-    names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
-    names |= {"copies": all_of(told.copies), "copies_arrive": all_of(told.copies_arrive)}
-    names |= {"phase": all_of(told.phase), "proxy_fence": all_of(told.proxy_fence)}
+    names |= {"S": specials, "trace": all_of(dispatcher.traced)}
+    names |= {"registers": all_of(dispatcher.registers)}
+    names |= {"tally": all_of(dispatcher.arithmetic), "fence": all_of(dispatcher.fence)}
+    names |= {
+        "copies": all_of(dispatcher.async_group),
+        "copies_arrive": all_of(dispatcher.copies_arrive),
+    }
+    names |= {"phase": all_of(dispatcher.phase), "proxy_fence": all_of(dispatcher.proxy_fence)}
     for site in program.sites:
         if site.bound:
-            bound = textures.bind if site.picture else tensor_copy.bind
+            bound = textures.bind if site.is_image else tensor_copy.bind
             names[f"bulk_{site.number}"] = bound(site, memories)
 
     def forget() -> None:
@@ -145,7 +148,7 @@ def run_batches(
     if memories.heap:
         memories.heap.changed = forget
     machine = Machine(
-        program, names, launch.order(), told, memories, launch.step_limit,
+        program, names, launch.order(), dispatcher, memories, launch.step_limit,
         None if undefined else accesses,
     )  # fmt: skip
     with np.errstate(all="ignore"):
@@ -162,34 +165,34 @@ def run_batches(
                 specials |= {"%envreg1": np.int32(at >> 32), "%envreg2": np.int32(at & 0xFFFFFFFF)}
             names["plus"] = geometry.moves.add
             names["W"] = functools.partial(WarpView, geometry, instead=instead, blank=blank)
-            for tell in told.start:
-                tell(geometry)
+            for callback in dispatcher.start:
+                callback(geometry)
             part = len(numbers) < total
             try:
                 machine.run(geometry, part and not together)
             except NoProgress as stuck:
-                if stuck.why in ("repeats", "idle") and machine.others_to_come:
+                if stuck.why in ("repeats", "idle") and machine.has_later_batches:
                     raise InterBlockWait from None
                 stall = machine.stall(stuck)
                 stall.part = len(numbers) if part else 0
                 there = geometry.full(as_mask(machine.state.alive)).any(axis=0)
                 stall.staying = np.flatnonzero(there).tolist()
                 stall.loops = [_with_phase(loop, accesses, geometry) for loop in stall.loops]
-                for tell in told.stuck:
-                    tell(stall)
-            for tell in told.finish:
-                tell()
+                for callback in dispatcher.stuck:
+                    callback(stall)
+            for callback in dispatcher.finish:
+                callback()
             if progress:
                 progress(int(numbers[-1]) + 1, total)
 
 
-def _tell(told: Callbacks, _: Geometry, read: InactiveLaneRead) -> Lanes:
-    for tell in told:
-        tell(read)
+def _read_inactive_lane(callbacks: Callbacks, _: Geometry, read: InactiveLaneRead) -> Lanes:
+    for callback in callbacks:
+        callback(read)
     return read.found
 
 
-def _with_phase(loop: Loop, accesses: Sequence[Access], geometry: Geometry) -> Loop:
+def _with_phase(loop: LoopPosition, accesses: Sequence[Access], geometry: Geometry) -> LoopPosition:
     """A loop, with what its lanes wait for if they ask for the phase of an ``mbarrier``."""
     wait = loop.instruction
     asks = roles(wait).row.phase == "wait"

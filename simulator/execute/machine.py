@@ -12,23 +12,23 @@ from typing import Any
 from ..compile.codegen.liveness import ALL
 from ..compile.program import Code, CompiledBlock, Form, Program
 from ..core.geometry import Geometry, Mask, as_mask
-from ..events import Loop, Stall, Told
+from ..events import Dispatcher, LoopPosition, Stall
 from ..isa.table import Results
 from ..memory.access import Access
 from ..memory.memories import AddressSpaces
 from .calls.call_frames import Frames
 from .calls.special_registers import SpecialRegisters
-from .calls.syscalls import System
+from .calls.syscalls import Syscalls
 from .calls.terminators import Terminators
 from .lane_state import LaneState
 from .progress.independent_loops import endless
 from .progress.lane_compaction import LaneCompaction
 from .progress.livelock import LivelockWatch, SpinningLanes
-from .progress.machine_snapshot import Kept
+from .progress.machine_snapshot import MachineSnapshot
 from .schedule import FAIR, Groups, Pick, Schedule
 from .sync.block_barriers import Barriers
 from .sync.blocked_lanes import NoProgress
-from .sync.branch_history import ControlFlowMap, Paths
+from .sync.branch_history import BranchHistory, ControlFlowMap
 from .sync.cluster_barriers import ClusterBarriers
 from .sync.lane_groups import Splits
 from .sync.sync_state import SyncState
@@ -52,15 +52,15 @@ class Machine:
         program: Program,
         names: dict[str, Any],
         schedule: Schedule,
-        told: Told,
+        dispatcher: Dispatcher,
         memories: AddressSpaces,
         step_limit: int,
         accesses: Iterable[Access] | None = None,
     ) -> None:
         self.program, self.names, self.schedule = program, names, schedule
-        self.told = told
+        self.dispatcher = dispatcher
         self.memories, self.step_limit = memories, step_limit
-        self.map: ControlFlowMap = program.fact(flow_map)
+        self.map: ControlFlowMap = program.analysis(flow_map)
         self.needed = program.needed
         self._functions: dict[tuple[int, int], Code] = {}
         self.clocks: SpecialRegisters = names["S"]
@@ -68,7 +68,7 @@ class Machine:
         self.picking = None
         if accesses is not None:
             self.picking = LaneCompaction(
-                state, self.map, program.function, told, memories, schedule, names, accesses
+                state, self.map, program.function, dispatcher, memories, schedule, names, accesses
             )
 
     def stall(self, stuck: NoProgress) -> Stall:
@@ -78,7 +78,7 @@ class Machine:
             (endless(flow.blocks, flow.sites, flow.after, number, stuck.visited), mask)
             for number, mask in stuck.spinning.items()
         ]
-        loops = [Loop(loop[0], mask) for loop, mask in spinning if loop]
+        loops = [LoopPosition(loop[0], mask) for loop, mask in spinning if loop]
         return Stall(stuck.why, stuck.waiting, loops, stuck.steps)
 
     def run(self, geometry: Geometry, others_to_come: bool = False) -> None:
@@ -102,24 +102,29 @@ class Machine:
 
     def _start(self, geometry: Geometry, others_to_come: bool) -> SyncState:
         """Begin a batch: create its collaborators, and connect them to the state of its lanes."""
-        state, told, memories, clocks = self.state, self.told, self.memories, self.clocks
-        self.others_to_come = others_to_come
+        state, dispatcher, memories, clocks = (
+            self.state,
+            self.dispatcher,
+            self.memories,
+            self.clocks,
+        )
+        self.has_later_batches = others_to_come
         state.start(geometry, self.program.registers, self.program.start)
-        self.paths = paths = Paths(self.map, geometry.shape)
+        self.paths = paths = BranchHistory(self.map, geometry.shape)
         self.splits = splits = Splits(state, self.map.convergence)
         self.gates = gates = WarpSync(
-            state, told, self.program.blocks, self.program.fact(_copies),
-            self.program.fact(_ordering).blocks, self._ask, self.names["W"],
+            state, dispatcher, self.program.blocks, self.program.analysis(_copies),
+            self.program.analysis(_ordering).blocks, self._ask, self.names["W"],
         )  # fmt: skip
-        barriers = Barriers(state, told, paths, splits)
-        clusters = ClusterBarriers(state, told, paths, barriers.divergence)
+        barriers = Barriers(state, dispatcher, paths, splits)
+        clusters = ClusterBarriers(state, dispatcher, paths, barriers.divergence)
         self.sync = sync = SyncState(state, barriers, clusters, gates)
         state.on_move, state.on_join = splits.arrive, splits.came
         state.on_exit = (gates.look_again, clusters.look_again)
         state.on_stop = sync.forget
-        frames, system = Frames(state, self.program.blocks), System(state, told, memories)
-        self.ends = Terminators(state, told, paths, frames, system, barriers, clusters)
-        keep = functools.partial(Kept, state, frames, clocks, self.needed)
+        frames, system = Frames(state, self.program.blocks), Syscalls(state, dispatcher, memories)
+        self.ends = Terminators(state, dispatcher, paths, frames, system, barriers, clusters)
+        keep = functools.partial(MachineSnapshot, state, frames, clocks, self.needed)
         self.idle = SpinningLanes(state, memories, clocks, keep)
         self.livelock = LivelockWatch(
             state, splits, sync, self.map, memories, clocks, keep, self.step_limit, others_to_come
@@ -167,7 +172,7 @@ class Machine:
             block = self.program.blocks[number]
             if block.gate is not None:
                 state.meets += 1
-                through = gates.through(block, mask, alone)
+                through = gates.admit(block, mask, alone)
                 if through is False:
                     return
                 alone = alone and through is mask
@@ -176,8 +181,8 @@ class Machine:
                     self.splits.meet(mask)
                 if number in gates.ordering:
                     come = gates.heeded(block.gate.guard, as_mask(mask))
-                    for tell in self.told.warp_sync:
-                        tell(come, gates.members(block))
+                    for callback in self.dispatcher.warp_sync:
+                        callback(come, gates.members(block))
             following = self._execute(block, mask, not alone)
             if following is None:
                 return
@@ -202,21 +207,21 @@ class Machine:
         if number in self.map.heads:
             self.paths.enter(number, mask if form else None)
         threads, warps = self.state.count(mask)
-        for tell in self.told.ran:
-            tell(number, threads, warps)
+        for callback in self.dispatcher.block_executed:
+            callback(number, threads, warps)
         key = (number, form)
         function = self._functions.get(key)
         if function is None:
             function = self._functions[key] = self.program.function(number, form, self.names)
         more = ((), self._needed()) if form == Form.DIVERGED else got
         out = function(self.state.registers, mask, *more)
-        return self.ends.leave(block, out, mask, not form)
+        return self.ends.execute_terminator(block, out, mask, not form)
 
     def _needed(self) -> Container[int]:
         """The registers that lanes which are elsewhere may read still."""
         if self.livelock.turns or self.sync.holds_any() or self.gates.met:
             return ALL
-        return self.needed.by(self.state.groups)
+        return self.needed.live_at(self.state.groups)
 
     def _exchange(self) -> None:
         """Lanes at copies of a warp instruction execute it as one, and the rest of their blocks."""
@@ -293,8 +298,8 @@ class Machine:
             if lanes is None or lanes.any():
                 break
         if number != min(groups):
-            for tell in self.told.overtaken:
-                tell()
+            for callback in self.dispatcher.scheduled_out_of_order:
+                callback()
         return number, lanes
 
     def _let_in(self) -> None:

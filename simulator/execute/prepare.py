@@ -29,7 +29,7 @@ from ..memory.site import Granules, granules
 from ..memory.storage.allocate import allocate
 from ..memory.storage.heap import HEAP_BYTES, heap_array
 from ..memory.storage.layout import HEAP, WORKSPACE
-from ..memory.storage.module_state import Held
+from ..memory.storage.module_state import VariableState
 from ..memory.storage.spaces import Allocation
 from . import schedule as schedules
 from .schedule import Schedule
@@ -69,7 +69,7 @@ class PreparedLaunch:
     heap_bytes: int = HEAP_BYTES
     counted: bool = True
     followed: bool = False
-    held: Mapping[str, Held] = field(default_factory=dict)
+    held: Mapping[str, VariableState] = field(default_factory=dict)
     pointers: Pointers = Pointers()  # noqa: RUF009 - never changed
 
     @property
@@ -80,7 +80,7 @@ class PreparedLaunch:
     @property
     def granules(self) -> Granules:
         """Bytes that checks tell apart."""
-        return self.program.fact(_granules)
+        return self.program.analysis(_granules)
 
     def allocations(self) -> dict[int, Allocation]:
         """Global memory as the host gives it."""
@@ -95,7 +95,7 @@ class PreparedLaunch:
 
     def order(self) -> Schedule:
         """The schedule, from its start."""
-        return schedules.make(self.schedule, self.program.fact(blocks_vary))
+        return schedules.make(self.schedule, self.program.analysis(blocks_vary))
 
 
 def blocks_vary(program: Program) -> bool:

@@ -22,7 +22,7 @@ from .budget import Budget, given_up
 
 
 @dataclass(frozen=True)
-class Fact:
+class HazardFingerprint:
     """What one hazard says, told in lines of the files as they were before any edit.
 
     Attributes:
@@ -38,13 +38,13 @@ class Fact:
     severity: str
     hazard: Hazard = field(compare=False)
 
-    def within(self, other: Fact) -> bool:
+    def within(self, other: HazardFingerprint) -> bool:
         """Whether the other says this, too."""
         mine, others = (self.kind, self.space, self.reach), (other.kind, other.space, other.reach)
         return mine == others and self.places <= other.places
 
 
-def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> Fact:
+def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> HazardFingerprint:
     """What a hazard says.
 
     ``lines``: for edited files, by real path, where each line comes from.
@@ -57,10 +57,12 @@ def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> Fact:
             line = old[source.line - 1] if 0 < source.line <= len(old) else source.line
             places.add((file, line))
     kind = "a read and a write" if hazard.row.reads else hazard.kind
-    return Fact(kind, hazard.space, hazard.reach, frozenset(places), hazard.severity, hazard)
+    return HazardFingerprint(
+        kind, hazard.space, hazard.reach, frozenset(places), hazard.severity, hazard
+    )
 
 
-def same(found: Fact, known: Sequence[Fact]) -> list[Fact]:
+def same(found: HazardFingerprint, known: Sequence[HazardFingerprint]) -> list[HazardFingerprint]:
     """What a finding was called before: of the same places, or else of more."""
     wider = [old for old in known if found.within(old)]
     exact = [old for old in wider if old.places == found.places]
@@ -97,7 +99,7 @@ class Failed(Exception):
         needless: Whether it changes nothing.
     """
 
-    def __init__(self, new: Sequence[Fact] = (), needless: bool = False) -> None:
+    def __init__(self, new: Sequence[HazardFingerprint] = (), needless: bool = False) -> None:
         self.needless = needless
         found = {(f.hazard.row.check, f.severity) for f in new}
         self.divergence = found == {("barriers", "warning")}
@@ -116,23 +118,27 @@ class FixVerifier:
         kernels: Mapping[str, Kernel],
         files: Mapping[Path, bytes],
         trials: Sequence[Trial],
-        known: list[Fact],
+        known: list[HazardFingerprint],
         budget: Budget,
     ) -> None:
         self.kernels, self.files, self.trials = kernels, files, trials
         self.known, self.budget = {trials[0]: known}, budget
         self._text = min(len(kernel.ptx) for kernel in kernels.values())  # -G names all it had
         self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel | None] = {}
-        self._seen: dict[tuple[tuple[Edit, ...], str, Trial], tuple[list[Fact], bool] | None] = {}
+        self._seen: dict[
+            tuple[tuple[Edit, ...], str, Trial], tuple[list[HazardFingerprint], bool] | None
+        ] = {}
 
-    def check(self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard) -> tuple[list[Fact], bool]:
+    def check(
+        self, edits: Sequence[Edit], wanted: HazardFingerprint, hazard: Hazard
+    ) -> tuple[list[HazardFingerprint], bool]:
         """What is left after an edit in both builds, and whether the hazard is less, if there.
 
         Raises:
             Failed: Something new is there, or the hazard as it was.
         """
         first = [build for build in self.kernels if build in hazard.builds]
-        left: list[Fact] = []
+        left: list[HazardFingerprint] = []
         lesser = False
         for build in dict.fromkeys([*first, *self.kernels]):
             facts, _ = self._facts(edits, build, self.trials[0])
@@ -148,7 +154,7 @@ class FixVerifier:
             lesser = lesser or bool(rest)
         return left, lesser
 
-    def _renamed(self, found: Fact, wanted: Fact, build: str) -> bool:
+    def _renamed(self, found: HazardFingerprint, wanted: HazardFingerprint, build: str) -> bool:
         """Whether a finding is the wanted one, between others: the build had no such before.
 
         (A wait in front of the end of its group waits for nothing, but the text has a wait now.)
@@ -161,7 +167,7 @@ class FixVerifier:
             for old in self.known[self.trials[0]]
         )
 
-    def prove(self, edits: Sequence[Edit], wanted: Sequence[Fact], clean: bool) -> str:
+    def prove(self, edits: Sequence[Edit], wanted: Sequence[HazardFingerprint], clean: bool) -> str:
         """Run all trials in both builds; what was run, in words.
 
         Raises:
@@ -175,16 +181,18 @@ class FixVerifier:
                     raise Failed
         return _in_words(list(self.kernels), self.trials)
 
-    def _known(self, trial: Trial) -> list[Fact]:
+    def _known(self, trial: Trial) -> list[HazardFingerprint]:
         """The hazards that a trial shows without any edit."""
         if trial not in self.known:
-            found: list[Fact] = []
+            found: list[HazardFingerprint] = []
             for build in self.kernels:
                 found += self._facts([], build, trial)[0]
             self.known[trial] = found
         return self.known[trial]
 
-    def _compare(self, facts: list[Fact], wanted: Sequence[Fact], trial: Trial) -> None:
+    def _compare(
+        self, facts: list[HazardFingerprint], wanted: Sequence[HazardFingerprint], trial: Trial
+    ) -> None:
         """Hold what is left to what was there.
 
         Raises:
@@ -196,7 +204,7 @@ class FixVerifier:
         if new:
             raise Failed(new)
 
-    def present(self, fact: Fact, facts: Sequence[Fact]) -> bool:
+    def present(self, fact: HazardFingerprint, facts: Sequence[HazardFingerprint]) -> bool:
         """Whether a finding, or a part of it, is still among these."""
         known = self.known[self.trials[0]]
         return any(fact in same(other, known) for other in facts)
@@ -218,7 +226,9 @@ class FixVerifier:
             raise Failed
         return made
 
-    def _facts(self, edits: Sequence[Edit], build: str, trial: Trial) -> tuple[list[Fact], bool]:
+    def _facts(
+        self, edits: Sequence[Edit], build: str, trial: Trial
+    ) -> tuple[list[HazardFingerprint], bool]:
         """What a trial shows of an edited kernel; each is run once."""
         key = (tuple(edits), build, trial)
         if key not in self._seen:
@@ -230,7 +240,7 @@ class FixVerifier:
 
     def _shown(
         self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
-    ) -> tuple[list[Fact], bool] | None:
+    ) -> tuple[list[HazardFingerprint], bool] | None:
         """The same, run now; ``None``: it cannot be run, or with the edit does not end."""
         try:
             run, right = trial.launch(kernel)

@@ -15,7 +15,7 @@ from kernels.source_access import plain_name
 
 from ..compile.program import CompiledBlock
 from ..core.geometry import NO_LANE, Geometry, Mask
-from ..events import Apart, Awaited, Branch, Stall
+from ..events import Awaited, BarrierDivergence, Branch, Stall
 from .hazard import Hazard
 from .kinds import (
     ASSERT,
@@ -36,8 +36,8 @@ from .kinds import (
     TRIPS,
     UNDEFINED,
     VOTE,
-    Case,
     HazardKind,
+    RaceVariant,
 )
 from .sources import Sources, Who
 
@@ -52,7 +52,7 @@ class _Part:
 
 
 @dataclass
-class _Group:
+class _HazardGroup:
     """What makes one hazard: a case of a kind at some source lines."""
 
     kind: HazardKind
@@ -80,13 +80,15 @@ class ControlHazards:
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self.groups: dict[tuple[object, ...], _Group] = {}
+        self.groups: dict[tuple[object, ...], _HazardGroup] = {}
         self.geometry: Geometry
 
-    def _group(self, kind: HazardKind, case: str, *lines: object) -> _Group:
-        return self.groups.setdefault((kind.name, case, *lines), _Group(kind, case))
+    def _group(self, kind: HazardKind, case: str, *lines: object) -> _HazardGroup:
+        return self.groups.setdefault((kind.name, case, *lines), _HazardGroup(kind, case))
 
-    def _part(self, group: _Group, role: str, ins: Instruction | None, lanes: Mask | None) -> None:
+    def _part(
+        self, group: _HazardGroup, role: str, ins: Instruction | None, lanes: Mask | None
+    ) -> None:
         if ins is None:
             return
         key = role, ins.user_line
@@ -116,7 +118,7 @@ class ControlHazards:
 
     # -- barriers -------------------------------------------------------------------
 
-    def apart(self, apart: Apart) -> None:
+    def barrier_divergence(self, apart: BarrierDivergence) -> None:
         """Threads of a block do not come to a barrier together."""
         end = apart.block.block.end
         assert end is not None
@@ -129,7 +131,7 @@ class ControlHazards:
             self._part(group, "waits" if block.holds else "arrives", block.block.end, lanes)
         self._branches(group, apart.branches)
 
-    def _gone(self, apart: Apart, end: Instruction) -> None:
+    def _gone(self, apart: BarrierDivergence, end: Instruction) -> None:
         """Threads left the kernel: by an early return, or past the barrier."""
         known: Mask = NO_LANE
         for branch in apart.branches:
@@ -145,7 +147,7 @@ class ControlHazards:
             self._part(group, "waits", end, apart.lanes)
             self._part(group, "exited", end, unknown)
 
-    def _branches(self, group: _Group, branches: list[Branch], role: str = "branch") -> None:
+    def _branches(self, group: _HazardGroup, branches: list[Branch], role: str = "branch") -> None:
         for branch in branches:
             self._part(group, role, branch.block.block.end, branch.lanes)
 
@@ -204,7 +206,7 @@ class ControlHazards:
 
         return sorted(found, key=place)
 
-    def _hazard(self, group: _Group) -> Hazard:
+    def _hazard(self, group: _HazardGroup) -> Hazard:
         parts = sorted(
             group.parts.values(),
             key=lambda p: (p.role in ("branch", "exited"), p.instruction.line),
@@ -223,7 +225,7 @@ class ControlHazards:
             case=group.case,
         )
 
-    def _notes(self, group: _Group, said: Case, parts: list[_Part]) -> Iterator[str]:
+    def _notes(self, group: _HazardGroup, said: RaceVariant, parts: list[_Part]) -> Iterator[str]:
         branches = [part for part in parts if part.role in ("branch", "exited")]
         waits = {part.instruction.line for part in parts if part.role == "waits"}
         if branches and branches[0].instruction.line in waits:  # which way they went is not known

@@ -18,7 +18,7 @@ from ..isa.decoded import calls
 from ..memory.site import Site
 from ..memory.storage.layout import Layout
 from ..memory.storage.spaces import Home
-from ..memory.storage.word_ops import distinct
+from ..memory.storage.word_ops import unique
 from .control import ControlHazards
 from .folding import Shifts, counted, fold
 from .hazard import Hazard, Triple
@@ -200,7 +200,7 @@ class Findings(Observer):
         name, element, text = place_at(self.layout, self.shapes, space, at, site, code)
         if space == "shared":
             places = (self.geometry.blocks[home] << 32) + address // site.size
-            self._unwritten(site, name).update(distinct(places).tolist())
+            self._unwritten(site, name).update(unique(places).tolist())
             self.shifts.read(site, self.layout.variable(space, at))
         place = text if name == LOCAL_MEMORY else f"{space} {text}"
         self._unset("read", site, place, space, name, element, thread, column)
@@ -210,7 +210,7 @@ class Findings(Observer):
     ) -> None:
         """Reads of global memory that is as ``cudaMalloc`` left it."""
         element = int(elements[0])
-        self._unwritten(site, name).update(distinct(elements).tolist())
+        self._unwritten(site, name).update(unique(elements).tolist())
         index = self.shapes.index(self.shapes.argument(number, site.size), element)
         role, place = ROLES[site.access], f"global {name}{index}"
         self._unset(role, site, place, "global", name, element, thread, column)

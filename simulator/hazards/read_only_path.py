@@ -15,7 +15,7 @@ from .wording.naming import spot
 from .wording.titles import lines_of
 
 
-class Side(NamedTuple):
+class PathParticipant(NamedTuple):
     """An access that takes part, and an example of a thread that makes it."""
 
     site: Site
@@ -24,7 +24,7 @@ class Side(NamedTuple):
 
 
 def read_only(
-    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[Side, Side]],
+    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[PathParticipant, PathParticipant]],
     elements: int, fetches: bool,
 ) -> None:  # fmt: skip
     """Tell of read-only loads; ``pairs``: each a load and a write, of byte ``at`` the first."""
@@ -32,7 +32,7 @@ def read_only(
 
 
 def aliased(
-    findings: Findings, home: Allocation, at: int, sides: tuple[Side, Side],
+    findings: Findings, home: Allocation, at: int, sides: tuple[PathParticipant, PathParticipant],
     names: tuple[str, str], elements: int,
 ) -> None:  # fmt: skip
     """Tell of two restricted pointers, by their names, of which one writes what both reach."""
@@ -40,7 +40,7 @@ def aliased(
 
 
 def _tell(
-    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[Side, Side]],
+    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[PathParticipant, PathParticipant]],
     elements: int, case: str, names: Sequence[str] = (),
 ) -> None:  # fmt: skip
     said = READ_ONLY_PATH.case(case)
@@ -69,7 +69,7 @@ def _tell(
     )  # fmt: skip
 
 
-def _part(findings: Findings, side: Side) -> Participant:
+def _part(findings: Findings, side: PathParticipant) -> Participant:
     return findings.sources.part(
         ROLES[side.site.access], [side.site.instruction], side.thread, side.block
     )

@@ -10,7 +10,7 @@ from kernels.ptx.module import Function, Instruction, Special
 _BEGIN, _END = "// begin inline asm", "// end inline asm"
 
 
-def put_in(kernel: Kernel, ins: Instruction) -> str | None:
+def compiler_inserted_reason(kernel: Kernel, ins: Instruction) -> str | None:
     """What there is to say of a trap that NVRTC put in by itself; ``None``: it is the program's.
 
     ``__trap()`` is inline assembly. A kernel of which nothing else is left has no lines.

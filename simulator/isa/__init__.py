@@ -25,7 +25,7 @@ from .table import TABLE, Flow, InstructionSpec, Op, Unsupported, same
 
 __all__ = ["DTYPES", "TABLE", "Flow", "InstructionSpec", "Op", "Unsupported", "parse", "same"]
 
-_KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))
+_KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.signatures for row in rows))
 
 
 def parse(text: str) -> Module:

@@ -144,11 +144,11 @@ def callee(ins: Instruction) -> str:
 def forms(opcode: str, modifiers: tuple[str, ...], target: str) -> Ways | Misfit | str:
     """The forms an instruction may have, why it has none, or what it is about that is missing."""
     rows = TABLE[opcode]
-    numbers = {text: number for number, row in enumerate(rows) for text in row.forms}
+    numbers = {text: number for number, row in enumerate(rows) for text in row.signatures}
     matches = find(list(numbers), modifiers, target)
     if not isinstance(matches, Misfit):
         return [(numbers[match.form.text], match) for match in matches]
-    for form, about in (later for row in rows for later in row.later):
+    for form, about in (later for row in rows for later in row.unsupported_signatures):
         if not isinstance(find((form,), modifiers, target), Misfit):
             return about
     return matches

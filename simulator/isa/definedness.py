@@ -32,7 +32,7 @@ def bits_of(kind: str) -> str:
     return kind if kind == "pred" or kind[0] in "su" else f"b{TYPE_SIZES[kind] * 8}"
 
 
-def spread(op: Op) -> Callable[..., Results]:
+def propagate_v_bits(op: Op) -> Callable[..., Results]:
     """Which bits of an operation's results are undefined.
 
     Takes the operands, then their undefined bits.

@@ -139,8 +139,8 @@ class InstructionSpec:
 
     opcode: str
     section: str
-    forms: tuple[str, ...] = ()
-    later: tuple[tuple[str, str], ...] = ()
+    signatures: tuple[str, ...] = ()
+    unsupported_signatures: tuple[tuple[str, str], ...] = ()
     build: Builder | None = None
     flow: Flow = Flow.NEXT
     waits: Waits = "nobody"
@@ -153,12 +153,12 @@ class InstructionSpec:
     copies: bool = False
     of_address: OfAddress = ""
     generic: bool = False
-    by_arch: bool = False
+    arch_dependent: bool = False
     warpgroup: bool = False
     queue: str = "copy"
     scattered: bool = False
     picture: Picture = ""
-    agrees: bool = False
+    is_match: bool = False
     shuffles: bool = False
 
     @property
@@ -190,12 +190,12 @@ class Effects(TypedDict, total=False):
     copies: bool
     of_address: OfAddress
     generic: bool
-    by_arch: bool
+    arch_dependent: bool
     warpgroup: bool
     queue: str
     scattered: bool
     picture: Picture
-    agrees: bool
+    is_match: bool
     shuffles: bool
 
 
@@ -204,7 +204,7 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def plain(
+def register_effect_only(
     *opcodes: str,
     section: str,
     forms: str = "",
@@ -226,7 +226,9 @@ def row(
     """Register a builder under its opcodes."""
 
     def register(build: Builder) -> Builder:
-        plain(*opcodes, section=section, forms=forms, later=later, build=build, **effects)
+        register_effect_only(
+            *opcodes, section=section, forms=forms, later=later, build=build, **effects
+        )
         return build
 
     return register

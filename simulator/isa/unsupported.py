@@ -1,6 +1,6 @@
 """Instructions of PTX that the simulator does not execute, and what they are about."""
 
-from .table import plain
+from .table import register_effect_only
 
 ABOUT = {
     "tensor cores of sm_100: use wgmma or mma": "tcgen05",
@@ -10,4 +10,4 @@ ABOUT = {
 }
 
 for about, opcodes in ABOUT.items():
-    plain(*opcodes.split(), section=about)
+    register_effect_only(*opcodes.split(), section=about)

@@ -73,7 +73,7 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
     rows = TABLE.get(ins.opcode)
     if rows is None:
         return PtxError(f"{ins.name!r} is no instruction of PTX: {place(ins)}")
-    if not rows[0].forms:
+    if not rows[0].signatures:
         return not_yet(ins, rows[0].section)
     matches = forms(ins.opcode, ins.modifiers, module.target)
     if isinstance(matches, str):

@@ -8,7 +8,7 @@ from ..core.geometry import Addresses, Flat, Lanes, Mask, as_mask
 from ..isa import DTYPES
 from . import atomics
 from .addressing.lane_index import Index, MixedIndex
-from .event import Event, Part
+from .event import AccessEvent, Part
 from .memories import AddressSpaces
 from .site import Site
 from .storage.spaces import GlobalIndex
@@ -32,7 +32,7 @@ class Access:
         self.index: Index = _NOWHERE
         self.events: list[Part] = []
         self.whole = False
-        self.again: Event | None = None
+        self.again: AccessEvent | None = None
 
     def _look(
         self, base: Addresses, mask: Mask | None, values: tuple[Lanes, ...] | None = None
@@ -53,9 +53,11 @@ class Access:
         self, repeated: bool, values: tuple[Lanes, ...] | None, old: tuple[Lanes, ...] | None = None
     ) -> None:
         for space, address, lanes, home, columns in self.events:
-            event = Event(self.site, space, address, lanes, repeated, home, values, old, columns)
-            for tell in self.memories.told:
-                tell(event)
+            event = AccessEvent(
+                self.site, space, address, lanes, repeated, home, values, old, columns
+            )
+            for callback in self.memories.access_callbacks:
+                callback(event)
 
     def load(
         self, base: Addresses, mask: Mask | None, length: Lanes | None = None
@@ -68,16 +70,16 @@ class Access:
             return self._load_some(base, mask, length)
         if not self._resolve(base, mask):
             self._tell(False, None)
-        elif self.memories.told:
+        elif self.memories.access_callbacks:
             # What is told of a load that goes where it did says nothing new: made once, it takes
             # half a microsecond less each time.
             if self.again is None:
                 space, address, lanes, home, columns = self.events[0]
-                self.again = Event(
+                self.again = AccessEvent(
                     self.site, space, address, lanes, True, home, None, None, columns
                 )
-            for tell in self.memories.told:
-                tell(self.again)
+            for callback in self.memories.access_callbacks:
+                callback(self.again)
         return self.index.load()
 
     def _load_some(self, base: Addresses, mask: Mask | None, length: Lanes) -> tuple[Lanes, ...]:
@@ -117,7 +119,7 @@ class Access:
         repeated = self._resolve(base, mask)
         site, index = self.site, self.index
         shape = self.memories.geometry.shape
-        if not (site.returns or site.told) and in_bulk(
+        if not (site.returns or site.has_trace) and in_bulk(
             self.memories, site, index, shape, mask, values
         ):
             self._tell(repeated, values)

@@ -80,7 +80,7 @@ def changes(name: str, operand: Flat, before: Flat, after: Flat) -> bool:
     return bool(operand.any() if name in ("add", "xor") else (before != after).any())
 
 
-def left(
+def stored_values(
     site: Site, found: Sequence[Lanes], operands: Sequence[Lanes], is_global: bool
 ) -> Sequence[Lanes]:
     """What lanes left in memory, of what each found: one array an element."""

@@ -33,15 +33,18 @@ class Holder(Protocol):
     extents: dict[tuple[int, int], Extent]
 
 
-class PickedAccess:
+class CompactAccess:
     """An ``Access`` of the lanes that are picked out."""
 
-    __slots__ = ("access", "holder", "site", "told")
+    __slots__ = ("access", "callbacks", "holder", "site")
 
     def __init__(
-        self, access: Access, holder: Holder, told: Sequence[Callable[[CompactAccessEvent], None]]
+        self,
+        access: Access,
+        holder: Holder,
+        callbacks: Sequence[Callable[[CompactAccessEvent], None]],
     ) -> None:
-        self.access, self.site, self.holder, self.told = access, access.site, holder, told
+        self.access, self.site, self.holder, self.callbacks = access, access.site, holder, callbacks
 
     def _find(self, base: Addresses, mask: Mask | None) -> tuple[Home, Addresses, Addresses] | None:
         found = self._whole(base, None)  # a third of the cost, if lanes that are off do no harm
@@ -78,8 +81,8 @@ class PickedAccess:
         self.access.forget()  # what the whole batch does next is no repetition
         space = home.space if isinstance(home, InterleavedMemory) else "global"
         event = CompactAccessEvent(self.holder.lanes, self.site, space, address, mask, home, values)
-        for tell in self.told:
-            tell(event)
+        for callback in self.callbacks:
+            callback(event)
 
     def _spread(self, mask: Mask | None, *values: Lanes) -> tuple[Mask, list[Lanes]]:
         lanes = self.holder.lanes
@@ -124,7 +127,7 @@ class PickedAccess:
     ) -> Lanes | tuple[Lanes, ...]:
         """See ``Access``."""
         lanes, site = self.holder.lanes, self.site
-        found = None if site.returns or site.told else self._find(base, mask)
+        found = None if site.returns or site.has_trace else self._find(base, mask)
         if found is not None:
             home, relative, address = found
             index = self._index(home, relative, lanes, False)
@@ -141,10 +144,10 @@ class PickedAccess:
         )
 
 
-class PickedLoads:
+class CompactLoads:
     """``AllLoads`` of the lanes that are picked out: each load looks for itself."""
 
-    def __init__(self, accesses: Sequence[PickedAccess], whole: AllLoads) -> None:
+    def __init__(self, accesses: Sequence[CompactAccess], whole: AllLoads) -> None:
         self.accesses, self.whole = accesses, whole
 
     def __call__(self, sites: tuple[int, ...], base: Addresses, mask: Mask | None) -> OneByOne:

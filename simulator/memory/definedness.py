@@ -8,12 +8,12 @@ import numpy as np
 
 from ..core.geometry import NO_LANE, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ..isa import Op
-from ..isa.definedness import bits_of, spread
+from ..isa.definedness import bits_of, propagate_v_bits
 from ..isa.memory.address_windows import WINDOWS
 from . import atomics
 from .access import Access
 from .addressing.lane_index import MixedIndex
-from .bulk.bulk_copy import Moved
+from .bulk.bulk_copy import BulkTransfer
 from .memories import AddressSpaces
 from .site import Site
 from .storage.layout import HEAP, Layout, array_number
@@ -70,10 +70,10 @@ class DefinednessMemory:
     def accesses(self, sites: Collection[Site], real: AddressSpaces) -> dict[str, object]:
         """What generated code calls, by its name there; ``real``: where the values are."""
         self._accesses = [_UndefinedAccess(site, self, real) for site in sites]
-        names = ((a, a.copied.site) for a in self._accesses)
+        names = ((a, a.stored_v_bits.site) for a in self._accesses)
         return {f"{s.access}_{s.number}": getattr(a, s.access) for a, s in names}
 
-    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+    def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """Nothing has written these bytes of local memory."""
         for memories, fill in ((self.copied, 0), (self.unset, 255)):
             local = memories.local
@@ -83,7 +83,7 @@ class DefinednessMemory:
                 at = np.arange(place.start, place.stop)[:, None]
                 content[at // 4, np.flatnonzero(on), at % 4] = fill
 
-    def moved(self, into: Site, moved: Sequence[Moved]) -> None:
+    def bulk_copied(self, into: Site, moved: Sequence[BulkTransfer]) -> None:
         """Copies in bulk take undefined bits along; a reduction mixes them with what is there."""
         assert into.bulk
         wanted = {site.number for site in (into, into.bulk)} & set(self.wanted)
@@ -118,8 +118,8 @@ class DefinednessMemory:
     def start(self, geometry: Geometry) -> None:
         """Shared and local memory of a batch: nothing is written."""
         for access in self._accesses:
-            access.copied.forget()
-            access.unset.forget()
+            access.stored_v_bits.forget()
+            access.uninitialised_v_bits.forget()
             access.settled.forget()
         for memories in (self.copied, self.unset):
             memories.start(geometry)
@@ -180,12 +180,15 @@ class _UndefinedAccess:
         shadow = shadow_site(site)
         self.site, self.real = site, real
         self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted
-        self.copied, self.unset = Access(shadow, memory.copied), Access(shadow, memory.unset)
+        self.stored_v_bits, self.uninitialised_v_bits = (
+            Access(shadow, memory.copied),
+            Access(shadow, memory.unset),
+        )
         self.settled = Access(dataclasses.replace(shadow, operation="and"), memory.copied)
 
     def load(self, base: Addresses, mask: Mask | None, *length: Lanes) -> tuple[Lanes, ...]:
         """The undefined bits of what is loaded."""
-        found = self._read(self.copied, base, mask, *length)
+        found = self._read(self.stored_v_bits, base, mask, *length)
         self.memory.returned |= any(bits.any() for bits in found)
         if self.memory.strays and (astray := self._astray(base, mask)) is not None:
             found = tuple(np.where(astray, ~bits.dtype.type(0), bits) for bits in found)
@@ -199,7 +202,7 @@ class _UndefinedAccess:
     ) -> tuple[Lanes, ...]:
         """The bits that count as undefined because they are read here."""
         if self.memory.readers is None:
-            return self._read(self.unset, base, mask, *length)
+            return self._read(self.uninitialised_v_bits, base, mask, *length)
         on = self.memory.readers[self.number] & as_mask(mask)
         return tuple(np.where(on, ~bits.dtype.type(0), bits.dtype.type(0)) for bits in like)
 
@@ -207,22 +210,22 @@ class _UndefinedAccess:
         """Undefined bits are stored, and defined ones."""
         if self.memory.strays and (astray := self._astray(base, mask)) is not None:
             values = tuple(np.where(astray, ~v.dtype.type(0), v) for v in values)
-        self.copied.store(base, mask, *values)
+        self.stored_v_bits.store(base, mask, *values)
         self._note(mask, values)
-        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))
+        self.uninitialised_v_bits.store(base, mask, *(value.dtype.type(0) for value in values))
 
     def _astray(self, base: Addresses, mask: Mask | None) -> Mask | None:
         """The lanes out of bounds: of all memory, or of the shared variables they are meant for."""
-        index, _ = self.memory.copied.resolve(self.copied.site, base, mask)
+        index, _ = self.memory.copied.resolve(self.stored_v_bits.site, base, mask)
         placed: Mask = as_mask(None)
         if isinstance(index, MixedIndex):
             placed = functools.reduce(np.logical_or, (part for part, _ in index.parts), NO_LANE)
-        elif self.site.room is None:
+        elif self.site.object_bounds is None:
             return None
-        if self.site.room is not None:
+        if self.site.object_bounds is not None:
             start = WINDOWS["shared"] if self.site.space == "generic" else 0
             at = base + np.int64(self.site.offset - start)
-            placed = placed & (at >= self.site.room[0]) & (at < self.site.room[1])
+            placed = placed & (at >= self.site.object_bounds[0]) & (at < self.site.object_bounds[1])
         astray = as_mask(mask) & ~placed
         return astray if astray.any() else None
 
@@ -235,19 +238,19 @@ class _UndefinedAccess:
         """
         values, operands = values[: self.site.count], values[self.site.count :]
         zeros = tuple(value.dtype.type(0) for value in values)
-        found = self._read(self.unset, base, mask) if self.wanted else zeros
+        found = self._read(self.uninitialised_v_bits, base, mask) if self.wanted else zeros
         mixed = self._mixed(base, mask, found, values, operands) if operands else ()
         stored = values
-        if self.copied.site.operation != "exch":
+        if self.stored_v_bits.site.operation != "exch":
             stored = tuple(a | b for a, b in zip(values, found, strict=True))
-        self.unset.store(base, mask, *zeros)
-        old = self.copied.atomic(base, mask, *stored)
+        self.uninitialised_v_bits.store(base, mask, *zeros)
+        old = self.stored_v_bits.atomic(base, mask, *stored)
         if self.site.operation in ("and", "or"):  # defined zeros or ones leave nothing undefined
             turned = (x if self.site.operation == "and" else ~x for x in operands)
             self.settled.atomic(base, mask, *(x | a for x, a in zip(turned, values, strict=True)))
         elif mixed:
             self.settled.atomic(base, mask, *zeros)
-            self.copied.atomic(base, mask, *mixed)
+            self.stored_v_bits.atomic(base, mask, *mixed)
         several = old if isinstance(old, tuple) else (old,)
         found = tuple(a | b for a, b in zip(found, several, strict=True))
         self._note(mask, tuple(a | b for a, b in zip(stored, found, strict=True)))
@@ -258,13 +261,13 @@ class _UndefinedAccess:
         values: tuple[Lanes, ...], operands: tuple[Lanes, ...],
     ) -> tuple[Lanes, ...]:  # fmt: skip
         """The undefined bits of what each lane leaves by arithmetic; none if all is defined."""
-        copied = self._read(self.copied, base, mask)
+        copied = self._read(self.stored_v_bits, base, mask)
         shadows = [(a | b, c) for a, b, c in zip(found, copied, values, strict=True)]
         if self.site.operation in ("and", "or") or not any(a.any() or b.any() for a, b in shadows):
             return ()
         kind = self.site.type
         fn = atomics.meaning(self.site.operation, kind, False)
-        spreads = spread(Op(fn, (kind, kind), (kind,)))
+        spreads = propagate_v_bits(Op(fn, (kind, kind), (kind,)))
         index, _ = self.real.resolve(self.site, base, mask)
         return tuple(
             np.asarray(spreads(old, x, *undefined))
@@ -285,14 +288,14 @@ class _UndefinedAccess:
         if self.memory.written:
             self._follow()
         if any((as_mask(mask) & (value != 0)).any() for value in values):
-            for _, _, _, home, _ in self.copied.events:
+            for _, _, _, home, _ in self.stored_v_bits.events:
                 if isinstance(home, Allocation):
                     self.memory.stores.setdefault(home.number, set()).add(self.number)
 
     def _follow(self) -> None:
         """Where the last store or atomic wrote to arrays that are followed."""
         site, shape = self.site, self.memory.copied.geometry.shape
-        for _, address, lanes, home, _ in self.copied.events:
+        for _, address, lanes, home, _ in self.stored_v_bits.events:
             if isinstance(home, Allocation) and home.number in self.memory.written:
                 chosen = np.broadcast_to(address, shape)[np.broadcast_to(as_mask(lanes), shape)]
                 places = np.unique(chosen.astype(np.int64)) + (site.offset - home.base)

@@ -22,7 +22,7 @@ class LaneAddressList(NamedTuple):
     home: Flat | None = None
 
 
-class Event(NamedTuple):
+class AccessEvent(NamedTuple):
     """One execution of a memory instruction (one space of it), told before it happens.
 
     Of an atomic it is told after it happened.
@@ -77,10 +77,10 @@ class CompactAccessEvent:
     repeated = False
 
     @functools.cached_property
-    def full(self) -> Event:
+    def full(self) -> AccessEvent:
         """The same for the whole batch."""
         lanes, values = self.lanes, self.values
-        return Event(
+        return AccessEvent(
             self.site, self.space, _spread(lanes, self.address), lanes.spread_mask(self.mask),
             False, self.home, values and tuple(_spread(lanes, value) for value in values),
         )  # fmt: skip

@@ -10,12 +10,12 @@ from .addressing import distributed_shared
 from .addressing.address_range import extent, moved, valid
 from .addressing.identity_memo import IdentityMemo
 from .addressing.lane_index import Index, MixedIndex, place_index
-from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event, Part
+from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, AccessEvent, BadAccess, Part
 from .site import Site
 from .storage.heap import Heap
 from .storage.layout import HEAP, Layout, array_number
 from .storage.spaces import Allocation, Home, InterleavedMemory, PlaceIndex
-from .storage.word_ops import distinct
+from .storage.word_ops import unique
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
@@ -32,7 +32,7 @@ class AddressSpaces:
 
     Attributes:
         allocations: Global arrays by number; ``heap``: hands out one of them.
-        told: Called with each access; ``told_bad``: with each bad one; ``moved``: with what a
+        callbacks: Called with each access; ``bad_access_callbacks``: with each bad one; ``moved``: with what a
             copy in bulk has brought where.
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
@@ -45,12 +45,12 @@ class AddressSpaces:
         layout: Layout,
         allocations: dict[int, Allocation],
         shared_bytes: int,
-        told: Sequence[Callable[[Event], None]],
-        told_bad: Sequence[Callable[[BadAccess], None]],
+        access_callbacks: Sequence[Callable[[AccessEvent], None]],
+        bad_access_callbacks: Sequence[Callable[[BadAccess], None]],
     ) -> None:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
-        self.told, self.told_bad = told, told_bad
-        self.moved: Sequence[Callable[..., None]] = ()
+        self.access_callbacks, self.bad_access_callbacks = access_callbacks, bad_access_callbacks
+        self.bulk_copy_callbacks: Sequence[Callable[..., None]] = ()
         self.looked: Callable[[int, int, tuple[int, ...]], None] | None = None
         self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0
@@ -150,7 +150,11 @@ class AddressSpaces:
                 low, high = low - start, high - start
         if space in ("shared", "local"):
             memory = self.shared if space == "shared" else self.local
-            first, end = site.room if site.room and memory is self.shared else (0, memory.nbytes)
+            first, end = (
+                site.object_bounds
+                if site.object_bounds and memory is self.shared
+                else (0, memory.nbytes)
+            )
             if low < first or high + nbytes > end:
                 return None
             return memory, base + np.int64(offset) if offset else base, base
@@ -192,8 +196,13 @@ class AddressSpaces:
             if isinstance(home, Allocation) and home.valid is not None:
                 inside[inside] = valid(home, address - start, site.nbytes, inside)
             good = inside & aligned
-            if site.room and home is self.shared:  # what is another variable's is told, and done
-                first, last = site.room[0] + start, site.room[1] + start - site.nbytes
+            if (
+                site.object_bounds and home is self.shared
+            ):  # what is another variable's is told, and done
+                first, last = (
+                    site.object_bounds[0] + start,
+                    site.object_bounds[1] + start - site.nbytes,
+                )
                 astray = good & ((address < first) | (address > last))
             if good.any():
                 index, told = place_index(home, address - np.int64(start), site), address
@@ -217,7 +226,7 @@ class AddressSpaces:
             if site.space in (memory.space, "generic"):
                 found.append((memory, WINDOWS[memory.space] if site.space == "generic" else 0))
         if site.space not in ("shared", "local"):
-            for number in distinct(array_number(address[lanes])):
+            for number in unique(array_number(address[lanes])):
                 allocation = self.allocations.get(int(number))
                 if allocation is None:
                     continue
@@ -283,7 +292,7 @@ class AddressSpaces:
         self, kind: str, site: Site, relative: Addresses, lanes: Mask, home: Home | None,
         what: str = "",
     ) -> None:  # fmt: skip
-        if not self.told_bad:
+        if not self.bad_access_callbacks:
             return
         g, first = self.geometry, int(np.argmax(lanes))
         thread, column = divmod(first, g.columns)
@@ -293,5 +302,5 @@ class AddressSpaces:
         if self.heap and home is self.heap.array:
             home, at = self.heap.nearest(at)
         bad = BadAccess(kind, site, at, home, *place, count, what, (low, high), lanes)
-        for tell in self.told_bad:
-            tell(bad)
+        for callback in self.bad_access_callbacks:
+            callback(bad)

@@ -83,9 +83,9 @@ class Site:
     traffic: bool = True
     bulk: "Site | None" = None
     far: bool = False
-    room: tuple[int, int] | None = None
+    object_bounds: tuple[int, int] | None = None
     parent_site: int | None = None
-    told: bool = False
+    has_trace: bool = False
 
     @property
     def whole(self) -> int:
@@ -93,14 +93,14 @@ class Site:
         return self.number if self.parent_site is None else self.parent_site
 
     @property
-    def picture(self) -> bool:
+    def is_image(self) -> bool:
         """Whether it accesses a texture or a surface."""
         return self.space in ("texture", "surface")
 
     @property
     def bound(self) -> bool:
         """Whether an object of ``memory`` does all of it: a copy in bulk, a texture's fetch."""
-        return self.bulk is not None or self.picture
+        return self.bulk is not None or self.is_image
 
     @property
     def in_bulk(self) -> bool:
@@ -123,7 +123,7 @@ class Site:
         return self.access == "atomic" or not _STRONG.isdisjoint(self._words)
 
     @functools.cached_property
-    def reach(self) -> int:
+    def scope(self) -> int:
         """How far its scope reaches: ``table.BLOCK``, ``CLUSTER`` or ``DEVICE``."""
         phase = bool(self.order) and not self.bound
         return CLUSTER if phase else reach(self.instruction)
@@ -131,10 +131,10 @@ class Site:
     @property
     def narrow(self) -> bool:
         """Whether its scope is less than the device."""
-        return self.reach < DEVICE
+        return self.scope < DEVICE
 
     @functools.cached_property
-    def in_steps(self) -> bool:
+    def non_atomic_remotely(self) -> bool:
         """Whether ptxas makes a load and a store of it for other blocks' shared memory.
 
         See docs/measured.md, "Clusters".

@@ -16,14 +16,14 @@ from ..analysis.influence import ForwardSlices
 from ..analysis.pointer_bases import Bases
 from ..analysis.taint import DataDependentVerdicts
 from ..core.geometry import WARP
-from ..events import Apart, Observer, Told
+from ..events import BarrierDivergence, Dispatcher, Observer
 from ..execute.batches import batch_size
 from ..execute.prepare import PreparedLaunch
 from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.races.races import RaceHazards
 from ..hazards.sources import Sources
-from ..hazards.traps import put_in
+from ..hazards.traps import compiler_inserted_reason
 from ..hazards.wording.array_shapes import Shapes
 from ..hazards.wording.naming import variable_at
 from ..memory.event import BadAccess
@@ -44,7 +44,7 @@ from ..races.report.race_log import RaceLog
 from ..races.representative.block_projection import may_be_alike
 from ..races.representative.representative_check import RepresentativeBlockCheck
 from .checks.array_footprint import TouchRecorder
-from .checks.printed_output import Output
+from .checks.printed_output import PrintCollector
 from .checks.read_only_path import ReadOnlyPathCheck
 from .checks.uninitialised import ConstantCheck, GlobalCheck, LocalCheck, ShuffleCheck
 from .checks.wgmma_registers import ProductCheck
@@ -74,9 +74,9 @@ class BarrierCheck(Observer):
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
 
-    def apart(self, apart: Apart) -> None:
+    def barrier_divergence(self, apart: BarrierDivergence) -> None:
         """See ``Observer``."""
-        self.findings.control.apart(apart)
+        self.findings.control.barrier_divergence(apart)
 
 
 class Observers:
@@ -86,7 +86,7 @@ class Observers:
     before them.
 
     Attributes:
-        told: What they are to be told.
+        dispatcher: Their methods, by event.
         idle_reads: Whether races were left out for nobody uses what is read.
         unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
         padding: Arrays in which undefined bytes count as padding although no type says so.
@@ -99,7 +99,7 @@ class Observers:
         allocations: dict[int, Allocation], closer: PrecisionPlan, first: Observer | None = None,
     ) -> None:  # fmt: skip
         program, layout, granules = launch.program, launch.program.layout, launch.granules
-        steering = program.fact(ForwardSlices)
+        steering = program.analysis(ForwardSlices)
         self.idle_reads = False
         self.unset: Collection[int] = ()
         self.padding = set[str]()
@@ -108,18 +108,18 @@ class Observers:
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
-        order = functools.partial(program.fact, ProgramOrder)
+        order = functools.partial(program.analysis, ProgramOrder)
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
         adapter = launch.kernel.adapter
         most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
         book = RaceLog(sites, order, functools.partial(variable_at, layout), most)
         races = RaceHazards(book, sources, steering, launch.kernel.scratch)
-        own = functools.partial(put_in, launch.kernel)
+        own = functools.partial(compiler_inserted_reason, launch.kernel)
         functions = program.module.functions
         shapes = functools.partial(Shapes, launch)
         self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
-        self.trace, self.output = trace, Output()
+        self.trace, self.output = trace, PrintCollector()
         warps = -(-math.prod(launch.block) // WARP) * math.prod(launch.cluster)
         self.work = (RaceWorkCounter if "races" in checks else WorkCounter)(
             warps * batch_size(launch)
@@ -175,7 +175,7 @@ class Observers:
             )  # fmt: skip
             all_of_them.append(trace)
         self.observers = all_of_them
-        self.told = Told(all_of_them)
+        self.dispatcher = Dispatcher(all_of_them)
 
     def merge(self, other: Observers) -> None:
         """Take over what those of later batches saw.
@@ -204,8 +204,8 @@ class Observers:
         Raises:
             EscalateCheck: A check needs to see it again.
         """
-        for tell in self.told.end:
-            tell()
+        for callback in self.dispatcher.end:
+            callback()
 
 
 def _race_checks(

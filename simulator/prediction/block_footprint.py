@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..caches.access_recorder import Touch, TouchWatch
+from ..caches.access_recorder import RecordedAccess, TouchWatch
 from ..caches.footprint import ARRAY
 from ..core.geometry import Flat
-from ..memory.storage.word_ops import distinct
+from ..memory.storage.word_ops import unique
 
 _TOGETHER = 16
 """Blocks that are looked at together, at most."""
@@ -42,11 +42,11 @@ def one_block(touches: TouchWatch) -> OneBlock:
     arrays, places = {}, {}
     by_array: dict[int, list[Flat]] = {}
     for site, parts in found.items():
-        sectors_of_site = distinct(np.concatenate(parts))
+        sectors_of_site = unique(np.concatenate(parts))
         arrays[site] = int(sectors_of_site[0]) >> ARRAY
         places[site] = len(sectors_of_site)
         by_array.setdefault(arrays[site], []).append(sectors_of_site)
-    sectors = {array: len(distinct(np.concatenate(parts))) for array, parts in by_array.items()}
+    sectors = {array: len(unique(np.concatenate(parts))) for array, parts in by_array.items()}
     return OneBlock(arrays, sectors, places)
 
 
@@ -63,12 +63,12 @@ def together(touches: TouchWatch, site: int, blocks: Flat) -> tuple[int, float]:
     for geometry, some in touches.batches:
         for column in np.flatnonzero(np.isin(geometry.blocks, blocks)).tolist():
             here = [_sectors(touch, column) for touch in some if touch.site == site]
-            parts.append(distinct(np.concatenate([parts[0], *here])))
+            parts.append(unique(np.concatenate([parts[0], *here])))
             each += len(parts[-1])
-    return len(distinct(np.concatenate(parts))), each / len(blocks)
+    return len(unique(np.concatenate(parts))), each / len(blocks)
 
 
-def _sectors(touch: Touch, column: int) -> Flat:
+def _sectors(touch: RecordedAccess, column: int) -> Flat:
     """Those that the block at a place in the batch touches."""
     here: Flat = np.flatnonzero(touch.columns == column)
     if not len(touch.starts):

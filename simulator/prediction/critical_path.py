@@ -10,7 +10,7 @@ from kernels.machine_code.sass import MachineInstruction
 
 from ..caches.merged_loads import sites_by_line
 from ..compile.program import Program
-from .estimated_sass import Piece
+from .estimated_sass import MachineBlock
 from .rates import Rates
 from .work import SiteWork, Work
 
@@ -27,7 +27,12 @@ class Chain:
 
 
 def chain(
-    program: Program, found: Sequence[Piece], work: Work, blocks: int, rates: Rates, to_dram: float
+    program: Program,
+    found: Sequence[MachineBlock],
+    work: Work,
+    blocks: int,
+    rates: Rates,
+    to_dram: float,
 ) -> Chain:
     """What a warp of a block needs by itself, waiting for what it has asked for.
 

@@ -19,7 +19,7 @@ _LATE = ("load", "atomic", "shuffle", "sfu", "tensor")
 
 
 @dataclass(frozen=True)
-class Piece:
+class MachineBlock:
     """A basic block of machine code.
 
     Attributes:
@@ -73,7 +73,9 @@ def _narrow(ins: Instruction) -> bool:
     return ins.name.startswith(SIMPLE) and ins.has("s32", "u32", "b32")
 
 
-def pieces(program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:
+def pieces(
+    program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]
+) -> list[MachineBlock]:
     """As ``sass_counts.pieces``, of the PTX alone."""
     sites = {site.instruction.line: site for site in program.sites}
     known = kinds(program)
@@ -87,13 +89,15 @@ def pieces(program: Program, warps: Mapping[int, int], rounds: Mapping[int, floa
                 listing.append(_instruction(ins, pipe, sites.get(ins.line), board, len(listing)))
         number = block.number
         times = warps.get(number, 0), rounds.get(number, 0.0)
-        found.append(Piece(listing, float(times[0]), times[1], 0))
+        found.append(MachineBlock(listing, float(times[0]), times[1], 0))
     place = {block.number: at for at, block in enumerate(program.blocks)}
     edges = [(place[b.number], place[to]) for b in program.blocks for to in b.block.targets]
     return with_loops(found, edges)
 
 
-def with_loops(found: Sequence[Piece], edges: Iterable[tuple[int, int]]) -> list[Piece]:
+def with_loops(
+    found: Sequence[MachineBlock], edges: Iterable[tuple[int, int]]
+) -> list[MachineBlock]:
     """Pieces that know their loops; ``edges``: from which piece control passes to which."""
     last: dict[int, int] = {}
     for here, there in edges:

@@ -15,14 +15,14 @@ from ..execute.prepare import PreparedLaunch
 from . import estimated_sass, sass_counts
 from .block_footprint import OneBlock, one_block
 from .critical_path import chain
-from .estimated_sass import Piece
+from .estimated_sass import MachineBlock
 from .model import Shape, Times, times
 from .rates import Rates
 from .work import SiteWork, Work, issued, of_block
 
 
 @dataclass(frozen=True)
-class Case:
+class PredictionCase:
     """A launch on a GPU.
 
     Attributes:
@@ -36,7 +36,7 @@ class Case:
     launch: PreparedLaunch
     seen: Observed
     rates: Rates
-    found: Sequence[Piece]
+    found: Sequence[MachineBlock]
     work: Work
     memory: tuple[float, float]
     updated: float
@@ -68,7 +68,7 @@ class Case:
 
     def with_sites(
         self, changed: Mapping[int, SiteWork], *more: SiteWork, dense: float = 1.0
-    ) -> Case:
+    ) -> PredictionCase:
         """With other figures of some accesses.
 
         Args:
@@ -86,7 +86,7 @@ class Case:
             loaded = max(least, loaded * after / before)
         return dataclasses.replace(self, work=work, memory=(loaded + self.updated, written))
 
-    def without(self, gone: Callable[[MachineInstruction], bool]) -> Case:
+    def without(self, gone: Callable[[MachineInstruction], bool]) -> PredictionCase:
         """With some machine instructions left out."""
         found = [
             dataclasses.replace(piece, code=[i for i in piece.code if not gone(i)])
@@ -94,13 +94,13 @@ class Case:
         ]
         return self.with_code(found)
 
-    def with_code(self, found: Sequence[Piece]) -> Case:
+    def with_code(self, found: Sequence[MachineBlock]) -> PredictionCase:
         """With other machine code."""
         work = dataclasses.replace(self.work, issued=issued(found, len(self.seen.sample.blocks)))
         return dataclasses.replace(self, found=found, work=work)
 
 
-def case(launch: PreparedLaunch, seen: Observed, known: Rates, caches: str) -> Case:
+def case(launch: PreparedLaunch, seen: Observed, known: Rates, caches: str) -> PredictionCase:
     """A launch as it was observed; ``caches`` as ``predict`` takes it."""
     sample = seen.sample
     found = counted(seen, dict(enumerate(sample.ran.warps)), sample.path.rounds)
@@ -108,10 +108,14 @@ def case(launch: PreparedLaunch, seen: Observed, known: Rates, caches: str) -> C
     warps = -(-math.prod(launch.block) // 32)
     shape = Shape(seen.blocks, warps, max(1, seen.occupancy.blocks))
     memory = moved.read, moved.written
-    return Case(launch, seen, known, found, of_block(seen, found), memory, moved.updated, shape)
+    return PredictionCase(
+        launch, seen, known, found, of_block(seen, found), memory, moved.updated, shape
+    )
 
 
-def counted(seen: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:
+def counted(
+    seen: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]
+) -> list[MachineBlock]:
     """The machine code, or the PTX in its place, by how often each basic block of the PTX ran."""
     program = seen.launch.program
     if seen.code is not None and seen.code.known:

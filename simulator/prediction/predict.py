@@ -20,7 +20,7 @@ from ..observe.counters.totals import DramTraffic
 from .advice.advice import Advice, advise
 from .error_bounds import Band, around, errors, rate_around
 from .model import Times
-from .model_input import Case, case
+from .model_input import PredictionCase, case
 from .rates import Rates, rates
 
 CACHES = ("", "warm", "cold")
@@ -132,10 +132,10 @@ def predict(
     seen = observe(prepared, chip, registers)
     if seen.sample.path.stall:
         raise LaunchError(_endless(kernel.name, seen.sample.path.stall))
-    return told(case(prepared, seen, known, caches), caches)
+    return prediction_of(case(prepared, seen, known, caches), caches)
 
 
-def told(it: Case, caches: str, advised: bool = True) -> Prediction:
+def prediction_of(it: PredictionCase, caches: str, advised: bool = True) -> Prediction:
     """What is predicted of a launch; ``caches`` as in ``predict``.
 
     ``advised``: with what would help, which takes some time.

@@ -19,7 +19,7 @@ from ..observe.counters.totals import Counters
 
 
 @dataclass(frozen=True)
-class Bound:
+class RooflineBound:
     """What one part of the GPU allows.
 
     Attributes:
@@ -58,24 +58,24 @@ class Roofline:
     sector_bytes: int
     array_bytes: int
     sms: int
-    arithmetic: Bound
-    shared: Bound
-    once: Bound
-    uncached: Bound
+    arithmetic: RooflineBound
+    shared: RooflineBound
+    once: RooflineBound
+    uncached: RooflineBound
 
     @property
-    def bounds(self) -> tuple[Bound, ...]:
+    def bounds(self) -> tuple[RooflineBound, ...]:
         """All of them that have something to do."""
         found = (self.arithmetic, self.shared, self.once, self.uncached)
         return tuple(bound for bound in found if bound.amount)
 
     @property
-    def best(self) -> Bound | None:
+    def best(self) -> RooflineBound | None:
         """What bounds the launch even if caches keep all; ``None`` if it does nothing."""
         return _longest(self.arithmetic, self.shared, self.once)
 
     @property
-    def worst(self) -> Bound | None:
+    def worst(self) -> RooflineBound | None:
         """What bounds it if no cache ever helps."""
         return _longest(self.arithmetic, self.shared, self.uncached)
 
@@ -87,7 +87,7 @@ class Roofline:
             self.flops / self.array_bytes if self.array_bytes else None,
         )
 
-    def attainable(self, bound: Bound | None) -> float | None:
+    def attainable(self, bound: RooflineBound | None) -> float | None:
         """FLOP/s of the launch, were it as fast as a bound lets it be."""
         if bound is None or not self.flops:
             return None
@@ -142,9 +142,9 @@ def roofline(
     double = counters.fma_f64 + counters.add_f64 + counters.mul_f64
     # FP32 and FP64 have lanes of their own: the busier of the two takes the time.
     if double / gpu.fp64 > single / gpu.fp32:
-        arithmetic = Bound("arithmetic", double, "FP64 instructions", gpu.fp64 / 2 * part)
+        arithmetic = RooflineBound("arithmetic", double, "FP64 instructions", gpu.fp64 / 2 * part)
     else:
-        arithmetic = Bound("arithmetic", single, "FP32 instructions", gpu.fp32 / 2 * part)
+        arithmetic = RooflineBound("arithmetic", single, "FP32 instructions", gpu.fp32 / 2 * part)
     waves = (
         counters.shared_load.wavefronts
         + counters.shared_store.wavefronts
@@ -153,12 +153,12 @@ def roofline(
     sectors = counters.global_sector_bytes
     return Roofline(
         gpu, counters.flops, sectors, once, sms, arithmetic,
-        Bound("shared memory", waves, "wavefronts", sms * gpu.clock),
-        Bound("memory, arrays once", once, "bytes", gpu.bandwidth),
-        Bound("memory, no caches", sectors, "bytes", gpu.bandwidth),
+        RooflineBound("shared memory", waves, "wavefronts", sms * gpu.clock),
+        RooflineBound("memory, arrays once", once, "bytes", gpu.bandwidth),
+        RooflineBound("memory, no caches", sectors, "bytes", gpu.bandwidth),
     )  # fmt: skip
 
 
-def _longest(*bounds: Bound) -> Bound | None:
+def _longest(*bounds: RooflineBound) -> RooflineBound | None:
     longest = max(bounds, key=lambda bound: bound.seconds)
     return longest if longest.amount else None

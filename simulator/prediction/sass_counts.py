@@ -19,13 +19,13 @@ from kernels.ptx.module import Instruction
 
 from ..compile.cfg.basic_blocks import EXIT, successors
 from ..compile.program import Program
-from .estimated_sass import Piece, kinds, simple, with_loops
+from .estimated_sass import MachineBlock, kinds, simple, with_loops
 from .flow_counts import flows
 
 
 def pieces(
     program: Program, code: MachineCode, warps: Mapping[int, int], rounds: Mapping[int, float]
-) -> list[Piece]:
+) -> list[MachineBlock]:
     """The machine code in basic blocks, with how often each ran.
 
     Args:
@@ -72,7 +72,7 @@ def pieces(
         np.add.at(times, [here for here, _ in edges], passed)
         solved.append(times.tolist())
     found = [
-        Piece(listing[a:b], ran_by, times, 0)
+        MachineBlock(listing[a:b], ran_by, times, 0)
         for (a, b), ran_by, times in zip(spans, *solved, strict=True)
     ]
     return with_loops(found, edges)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from ..caches.traffic import Observed
 from ..compile.program import Program
 from ..memory.site import Site
-from .estimated_sass import Piece
+from .estimated_sass import MachineBlock
 
 _AS_HALF = {
     "tensor_f64": 16.0, "tensor_tf32": 2.0, "tensor_bf16": 1.0, "tensor_f16": 1.0,
@@ -133,7 +133,7 @@ def repeated(work: Work, times: float) -> Work:
     )  # fmt: skip
 
 
-def issued(found: Sequence[Piece], blocks: int) -> dict[str, float]:
+def issued(found: Sequence[MachineBlock], blocks: int) -> dict[str, float]:
     """Warp instructions of a block by pipe; ``found``: the machine code, of so many blocks."""
     counts: dict[str, float] = {}
     for piece in found:
@@ -143,7 +143,7 @@ def issued(found: Sequence[Piece], blocks: int) -> dict[str, float]:
     return counts
 
 
-def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
+def of_block(seen: Observed, found: Sequence[MachineBlock]) -> Work:
     """What was seen of a sample, for one block of it; ``found``: the machine code, counted."""
     program, sample, missed = seen.launch.program, seen.sample, seen.missed
     atomics = sample.atomics
@@ -193,7 +193,7 @@ def _tensor(seen: Observed) -> float:
     )  # fmt: skip
 
 
-def _combined(program: Program, found: Sequence[Piece]) -> bool:
+def _combined(program: Program, found: Sequence[MachineBlock]) -> bool:
     """Whether one lane adds for all: predicated, although nothing in the PTX is."""
     plain = {site.instruction.line for site in program.sites if not site.instruction.guard}
     return any(

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
-from ..memory.event import Event, LaneAddressList
+from ..memory.event import AccessEvent, LaneAddressList
 from ..memory.site import Site
 from ..memory.storage.spaces import Allocation
 from .order.stale_reads import Loaded
@@ -63,7 +63,7 @@ class Race:
     threads: int
     columns: int
     blocks: Flat | None = None
-    at_once: bool = False
+    same_execution: bool = False
     met: bool = False
     behind: bool = False
     loaded: Loaded | None = None
@@ -71,7 +71,7 @@ class Race:
     def overruns(self, places: Flat) -> Flat:
         """At which locations one of the two is out of bounds of the variables it is meant for."""
         found = np.zeros(len(places), bool)
-        for room in (self.other.room, self.site.room):
+        for room in (self.other.object_bounds, self.site.object_bounds):
             if room is not None and self.space == "shared":
                 at = places // self.columns * self.granule
                 found |= (at < room[0]) | (at >= room[1])
@@ -104,12 +104,12 @@ class Accesses:
         return Accesses(*(np.concatenate([column] * parts) for column in columns)), part
 
 
-def lanes_of(g: Geometry, event: Event) -> Accesses:
+def lanes_of(g: Geometry, event: AccessEvent) -> Accesses:
     """Flatten an event."""
     return flatten(g, event.site, event.address, event.mask, g.columns, event.columns)
 
 
-def rows_of(g: Geometry, event: Event) -> Rows:
+def rows_of(g: Geometry, event: AccessEvent) -> Rows:
     """Which lanes access, ``(threads, columns)``."""
     if not isinstance(event.address, LaneAddressList):
         return g.everyone_on if event.mask is None else g.full(event.mask)

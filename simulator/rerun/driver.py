@@ -22,7 +22,7 @@ from ..analysis.shuffle_perturbation import used
 from ..compile.compiler import compile_shadowed
 from ..compile.program import CompiledBlock, Program
 from ..core.geometry import Flat, Mask, UndefinedValueSource
-from ..events import Observer, Stall, Told
+from ..events import Dispatcher, Observer, Stall
 from ..execute.batches import InterBlockWait, Progress, batch_size, batches, run_batches
 from ..execute.prepare import PreparedLaunch
 from ..memory.definedness import DefinednessMemory
@@ -53,7 +53,7 @@ _LEAST = 1 / 8
 
 
 @dataclass(frozen=True)
-class Seen:
+class LaunchOutcome:
     """What the last attempt at a launch left: its observers, and global memory.
 
     Attributes:
@@ -69,7 +69,7 @@ class Seen:
 def run_to_verdict(
     launch: PreparedLaunch, checks: Collection[str], trace: Trace | None, progress: Progress | None,
     parts: int = 1, workers: int | str = 1,
-) -> Seen:  # fmt: skip
+) -> LaunchOutcome:  # fmt: skip
     """Run a launch, as often as its observers want.
 
     ``trace`` records the last attempt; ``parts`` sets of observers share the batches, and what they
@@ -101,13 +101,13 @@ def run_to_verdict(
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
-            if "races" in checks and launch.program.fact(ForwardSlices).synchronising_reads:
+            if "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads:
                 find_races_in_other_orders(launch, first, closer, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
             if first.findings.found:
                 look_for_causes(launch, first, checks, closer, together)
-            return Seen(first, allocations, crew.shared, said or crew.alone)
+            return LaunchOutcome(first, allocations, crew.shared, said or crew.alone)
 
 
 def _read_and_written(launch: PreparedLaunch) -> PrecisionPlan:
@@ -117,7 +117,7 @@ def _read_and_written(launch: PreparedLaunch) -> PrecisionPlan:
     """
     phases = any(site.operation == PHASE for site in launch.program.sites)
     values = launch.arguments.values
-    given = [values[number] for number in launch.program.fact(_in_place)]
+    given = [values[number] for number in launch.program.analysis(_in_place)]
     arrays = [v.addresses[0].array for v in given if isinstance(v, Value) if len(v.addresses) == 1]
     return dict.fromkeys([*arrays, *[SHARED] * phases], False)
 
@@ -132,7 +132,7 @@ def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence
     allocations = launch.allocations()
     seen = Observers(launch, checks, None, allocations, {})
     try:
-        run_batches(launch, allocations, seen.told, [np.array(blocks)])
+        run_batches(launch, allocations, seen.dispatcher, [np.array(blocks)])
         seen.end()
     except (EscalateCheck, InterBlockWait, SimulatorError):
         return True
@@ -148,7 +148,7 @@ def _run(
     for share in _shares(launch, together, 1 if together else parts):
         recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
         seen.append(Observers(launch, checks, recorder, allocations, closer))
-        run_batches(launch, allocations, seen[-1].told, share, together, progress)
+        run_batches(launch, allocations, seen[-1].dispatcher, share, together, progress)
     first, *others = seen
     for other in others:
         first.merge(other)
@@ -175,7 +175,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
     """
     sites, reads = launch.program.sites, observers.findings.unset_reads()
     observers.unset = reads
-    kept: dict[int, _Users] = {n: [] for n in reads if sites[n].picture}  # fetches use texels
+    kept: dict[int, _Users] = {n: [] for n in reads if sites[n].is_image}  # fetches use texels
     reads = [n for n in reads if n not in kept]
     if not reads:
         return
@@ -193,7 +193,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
         memory = DefinednessMemory(layout, allocations, launch.shared_space, sites, untyped)
         finder = UseFinder(launch.program, memory)
         todo = batches(launch, together)
-        run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
+        run_batches(launch, allocations, Dispatcher([finder]), todo, together, undefined=memory)
         try:
             users = finder.uses(launch)
         except UntypedArray as array:
@@ -238,7 +238,7 @@ class _Ending(Observer):
     def __init__(self) -> None:
         self.steps, self.faults, self.texts = 0, set[object](), list[str]()
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self.steps += 1
 
@@ -274,7 +274,7 @@ def _tell_used_shuffles(launch: PreparedLaunch, observers: Observers, together: 
         allocations, ending = launch.allocations(), _Ending()
         todo = batches(launch, together)
         try:
-            run_batches(launch, allocations, Told([ending]), todo, together, instead=instead)
+            run_batches(launch, allocations, Dispatcher([ending]), todo, together, instead=instead)
         except InterBlockWait:  # which they did not before
             return None
         if instead is None:  # others may loop for as long as a value says

@@ -38,7 +38,7 @@ def find_races_in_other_orders(
     control flow does not depend on atomics have no such order.
     """
     sites = [
-        launch.program.sites[n] for n in launch.program.fact(ForwardSlices).synchronising_reads
+        launch.program.sites[n] for n in launch.program.analysis(ForwardSlices).synchronising_reads
     ]
     if not any(site.strong and not site.order for site in sites):
         return
@@ -56,7 +56,7 @@ def find_races_in_other_orders(
 
 def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
     """Why a launch is not run in other orders; empty if it is."""
-    if not launch.program.fact(blocks_vary):
+    if not launch.program.analysis(blocks_vary):
         return "asynchronous copies and mbarriers are checked in the order of one run"
     several = len(list(batches(launch, together))) > 1
     if several or work.work > _WORK or work.most > _STEPS:
@@ -70,7 +70,7 @@ def _races(launch: PreparedLaunch, closer: PrecisionPlan, together: bool) -> Rac
         allocations = launch.allocations()
         seen = Observers(launch, {"races"}, None, allocations, closer)
         try:
-            run_batches(launch, allocations, seen.told, batches(launch, together), together)
+            run_batches(launch, allocations, seen.dispatcher, batches(launch, together), together)
             seen.end()
         except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places

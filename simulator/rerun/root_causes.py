@@ -15,12 +15,12 @@ import numpy as np
 from ..compile.compiler import compile_shadowed
 from ..compile.program import Program
 from ..core.geometry import NO_LANE, Geometry, Lanes, Mask, as_mask
-from ..events import Apart, Observer, Stall, all_of
+from ..events import BarrierDivergence, Observer, Stall, all_of
 from ..execute.batches import InterBlockWait, batches, run_batches
 from ..execute.prepare import PreparedLaunch
-from ..memory.bulk.bulk_copy import Moved
+from ..memory.bulk.bulk_copy import BulkTransfer
 from ..memory.definedness import DefinednessMemory
-from ..memory.event import BadAccess, CompactAccessEvent, Event, LaneAddressList
+from ..memory.event import AccessEvent, BadAccess, CompactAccessEvent, LaneAddressList
 from ..memory.site import Site
 from ..observe.observers import Observers
 from ..races.accesses import EscalateCheck, PrecisionPlan
@@ -34,13 +34,13 @@ class _Without(Observer):
 
     def __init__(self, program: Program, seen: Observers, memory: DefinednessMemory) -> None:
         self.memory, self.steering = memory, seen.findings.races.steering
-        told = seen.told
-        self.tell = {name: all_of(getattr(told, name))
-                     for name in ("access", "bad_access", "apart", "stuck")}  # fmt: skip
-        for name in ("start", "ran", "forgotten", "moved"):
-            setattr(told, name, (getattr(self, name), *getattr(told, name)))
-        for name in (*self.tell, "loads", "picked", "traced"):
-            setattr(told, name, (getattr(self, name),))
+        dispatcher = seen.dispatcher
+        self.observed = {name: all_of(getattr(dispatcher, name))
+                     for name in ("access", "bad_access", "barrier_divergence", "stuck")}  # fmt: skip
+        for name in ("start", "block_executed", "frame_cleared", "bulk_copied"):
+            setattr(dispatcher, name, (getattr(self, name), *getattr(dispatcher, name)))
+        for name in (*self.observed, "grouped_loads", "compact_access", "traced"):
+            setattr(dispatcher, name, (getattr(self, name),))
         self.lines = [ins.line for ins in program.uses]
         self.numbers: dict[int, list[int]] = defaultdict(list)
         for number, line in enumerate(self.lines):
@@ -54,17 +54,17 @@ class _Without(Observer):
         self.undefined: dict[int, Mask] = {}
         self.ways: dict[int, Mask] = {}
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self.block = block
 
-    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+    def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """See ``Observer``."""
-        self.memory.forgotten(lanes, places)
+        self.memory.frame_cleared(lanes, places)
 
-    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+    def bulk_copied(self, site: Site, moved: Sequence[BulkTransfer]) -> None:
         """See ``Observer``."""
-        self.memory.moved(site, moved)
+        self.memory.bulk_copied(site, moved)
 
     def traced(self, number: int, lanes: Mask | None, base: object, *values: Lanes) -> None:
         """See ``Observer``; the values are shadows."""
@@ -87,45 +87,45 @@ class _Without(Observer):
 
     # -- what is passed on --------------------------------------------------------
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site, astray = event.site, self._astray(event.site)
-        if site.room is not None and event.space == "shared" and event.columns is None:
+        if site.object_bounds is not None and event.space == "shared" and event.columns is None:
             at = event.address
             if not isinstance(at, LaneAddressList):
                 at = at + np.int64(site.offset)
-                astray = astray | (at < site.room[0]) | (at >= site.room[1])
+                astray = astray | (at < site.object_bounds[0]) | (at >= site.object_bounds[1])
         left = as_mask(event.mask) & ~astray
         if bool((as_mask(event.mask) & astray).any()):
             self.changed.add(site.number)
             if left.any():
-                self.tell["access"](event._replace(mask=left, repeated=False))
+                self.observed["access"](event._replace(mask=left, repeated=False))
             return
         if site.number in self.changed:
             self.changed.discard(site.number)
             event = event._replace(repeated=False)
-        self.tell["access"](event)
+        self.observed["access"](event)
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
         for event in events:
             self.access(event)
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         self.access(event.full)
 
     def bad_access(self, bad: BadAccess) -> None:
         """See ``Observer``."""
         if bad.mask is None or (bad.mask & ~self._astray(bad.site)).any():
-            self.tell["bad_access"](bad)
+            self.observed["bad_access"](bad)
 
-    def apart(self, apart: Apart) -> None:
+    def barrier_divergence(self, apart: BarrierDivergence) -> None:
         """See ``Observer``."""
         if not self._follows(apart):
-            self.tell["apart"](apart)
+            self.observed["barrier_divergence"](apart)
 
-    def _follows(self, apart: Apart) -> bool:
+    def _follows(self, apart: BarrierDivergence) -> bool:
         """Whether undefined values sent all threads another way that did not come."""
         return bool(apart.branches) and all(
             not (branch.lanes & ~self.ways.get(branch.block.number, NO_LANE)).any()
@@ -136,7 +136,7 @@ class _Without(Observer):
         """See ``Observer``."""
         waiting = [apart for apart in stall.waiting if not self._follows(apart)]
         if waiting or stall.loops:
-            self.tell["stuck"](dataclasses.replace(stall, waiting=waiting))
+            self.observed["stuck"](dataclasses.replace(stall, waiting=waiting))
 
 
 def look_for_causes(
@@ -165,7 +165,7 @@ def look_for_causes(
         _Without(program, without, memory)
         todo = batches(launch, together)
         try:
-            run_batches(launch, allocations, without.told, todo, together, undefined=memory)
+            run_batches(launch, allocations, without.dispatcher, todo, together, undefined=memory)
             without.end()
         except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places

@@ -13,11 +13,11 @@ import numpy as np
 from ..analysis.shuffle_dependence import exchanged
 from ..compile.compiler import compile_shadowed
 from ..core.geometry import Flat, Geometry
-from ..events import Observer, Told
+from ..events import Dispatcher, Observer
 from ..execute.batches import batches, run_batches
 from ..execute.prepare import PreparedLaunch
 from ..memory.definedness import DefinednessMemory
-from ..memory.event import Event
+from ..memory.event import AccessEvent
 from ..observe.checks.undefined_uses import UseFinder
 from ..observe.observers import Observers
 from ..races.accesses import lanes_of
@@ -37,7 +37,7 @@ class _Storers(Observer):
         """See ``Observer``."""
         self.geometry = geometry
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         if event.site.number in self.sites and not event.repeated:
             lanes, g = lanes_of(self.geometry, event), self.geometry
@@ -70,7 +70,7 @@ def drop_idle_reads(launch: PreparedLaunch, observers: Observers, together: bool
     for key, group in list(groups.items()):
         if group.space == "global" and group.reads and group.distance == "lane":
             writes, reads = ([sites[n] for n in side] for side in group.sides)
-            after = not any(book.find_order().leads(w, r) for w in writes for r in reads)
+            after = not any(book.find_order().precedes(w, r) for w in writes for r in reads)
             if after and exchanged(launch.program, reads, writes):
                 del groups[key]
     suspects = [
@@ -90,7 +90,9 @@ def drop_idle_reads(launch: PreparedLaunch, observers: Observers, together: bool
 def _idle_readers(launch: PreparedLaunch, group: RaceGroup, together: bool) -> Flat:
     """The threads that read and never store, if each pair has one; else none."""
     storers = _Storers(group.sides[0])
-    run_batches(launch, launch.allocations(), Told([storers]), batches(launch, together), together)
+    run_batches(
+        launch, launch.allocations(), Dispatcher([storers]), batches(launch, together), together
+    )
     stores = np.array(sorted(storers.threads), np.int64)
     pairs = group.pairs.threads()
     idle = ~np.isin(pairs, stores)
@@ -106,5 +108,5 @@ def _used(launch: PreparedLaunch, readers: Flat, reads: set[int], together: bool
     memory = _Memory(readers, program.layout, allocations, launch.shared_space, reads)
     finder = UseFinder(program, memory)
     todo = batches(launch, together)
-    run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
+    run_batches(launch, allocations, Dispatcher([finder]), todo, together, undefined=memory)
     return bool(finder.uses(launch))

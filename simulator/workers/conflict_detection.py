@@ -17,7 +17,7 @@ from ..core.geometry import Flat
 from ..events import Observer, Stall
 from ..isa import DTYPES
 from ..isa.decoded import roles
-from ..memory.event import CompactAccessEvent, Event, LaneAddressList
+from ..memory.event import AccessEvent, CompactAccessEvent, LaneAddressList
 from ..memory.site import Site
 from ..memory.storage.spaces import Allocation
 from ..races.accesses import PrecisionPlan
@@ -75,7 +75,7 @@ class Overlap(Observer):
         self, program: Program, granule: int, both: Collection[int], cut: bool,
         closer: PrecisionPlan | None = None,
     ) -> None:  # fmt: skip
-        self._kinds = program.fact(Sums).kinds
+        self._kinds = program.analysis(Sums).kinds
         self.both, self.loaded = both, set[int]()
         self.granule, self.stopped, self.cut, self._closer = granule, False, cut, closer
         self.marks: dict[int, Marks] = {}
@@ -90,11 +90,11 @@ class Overlap(Observer):
         self.marks = {}
         return self._bits
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``; which lane it is does not matter."""
         self.access(event)
 
-    def access(self, event: Event | CompactAccessEvent) -> None:
+    def access(self, event: AccessEvent | CompactAccessEvent) -> None:
         """See ``Observer``."""
         home, site = event.home, event.site
         if event.space != "global" or event.repeated or not home.writable:
@@ -125,7 +125,9 @@ class Overlap(Observer):
             if site.access != "load":
                 marks.written.view(f"u{chunk}")[at + part] = _ones(chunk)
 
-    def _places(self, event: Event | CompactAccessEvent, home: Allocation, chunk: int) -> Flat:
+    def _places(
+        self, event: AccessEvent | CompactAccessEvent, home: Allocation, chunk: int
+    ) -> Flat:
         """Where the lanes access an array, in pieces of so many locations."""
         spread = isinstance(event.address, LaneAddressList)
         address = (
@@ -142,7 +144,7 @@ class Overlap(Observer):
         """See ``Observer``: who waits for whom is told of all blocks of a batch."""
         self.stopped = True
 
-    def overtaken(self) -> None:
+    def scheduled_out_of_order(self) -> None:
         """See ``Observer``.
 
         Raises:

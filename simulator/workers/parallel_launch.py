@@ -56,7 +56,7 @@ def why_alone(launch: PreparedLaunch, traced: bool) -> str:
     called = {block.called for block in program.blocks} - {"", "__assertfail"}
     if called:
         return f"it calls {sorted(called)[0].removeprefix('v')}"
-    if any(site.picture for site in program.sites):
+    if any(site.is_image for site in program.sites):
         return "it has textures or surfaces"
     if not pool.possible():
         return "it runs in a process that may not start others"
@@ -105,7 +105,7 @@ class ParallelLaunch:
             overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut, left)
             seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
             todo = self._mine(overlap, allocations)
-            run_batches(launch, allocations, seen.told, todo, progress=progress)
+            run_batches(launch, allocations, seen.dispatcher, todo, progress=progress)
             for future in self._futures:
                 done = self._done(future.result(), allocations)
                 seen.merge(done.observers)
@@ -161,7 +161,7 @@ class ParallelLaunch:
         If one came to see what another writes, or both to write, the launch would run again in one
         process. Sums may meet: each process has to make its own.
         """
-        return pool.FILES and not self.launch.program.fact(Sums).any
+        return pool.FILES and not self.launch.program.analysis(Sums).any
 
     @property
     def _whole(self) -> dict[object, bool]:

@@ -67,7 +67,7 @@ class _Unpickler(pickle.Unpickler):
         what, key = cast("tuple[str, object]", name)
         if what == "memo":
             return self.program.memo(*cast("tuple[object, ...]", key))
-        return self.program.fact(cast("type[object]", key))
+        return self.program.analysis(cast("type[object]", key))
 
 
 def pack(what: object, launch: PreparedLaunch, allocations: dict[int, Allocation]) -> bytes:

@@ -181,7 +181,7 @@ def _run(share: Task, common: SharedArena) -> bytes:
             raise Cancelled
 
     todo = pieces(launch, share.first, share.last, share.size)
-    run_batches(launch, allocations, seen.told, todo, progress=progress)
+    run_batches(launch, allocations, seen.dispatcher, todo, progress=progress)
     sums = {} if share.direct else _changes(share, common, overlap, allocations)
     done = ShardResult(seen, overlap, sums, {n for n, a in allocations.items() if a.changed})
     return b"=" + pack(done, launch, allocations)

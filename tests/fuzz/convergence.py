@@ -169,7 +169,7 @@ def points(kernel: Kernel, blocks: Sequence[Block]) -> set[str]:
             for operand in ins.operands:
                 if isinstance(operand, Imm) and operand.value >> 16 == _MARK >> 16:
                     places[block.number] = blocks[operand.value & 0xFFFF].name
-    regions = launch.program.fact(flow_map).convergence.points
+    regions = launch.program.analysis(flow_map).convergence.points
     return {places[number] for number in regions if number in places}
 
 

@@ -58,7 +58,7 @@ def words() -> tuple[str, ...]:
     """Every modifier of every row."""
     found: set[str] = set()
     for row in (row for rows in TABLE.values() for row in rows):
-        for text in (*row.forms, *(text for text, _ in row.later)):
+        for text in (*row.signatures, *(text for text, _ in row.unsupported_signatures)):
             shape = form(text)
             for slot in (*shape.head, *shape.slots):
                 found |= set(slot.words)
@@ -188,9 +188,9 @@ def written(drawn: Drawn) -> str:
 
 
 FORMS = {
-    opcode: tuple(text for row in rows for text in row.forms)
+    opcode: tuple(text for row in rows for text in row.signatures)
     for opcode, rows in TABLE.items()
-    if any(row.forms and row.flow is not Flow.CALL for row in rows)
+    if any(row.signatures and row.flow is not Flow.CALL for row in rows)
 }
 ROWS = tuple(sorted(FORMS))
 
@@ -275,7 +275,7 @@ def permitted(line: str, message: str, opcode: str) -> str | None:
             return reason
     if "does not execute" not in message:
         return None
-    about = {a for rows in TABLE.values() for row in rows for _, a in row.later}
+    about = {a for rows in TABLE.values() for row in rows for _, a in row.unsupported_signatures}
     for name in {TABLE[opcode][0].section, *about}:
         if f"({name})" in message:
             return name

@@ -26,7 +26,7 @@ ROWS = [
     row
     for rows in TABLE.values()
     for row in rows
-    if row.forms and row.build is not mov_prmt.move_parts
+    if row.signatures and row.build is not mov_prmt.move_parts
 ]
 """What is executed: the meaning of a move of parts to parts is that it is refused."""
 

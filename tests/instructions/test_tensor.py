@@ -18,7 +18,7 @@ from tests.launches import every_other
 
 def variants() -> Iterator[str]:
     """Every variant of every form of the dense row."""
-    for text in TABLE["mma"][0].forms:
+    for text in TABLE["mma"][0].signatures:
         shape = form(text)
         words = [slot.words if slot.needed else ("", *slot.words) for slot in shape.slots]
         for chosen in itertools.product(*words, *shape.types):

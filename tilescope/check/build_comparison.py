@@ -15,7 +15,7 @@ from kernels.debug.types import Bits
 from kernels.library import Agreement
 from simulator import Hazard, Run, SimulatorError
 from simulator.build_results import (
-    Apart,
+    DifferingElements,
     Left,
     Padding,
     builds_differ,
@@ -108,7 +108,7 @@ class Builds:
                 continue
         return tried
 
-    def _unexplained(self) -> list[Apart]:
+    def _unexplained(self) -> list[DifferingElements]:
         """Elements that differ, whatever the order of threads, and without contraction."""
         one, other = self.left[_DEVICE], self.left[_SOURCE]
         found = self._apart(one, other)
@@ -135,7 +135,7 @@ class Builds:
             if not found:
                 return []
         return [
-            Apart(one[i].name, {_DEVICE: one[i].array, _SOURCE: other[i].array}, where)
+            DifferingElements(one[i].name, {_DEVICE: one[i].array, _SOURCE: other[i].array}, where)
             for i, where in found.items()
         ]
 

@@ -1,7 +1,7 @@
 """Occupancy and roofline of a run on a named GPU."""
 
 from device import Occupancy
-from simulator.prediction.roofline import Bound
+from simulator.prediction.roofline import RooflineBound
 
 from ..gpu.placement import Placement
 from .findings import count
@@ -76,7 +76,7 @@ def _roofline(place: Placement) -> list[str]:
     return lines
 
 
-def _bound(place: Placement, bound: Bound) -> str:
+def _bound(place: Placement, bound: RooflineBound) -> str:
     name, rate = bound.name.partition(",")[0], place.roofline.attainable(bound)
     if rate is None:
         return f"{name}, {_time(bound.seconds)} at least"
@@ -84,7 +84,7 @@ def _bound(place: Placement, bound: Bound) -> str:
     return f"{name}, at most {rate / 1e9:,.0f} GFLOP/s ({share} of the FP32 peak)"
 
 
-def _amount(bound: Bound) -> str:
+def _amount(bound: RooflineBound) -> str:
     if bound.unit == "bytes":
         return human_bytes(bound.amount)
     return f"{bound.amount:,.0f} {bound.unit.removesuffix(' instructions')}"

@@ -11,7 +11,7 @@ from simulator.isa.control.warp_sync import shuffled
 from simulator.isa.decoded import roles
 from simulator.observe.counters.banks import bank_passes, distinct_bytes, requests, sectors
 from simulator.observe.trace.access_counts import SHARED
-from simulator.observe.trace.trace import RELEASE, Batch, Event, Trace
+from simulator.observe.trace.trace import RELEASE, Batch, Trace, TraceEvent
 
 from .pool import Pool, shrink
 
@@ -79,7 +79,7 @@ class _Packer:
         self._boxes: dict[tuple[int, ...], int] = {}
         self.halves: set[int] = set()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: TraceEvent) -> None:
         """Add an event, unless none of the kept blocks takes part."""
         mask = self.crop(event.mask)
         if mask is not None and not mask.any():
@@ -166,7 +166,7 @@ class _Packer:
         """The pool's number of a register's value; ``halves``: two of 16 bits."""
         return self.pool.add(shrink(self.cut(self.crop(value), low, high)), halves)
 
-    def banks(self, event: Event, watched: Watched) -> int:
+    def banks(self, event: TraceEvent, watched: Watched) -> int:
         """The pool's number of ``(2 or 3, warps, blocks)`` figures, as the counters have them."""
         shared, site = event.place == SHARED, watched.site
         if site is None or (event.place < SHARED).any():
@@ -198,7 +198,7 @@ class _Packer:
         source, inside = shuffled(watched.instruction, lane, b, c)
         return np.where(inside, source, lane).astype(np.int8)
 
-    def typed(self, value: Any, watched: Watched, event: Event) -> tuple[Any, bool]:
+    def typed(self, value: Any, watched: Watched, event: TraceEvent) -> tuple[Any, bool]:
         """A value as what it stands for: bits moved about untyped are often one float, or two."""
         types = watched.instruction.types
         if types and types[-1] in _HALF and value.dtype == np.int16:

@@ -11,7 +11,7 @@ from kernels.ptx.names import variable_name
 from ...isa import Flow
 from ...isa.decoded import callee, roles
 from ...isa.validity import check, place
-from .call_graph import groups
+from .call_graph import strongly_connected_components
 from .clone_per_call_site import clone_per_call_site
 from .indirect_calls import lower_indirect_calls
 
@@ -84,7 +84,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
         order.append(function)
 
     visit(entry)
-    order = clone_per_call_site(module, order, groups(order))
+    order = clone_per_call_site(module, order, strongly_connected_components(order))
     for function in order:  # now that its places tell the user's lines
         if not function.copy_of:
             check(function, module)

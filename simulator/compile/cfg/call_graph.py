@@ -46,7 +46,7 @@ class Recursion:
         self.stride, self.most = stride, stack // (self.own + self.kept + _RETURN_BYTES)
 
 
-def groups(functions: Sequence[Function]) -> dict[str, frozenset[str]]:
+def strongly_connected_components(functions: Sequence[Function]) -> dict[str, frozenset[str]]:
     """By each function that can call itself: those that it can call and that can call it."""
     reach = _reach(functions)
     return {

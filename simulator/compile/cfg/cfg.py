@@ -129,7 +129,7 @@ def _edges_back(blocks: Sequence[Block]) -> list[tuple[int, set[int]]]:
     return [(head + first, {n + first for n in members}) for head, members in _loops(after)]
 
 
-def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
+def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
     """Whose branch decides whether a block runs, in any number of steps: a function of blocks.
 
     Control dependence (Ferrante, Ottenstein and Warren 1987): a branch decides on a block that one
@@ -208,7 +208,7 @@ _Place = tuple[int, bool]
 """A block, and whether it is gone back from there to where its function was called."""
 
 
-class Paths:
+class BlockReachability:
     """What may run after what, through calls and back to where they came from.
 
     ``passes``: whether the way from a block to the next is open.

@@ -8,8 +8,17 @@ from kernels.source_access import plain_name
 
 from ...isa import DTYPES
 from ..cfg.basic_blocks import EXIT, successors
-from ..ir import Access, Barrier, Compute, Fence, Step, Terminator, WarpCompute
-from ..ir_values import Constant, Parameter, Register, Source, Special, Target, Temporary, Value
+from ..ir import BarrierOp, Compute, FenceOp, IrOp, MemoryOp, Terminator, WarpCompute
+from ..ir_values import (
+    Constant,
+    Parameter,
+    Register,
+    ResultValue,
+    SourceValue,
+    SpecialRegisterValue,
+    Temporary,
+    Value,
+)
 from ..program import CompiledBlock, Program
 
 _WIDTH = 80
@@ -29,36 +38,40 @@ def _block(block: CompiledBlock) -> list[str]:
     if lowered.gate:
         members = lowered.gate.members
         whose = "warpgroup" if lowered.gate.group else "warp"
-        told = f"lanes {_source(members)}" if members else f"lanes of the {whose}"
-        lines.append(_line(block.block.instructions[0], "wait", told))
+        text = f"lanes {_source(members)}" if members else f"lanes of the {whose}"
+        lines.append(_line(block.block.instructions[0], "wait", text))
     for step in lowered.steps:
-        word = "warp" if isinstance(step, WarpCompute) else type(step).__name__.lower()
-        lines.append(_line(step.instruction, word, _told(step)))
+        word = (
+            "warp"
+            if isinstance(step, WarpCompute)
+            else type(step).__name__.removesuffix("Op").lower()
+        )
+        lines.append(_line(step.instruction, word, _operands(step)))
     if lowered.end:
-        lines.append(_line(lowered.end.instruction, lowered.end.how, _told(lowered.end)))
+        lines.append(_line(lowered.end.instruction, lowered.end.how, _operands(lowered.end)))
     return lines
 
 
 def _line(ins: Instruction, word: str, text: str) -> str:
     line = ins.location.user.line if ins.location else ""
-    told = f"{ins.line:5}{line:>6}  {word:8} {text}".rstrip()
-    return told if len(told) <= _WIDTH else f"{told[: _WIDTH - 3]}..."
+    full = f"{ins.line:5}{line:>6}  {word:8} {text}".rstrip()
+    return full if len(full) <= _WIDTH else f"{full[: _WIDTH - 3]}..."
 
 
-def _told(step: Step) -> str:
+def _operands(step: IrOp) -> str:
     sources = ", ".join(map(_source, step.sources))
     match step:
-        case Access(site=site, base=base):
+        case MemoryOp(site=site, base=base):
             offset = f"{site.offset:+}" if site.offset else ""
             where = f"[{_value(base.value)}{offset}]"
             vector = f".v{site.count}" if site.count > 1 else ""
-            told = f"{site.access}_{site.number} {site.space}{vector}.{site.type} {where}"
-            text = f"{told}, {sources}" if sources else told
+            text = f"{site.access}_{site.number} {site.space}{vector}.{site.type} {where}"
+            text = f"{text}, {sources}" if sources else text
         case Compute():
             text = f"{step.instruction.name} {sources}"
-        case Fence(reach=reach):
+        case FenceOp(reach=reach):
             text = f"of the {('block', 'cluster', 'device')[reach]}"
-        case Barrier(reduction=(how, number)):
+        case BarrierOp(reduction=(how, number)):
             text = f"{sources}: {how} in r{number}"
         case Terminator(how="call", call_entry=entry):
             text = f"block {entry}"
@@ -69,14 +82,14 @@ def _told(step: Step) -> str:
     return f"{guard}{targets} = {text}" if targets else f"{guard}{text}"
 
 
-def _source(source: Source) -> str:
+def _source(source: SourceValue) -> str:
     if isinstance(source.value, Constant):
         return _value(source.value)
     sign = "!" if source.negated else ""
     return f"{sign}{_value(source.value)}{_as(source.value.carrier, source.type)}"
 
 
-def _target(target: Target | None) -> str:
+def _target(target: ResultValue | None) -> str:
     if target is None:
         return "_"
     return f"{_value(target.register)}{_as(target.register.carrier, target.type)}"
@@ -93,7 +106,7 @@ def _value(value: Value) -> str:
             return f"r{number}"
         case Temporary(number=number):
             return f"v{number}"
-        case Special(name=name):
+        case SpecialRegisterValue(name=name):
             return name
         case Parameter(offset=offset):
             return f"parameter[{offset}]"

@@ -16,28 +16,28 @@ from ...isa.decoded import roles
 from ...isa.scalar.compare import choose
 from ...isa.scalar.fma_chain import Products
 from ..ir import (
-    Access,
-    Barrier,
+    AsyncGroupOp,
+    BarrierOp,
     Bulk,
     Compute,
     CountLanes,
-    Fence,
-    Group,
-    Keep,
+    FenceOp,
+    IrOp,
+    MemoryOp,
     Move,
     Phase,
-    Step,
-    System,
+    SavePredicate,
+    SyscallOp,
     Terminator,
-    Touch,
+    TraceProbe,
     WarpCompute,
-    Watch,
+    WgmmaRegisterEvent,
 )
-from ..ir_values import Constant, Parameter, Register, Source, Target, Temporary
+from ..ir_values import Constant, Parameter, Register, ResultValue, SourceValue, Temporary
 from ..lower.casts import cast, extended, same_type
 from ..lower.values import both, expect, low, merge, parameter_name
 from ..passes.fuse_fma_chains import Product
-from ..passes.group_loads import Taken, Together
+from ..passes.group_loads import LoadGroup, LoadGroupResult
 from .body import Body, Exchange
 from .liveness import ALL
 
@@ -64,7 +64,7 @@ class Emitter:
         self.constants: dict[int, str] = {}
         self.known: set[int] = set()
 
-    def statements(self, steps: list[Step], end: Terminator | None) -> Body:
+    def statements(self, steps: list[IrOp], end: Terminator | None) -> Body:
         """The whole body."""
         for step in [*steps, end] if end else steps:
             first = len(self.body.lines)
@@ -73,26 +73,26 @@ class Emitter:
                 self.body.lines[-1] += f"  # {step.place}"
         return self.body
 
-    def statement(self, step: Step) -> None:
+    def statement(self, step: IrOp) -> None:
         """Emit a step."""
         match step:
             case Compute():
                 self.compute(step)
-            case Access():
+            case MemoryOp():
                 self.access(step)
             case Move():
                 self.move(step)
             case Terminator():
                 self.end(step)
-            case Together(sites=sites, base=base, found=found):
+            case LoadGroup(sites=sites, base=base, found=found):
                 self.emit(
                     f"v{found.number} = loads({self.name('g', sites)}, {self.source(base)}, M)"
                 )
-            case Taken(targets=(Target() as target,), found=found, number=number):
+            case LoadGroupResult(targets=(ResultValue() as target,), found=found, number=number):
                 self.assign(target, f"v{found.number}[{number}]")
             case Product(chain=chain, sources=sources):
                 self.product(f"v{chain.number}", [*map(self.source, sources)], step.targets)
-            case Keep(temporary=temporary, kept=kept):
+            case SavePredicate(temporary=temporary, kept=kept):
                 self.emit(f"{self.read(temporary)} = {self.source(kept)}")
             case Bulk(guard=guard, into=into):
                 operands = ", ".join([self.mask(guard), *map(self.source, step.sources)])
@@ -101,11 +101,11 @@ class Emitter:
                 self.emit(f"{names} = {call}" if names else call)
                 for target, name in rest:
                     self.assign(target, name)
-            case Fence(guard=guard, proxy=True):
+            case FenceOp(guard=guard, proxy=True):
                 self.emit(f"proxy_fence({self.mask(guard)})")
-            case Fence(guard=guard, reach=reach):
+            case FenceOp(guard=guard, reach=reach):
                 self.emit(f"fence({self.mask(guard)}, {reach})")
-            case Group(guard=guard, left=left):
+            case AsyncGroupOp(guard=guard, left=left):
                 queue = roles(step.instruction).row.queue
                 reads = step.instruction.has("read")
                 wait = self.name("w", step.instruction)
@@ -117,9 +117,9 @@ class Emitter:
                 self.emit(f"phase({self.mask(seen)}, {self.source(at)}, {offset}, {wait})")
             case CountLanes(guard=guard, number=number):
                 self.emit(f"tally({number}, {self.mask(guard)})")
-            case Touch(guard=guard, number=number):
+            case WgmmaRegisterEvent(guard=guard, number=number):
                 self.emit(f"registers({number}, {self.mask(guard)})")
-            case Watch(guard=guard, number=number, base=base):
+            case TraceProbe(guard=guard, number=number, base=base):
                 values = [self.source(base) if base else "None", *map(self.source, step.sources)]
                 self.emit(f"trace({number}, {self.mask(guard)}, {', '.join(values)})")
 
@@ -158,7 +158,7 @@ class Emitter:
             self.expect(name, register.carrier)
         return name
 
-    def source(self, source: Source) -> str:
+    def source(self, source: SourceValue) -> str:
         """An expression for a value."""
         value = source.value
         if isinstance(value, Register | Temporary):
@@ -173,11 +173,11 @@ class Emitter:
             name = f"S[{self.name('s', value.name)}]"
         return name if value.carrier == source.type else cast(name, value.carrier, source.type)
 
-    def mask(self, guard: Source | None) -> str:
+    def mask(self, guard: SourceValue | None) -> str:
         """An expression for the lanes that do something."""
         return f"both(M, {self.source(guard)})" if guard else "M"
 
-    def assign(self, target: Target, expression: str) -> None:
+    def assign(self, target: ResultValue, expression: str) -> None:
         """Write a result."""
         register, type = target.register, target.type
         if self.checked:
@@ -199,10 +199,12 @@ class Emitter:
             self.known.add(register.number)
         return self.read(register)
 
-    def receive(self, targets: tuple[Target | None, ...]) -> tuple[str, list[tuple[Target, str]]]:
+    def receive(
+        self, targets: tuple[ResultValue | None, ...]
+    ) -> tuple[str, list[tuple[ResultValue, str]]]:
         """Local names for several results, and those that are still to be assigned."""
         names: list[str] = []
-        rest: list[tuple[Target, str]] = []
+        rest: list[tuple[ResultValue, str]] = []
         for target in targets:
             if target is None:
                 names.append("_")
@@ -249,7 +251,9 @@ class Emitter:
         elif step.targets[0]:
             self.assign(step.targets[0], call)
 
-    def product(self, chain: str, sources: list[str], targets: tuple[Target | None, ...]) -> None:
+    def product(
+        self, chain: str, sources: list[str], targets: tuple[ResultValue | None, ...]
+    ) -> None:
         """One of a chain of sums."""
         given = ", ".join(sources)
         if len(sources) == 3:
@@ -259,7 +263,7 @@ class Emitter:
         elif targets[0]:
             self.assign(targets[0], f"{chain}.last({given})")
 
-    def access(self, step: Access) -> None:
+    def access(self, step: MemoryOp) -> None:
         """A call of the site."""
         site, guard, mask = step.site, "", "M"
         base = self.source(step.base)
@@ -284,10 +288,10 @@ class Emitter:
         """What the function returns."""
         sources = [self.source(source) for source in step.sources]
         guard = self.source(step.guard) if step.guard else "None"
-        if isinstance(step, Barrier):
+        if isinstance(step, BarrierOp):
             sources += ["None"] * (3 - len(sources))
             self.body.returns = f"({guard}, {', '.join(sources)})"
-        elif isinstance(step, System):
+        elif isinstance(step, SyscallOp):
             self.body.returns = f"({', '.join([guard, *sources])},)"
         else:
             self.body.returns = sources[0] if step.how == "switch" else guard

@@ -34,7 +34,7 @@ class LiveRegisters:
         self.blocks, self.private, self.numbers = blocks, private, numbers
         self._by_places: dict[frozenset[int], frozenset[int]] = {}
 
-    def by(self, places: Collection[int]) -> Container[int]:
+    def live_at(self, places: Collection[int]) -> Container[int]:
         """What lanes that wait in front of some blocks need."""
         if not self.blocks:
             return ALL

@@ -8,8 +8,8 @@ from ...isa import DTYPES, Unsupported
 from ...isa.decoded import DecodedInstruction, roles
 from ...isa.memory import cp_async
 from ...isa.validity import invalid
-from ..ir import Access, Compute, Group, Move, Phase, Step
-from ..ir_values import Parameter, Source, Target
+from ..ir import AsyncGroupOp, Compute, IrOp, MemoryOp, Move, Phase
+from ..ir_values import Parameter, ResultValue, SourceValue
 from .bulk_copies import lower_async_store, lower_bulk_copy
 from .operands import Operands
 
@@ -18,7 +18,7 @@ _MOST_OF_COPIES, _MOST_OF_PRODUCTS = 63, 7
 (of a ``wgmma``'s, all)."""
 
 
-def lower_access(operands: Operands, ins: Instruction, role: DecodedInstruction) -> Step:
+def lower_access(operands: Operands, ins: Instruction, role: DecodedInstruction) -> IrOp:
     """Lower a load, store or atomic."""
     access = role.row.memory
     site = operands.site(ins, access)
@@ -30,7 +30,7 @@ def lower_access(operands: Operands, ins: Instruction, role: DecodedInstruction)
     sources = tuple(operands.source(item, site.type) for item in role.sources)
     targets = tuple(operands.target(item, site.type) for item in role.results)
     site.returns = site.returns and _read_later(operands, ins, role)
-    return Access(ins, operands.guard(ins.guard), targets, sources, site=site, base=base)
+    return MemoryOp(ins, operands.guard(ins.guard), targets, sources, site=site, base=base)
 
 
 def _read_later(operands: Operands, ins: Instruction, role: DecodedInstruction) -> bool:
@@ -43,12 +43,12 @@ def _read_later(operands: Operands, ins: Instruction, role: DecodedInstruction) 
     return not written.isdisjoint(operands.block.live_out.union(*later))
 
 
-def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
     """Lower an operation of an ``mbarrier``."""
     row, guard = role.row, operands.guard(ins.guard)
     site = operands.site(ins, row.memory)
     base = operands.base(role.address, site)
-    access = functools.partial(Access, ins, guard, site=site, base=base)
+    access = functools.partial(MemoryOp, ins, guard, site=site, base=base)
     zero, one = (operands.constant(Imm("int", number), "b64") for number in (0, 1))
     if row.memory == "atomic":
         given = one
@@ -62,7 +62,7 @@ def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstructio
             count, given if expects else zero, given if row.phase == "complete" else zero,
             count if row.phase == "drop" else zero, one if ins.has("noComplete") else zero,
         )  # fmt: skip
-        steps: list[Step] = []
+        steps: list[IrOp] = []
         if row.asynchronous:
             steps.append(Phase(ins, guard, (), (base,), offset=site.offset, arrives=True))
         targets = tuple(operands.target(item, "b64") for item in role.results)
@@ -71,16 +71,16 @@ def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstructio
         return [access((), (zero,))]
     op = row.build(ins)
     held = operands.temporary("s64")
-    object_, into = Source(held, "b64"), (Target(held, "b64"),)
+    object_, into = SourceValue(held, "b64"), (ResultValue(held, "b64"),)
     if row.memory == "store":
         count = operands.source(role.sources[0], op.inputs[0])
         return [Compute(ins, guard, into, (count,), op=op), access((), (object_,))]
     over = operands.temporary("pred")
-    seen = Source(over, "pred")
+    seen = SourceValue(over, "pred")
     given = operands.source(role.sources[0], op.inputs[1])
     return [
         access(into),
-        Compute(ins, guard, (Target(over, "pred"),), (object_, given), op=op),
+        Compute(ins, guard, (ResultValue(over, "pred"),), (object_, given), op=op),
         Phase(ins, guard, (), (base, seen), offset=site.offset),
         Move(ins, guard, (operands.target(role.results[0], "pred"),), (seen,)),
     ]
@@ -88,7 +88,7 @@ def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstructio
 
 def lower_asynchronous(
     operands: Operands, ins: Instruction, role: DecodedInstruction
-) -> list[Step]:
+) -> list[IrOp]:
     """Lower an asynchronous copy, or an instruction that groups these or waits for them.
 
     A copy is a load and a store; when the store may happen is the race checks' business.
@@ -110,29 +110,29 @@ def lower_asynchronous(
                 else min(number.value & 0xFFFFFFFF, _MOST_OF_COPIES)
             )
         if role.row.asynchronous == "wait" and left is None:  # all of them
-            return [Group(ins, guard, left=None), Group(ins, guard, left=0)]
-        return [Group(ins, guard, left=left)]
+            return [AsyncGroupOp(ins, guard, left=None), AsyncGroupOp(ins, guard, left=0)]
+        return [AsyncGroupOp(ins, guard, left=left)]
     into, source = operands.site(ins, "store"), operands.site(ins, "load")
     bases = [operands.base(a, s) for a, s in zip(role.addresses, (into, source), strict=True)]
-    steps: list[Step] = []
-    length: tuple[Source, ...] = ()
+    steps: list[IrOp] = []
+    length: tuple[SourceValue, ...] = ()
     if len(role.sources) > 1:
         how = role.form.sources[3]
         op = cp_async.length(ins, into.nbytes, how.startswith("pred"))
         given = operands.temporary("s32")
         what = (operands.source(role.sources[1], op.inputs[0]),)
-        steps.append(Compute(ins, guard, (Target(given, "u32"),), what, op=op))
-        length = (Source(given, "u32"),)
+        steps.append(Compute(ins, guard, (ResultValue(given, "u32"),), what, op=op))
+        length = (SourceValue(given, "u32"),)
     words = [operands.temporary("s32") for _ in range(into.count)]
-    targets = tuple(Target(word, "b32") for word in words)
-    values = tuple(Source(word, "b32") for word in words)
-    steps.append(Access(ins, guard, targets, length, site=source, base=bases[1]))
-    return [*steps, Access(ins, guard, (), values, site=into, base=bases[0])]
+    targets = tuple(ResultValue(word, "b32") for word in words)
+    values = tuple(SourceValue(word, "b32") for word in words)
+    steps.append(MemoryOp(ins, guard, targets, length, site=source, base=bases[1]))
+    return [*steps, MemoryOp(ins, guard, (), values, site=into, base=bases[0])]
 
 
 def lower_parameter(
     operands: Operands, ins: Instruction, role: DecodedInstruction
-) -> list[Step] | None:
+) -> list[IrOp] | None:
     """Lower ``ld.param`` or ``st.param`` of a scalar, which is a register or a launch constant.
 
     Returns:
@@ -164,18 +164,18 @@ def lower_parameter(
 
 def _load_parameter(
     operands: Operands, ins: Instruction, into: tuple[Operand | None, ...], start: int
-) -> list[Step]:
+) -> list[IrOp]:
     """Load from the kernel's parameters, which are constants of the launch."""
     type = ins.types[-1]
     size = DTYPES[type].itemsize
     guard = operands.guard(ins.guard)
     last = operands.function.params[-1]
-    steps: list[Step] = []
+    steps: list[IrOp] = []
     for i, item in enumerate(into):
         at = start + i * size
         if not 0 <= at <= last.offset + last.nbytes - size:
             raise invalid(ins, "an address outside the kernel's parameters")
         operands.context.params[at, type] = None
-        source = Source(Parameter(at, type), type)
+        source = SourceValue(Parameter(at, type), type)
         steps.append(Move(ins, guard, (operands.target(item, type),), (source,)))
     return steps

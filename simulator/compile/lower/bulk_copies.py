@@ -15,40 +15,40 @@ from ...isa.decoded import OWN, DecodedInstruction
 from ...isa.memory.address_windows import at_rank
 from ...isa.table import named_space, reaches_far
 from ...memory.site import ATOMICS, PHASE, Site
-from ..ir import Access, Bulk, Compute, Step
-from ..ir_values import Constant, Source, Special, Target
+from ..ir import Bulk, Compute, IrOp, MemoryOp
+from ..ir_values import Constant, ResultValue, SourceValue, SpecialRegisterValue
 from .operands import Operands
 
 
-def lower_bulk_copy(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+def lower_bulk_copy(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
     """Lower a bulk copy, and the arrival of its bytes at an mbarrier if it names one."""
     tensor = any(address.at for address in role.addresses)
-    steps: list[Step] = []
+    steps: list[IrOp] = []
     if not ins.has("multicast::cluster"):
         return _copy(operands, ins, role, tensor, role.sources, operands.guard(ins.guard), None)
     *given, mask = role.sources
-    ranks, own = operands.source(mask, "b16"), Source(Special(OWN, "s32"), "u32")
+    ranks, own = operands.source(mask, "b16"), SourceValue(SpecialRegisterValue(OWN, "s32"), "u32")
     for rank in range(MOST):
         on = operands.temporary("pred")
         named = Op(functools.partial(_names, rank), ("b16",), ("pred",))
         to = Op(functools.partial(_there, rank), ("s64", "u32"), ("s64",))
-        steps.append(Compute(ins, None, (Target(on, "pred"),), (ranks,), op=named))
-        guard: Source | None = Source(on, "pred")
+        steps.append(Compute(ins, None, (ResultValue(on, "pred"),), (ranks,), op=named))
+        guard: SourceValue | None = SourceValue(on, "pred")
         if ins.guard:
             both, asked = operands.temporary("pred"), operands.guard(ins.guard)
             assert asked
             assert guard
             op = Op(np.logical_and, ("pred", "pred"), ("pred",))
-            steps.append(Compute(ins, None, (Target(both, "pred"),), (guard, asked), op=op))
-            guard = Source(both, "pred")
+            steps.append(Compute(ins, None, (ResultValue(both, "pred"),), (guard, asked), op=op))
+            guard = SourceValue(both, "pred")
         steps += _copy(operands, ins, role, tensor, given, guard, (to, own))
     return steps
 
 
 def _copy(
     operands: Operands, ins: Instruction, role: DecodedInstruction, tensor: bool,
-    given: Sequence[Operand | None], guard: Source | None, moves: tuple[Op, Source] | None,
-) -> list[Step]:  # fmt: skip
+    given: Sequence[Operand | None], guard: SourceValue | None, moves: tuple[Op, SourceValue] | None,
+) -> list[IrOp]:  # fmt: skip
     """Lower a copy to one block of the cluster.
 
     Args:
@@ -70,32 +70,32 @@ def _copy(
         one.asynchronous = one.space == "shared"
     into.bulk, into.operation, into.far = source, operation, reaches_far(ins)
     into.order = frozenset({"relaxed"} if operation else ())
-    steps: list[Step] = []
+    steps: list[IrOp] = []
 
-    def far(base: Source) -> Source:
+    def far(base: SourceValue) -> SourceValue:
         if moves is None:
             return base
         there = operands.temporary("s64")
         op, own = moves
-        steps.append(Compute(ins, None, (Target(there, "s64"),), (base, own), op=op))
-        return Source(there, "s64")
+        steps.append(Compute(ins, None, (ResultValue(there, "s64"),), (base, own), op=op))
+        return SourceValue(there, "s64")
 
     places = far(operands.base(role.addresses[0], into)), operands.base(role.addresses[1], source)
     axes = sum(len(address.at) for address in role.addresses)
     kinds = ["s32" if i < axes else "u16" if tensor else "u32" for i in range(len(given))]
     values = tuple(map(operands.source, given, kinds))
     moved = operands.temporary("s64")
-    told = (Target(moved, "s64"),) if tensor else ()
+    told = (ResultValue(moved, "s64"),) if tensor else ()
     steps.append(Bulk(ins, guard, told, (*places, *values), into=into))
     if len(role.addresses) > 2:
         arrival = _site(operands, ins, "atomic", "shared", "b64", queue)
         base = far(operands.base(role.addresses[2], arrival))
-        come = Source(moved, "b64") if tensor else operands.wide(given[0])
+        come = SourceValue(moved, "b64") if tensor else operands.wide(given[0])
         steps.append(_arrival(operands, ins, guard, arrival, base, come))
     return steps
 
 
-def lower_async_store(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+def lower_async_store(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
     """Lower ``st.async`` or ``red.async``, whose bytes arrive at an mbarrier."""
     guard, site = operands.guard(ins.guard), operands.site(ins, role.row.memory)
     site.asynchronous, site.queue = True, role.row.queue
@@ -105,7 +105,7 @@ def lower_async_store(operands: Operands, ins: Instruction, role: DecodedInstruc
     come = operands.source(Imm("int", site.nbytes), "b64")
     there = operands.base(role.addresses[1], arrival)
     return [
-        Access(ins, guard, (), values, site=site, base=base),
+        MemoryOp(ins, guard, (), values, site=site, base=base),
         _arrival(operands, ins, guard, arrival, there, come),
     ]
 
@@ -126,15 +126,15 @@ def _site(
 def _arrival(
     operands: Operands,
     ins: Instruction,
-    guard: Source | None,
+    guard: SourceValue | None,
     site: Site,
-    base: Source,
-    come: Source,
-) -> Step:
+    base: SourceValue,
+    come: SourceValue,
+) -> IrOp:
     """Return the step by which bytes arrive at an mbarrier."""
     site.operation, site.order, site.far = PHASE, frozenset({"release"}), reaches_far(ins)
-    zero = Source(Constant(np.int64(0)), "b64")
-    return Access(ins, guard, (), (zero, zero, come, zero), site=site, base=base)
+    zero = SourceValue(Constant(np.int64(0)), "b64")
+    return MemoryOp(ins, guard, (), (zero, zero, come, zero), site=site, base=base)
 
 
 def _names(rank: int, mask: Lanes) -> Mask:

@@ -7,13 +7,13 @@ from ...isa import Op
 from ...isa.decoded import DecodedInstruction
 from ...isa.memory import images
 from ...memory.site import Site
-from ..ir import Bulk, Compute, Step
+from ..ir import Bulk, Compute, IrOp
 from .operands import Operands
 
 _TRUE = Op(lambda: EVERY_LANE, (), ("pred",))
 
 
-def lower_image(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+def lower_image(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
     """Lower a read, write or size query of a texture or surface."""
     sites, row = operands.context.sites, role.row
     values, shape = len(role.results), images.shape(ins)
@@ -39,7 +39,7 @@ def lower_image(operands: Operands, ins: Instruction, role: DecodedInstruction) 
         moves = role.sources[-int(last[-1]) :]
         more += [operands.source(item, "s32") for item in moves[: shape.axes]]
     guard, given = operands.guard(ins.guard), (handle, *layer, *sources[: shape.axes], *more)
-    steps: list[Step] = [Bulk(ins, guard, targets, given, into=site)]
+    steps: list[IrOp] = [Bulk(ins, guard, targets, given, into=site)]
     for item in role.results[4:]:  # whether the texels are there: an array's all are
         steps.append(Compute(ins, guard, (operands.target(item, "pred"),), (), op=_TRUE))
     return steps

@@ -11,19 +11,19 @@ from ...isa.validity import not_yet
 from ..cfg.basic_blocks import Block
 from ..context import RETURN, CompileContext
 from ..ir import (
-    Barrier,
+    BarrierOp,
     Compute,
-    Fence,
+    FenceOp,
+    IrOp,
     Lowered,
     Move,
-    Step,
-    System,
+    SyscallOp,
     Terminator,
-    Touch,
     WarpCompute,
     WarpSyncPoint,
+    WgmmaRegisterEvent,
 )
-from ..ir_values import Constant, Register, Source
+from ..ir_values import Constant, Register, SourceValue
 from .accesses import lower_access, lower_asynchronous, lower_mbarrier, lower_parameter
 from .images import lower_image
 from .matrices import build_op, lower_rows, lower_scattered, lower_warpgroup
@@ -60,7 +60,7 @@ class Lowering:
             PtxError: An instruction that has no meaning here; names it and its lines.
         """
         block, operands = self.block, self.operands
-        steps: list[Step] = []
+        steps: list[IrOp] = []
         gate = None
         end: Terminator | None = None
         for i, ins in enumerate(block.instructions):
@@ -69,14 +69,16 @@ class Lowering:
                 if i == 0 and role.row.gate:
                     gate = self.gate(role)
                 if role.flow is Flow.RETURN and STACK in self.function.variables:
-                    empty = Source(Constant(np.uint64(0)), "u64")
+                    empty = SourceValue(Constant(np.uint64(0)), "u64")
                     pointer = operands.target(Reg(STACK_POINTER), "u64")
                     steps.append(Move(ins, operands.guard(ins.guard), (pointer,), (empty,)))
                 if ins is block.end:
                     end = self.end(ins, role)
                 else:
                     if (number := self.context.flights.get(id(ins))) is not None:
-                        steps.append(Touch(ins, operands.guard(ins.guard), number=number))
+                        steps.append(
+                            WgmmaRegisterEvent(ins, operands.guard(ins.guard), number=number)
+                        )
                     steps += self.instruction(ins, role)
             except Unsupported as error:
                 raise not_yet(ins, str(error)) from None
@@ -90,7 +92,7 @@ class Lowering:
         )
         return Lowered(block, tuple(steps), end, gate, outlives, operands.numbers)
 
-    def instruction(self, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+    def instruction(self, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
         """What an instruction of the block's body does."""
         operands, row = self.operands, role.row
         if row.rows:
@@ -112,10 +114,10 @@ class Lowering:
             return [lower_access(operands, ins, role)] if moves is None else moves
         if row.fence:
             proxy = ins.has("proxy")
-            return [Fence(ins, operands.guard(ins.guard), reach=reach(ins), proxy=proxy)]
+            return [FenceOp(ins, operands.guard(ins.guard), reach=reach(ins), proxy=proxy)]
         return []
 
-    def value(self, ins: Instruction, role: DecodedInstruction) -> Step:
+    def value(self, ins: Instruction, role: DecodedInstruction) -> IrOp:
         """An instruction that computes values by its row's function."""
         operands, op = self.operands, build_op(self.context, ins, role)
         guard = operands.guard(ins.guard)
@@ -141,7 +143,7 @@ class Lowering:
         members = role.operand("members")
         if isinstance(members, Reg):
             return WarpSyncPoint(
-                Source(self.operands.register(members.name), "u32"), barrier, guard
+                SourceValue(self.operands.register(members.name), "u32"), barrier, guard
             )
         if not isinstance(members, Imm):
             raise Unsupported("such a member mask: use a register or a number")
@@ -182,19 +184,19 @@ class Lowering:
         how = "goto" if flow is Flow.BRANCH and not guard else _ENDS[flow]
         return Terminator(ins, guard, how=how)
 
-    def system(self, ins: Instruction, guard: Source | None) -> System:
+    def system(self, ins: Instruction, guard: SourceValue | None) -> SyscallOp:
         """A call of a function of the system, whose parameters are registers."""
         given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
-        sources = tuple(Source(r, r.carrier) for r in map(self.operands.register, given))
+        sources = tuple(SourceValue(r, r.carrier) for r in map(self.operands.register, given))
         result = self.operands.register(ins.results[0]).number if ins.results else -1
-        return System(ins, guard, (), sources, name=ins.targets[0], result=result)
+        return SyscallOp(ins, guard, (), sources, name=ins.targets[0], result=result)
 
     def barrier(
-        self, ins: Instruction, role: DecodedInstruction, guard: Source | None
+        self, ins: Instruction, role: DecodedInstruction, guard: SourceValue | None
     ) -> Terminator:
         """A block barrier, or a cluster's."""
         operands, reduction = self.operands, None
-        predicate: tuple[Source, ...] = ()
+        predicate: tuple[SourceValue, ...] = ()
         if role.results:
             target = role.results[0]
             operation = next((m for m in ins.modifiers if m in ("popc", "and", "or")), None)
@@ -205,13 +207,13 @@ class Lowering:
                 raise Unsupported(f"a result of type {register.carrier}: use .u32 or .pred")
             reduction = (operation, register.number)
             predicate = (operands.source(role.operand("pred"), "pred"),)
-        zero = Source(Constant(np.int32(0)), "b32")
+        zero = SourceValue(Constant(np.int32(0)), "b32")
         given = (role.operand("bar"), role.operand("threads"))
         numbers = (
             zero if operand is None else operands.source(operand, "b32") for operand in given
         )
         sources = (*numbers, *predicate)
-        return Barrier(
+        return BarrierOp(
             ins, guard, (), sources, reduction=reduction, waits=role.holds,
             cluster=ins.has("cluster"),
         )  # fmt: skip

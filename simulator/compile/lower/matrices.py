@@ -10,8 +10,8 @@ from ...isa.decoded import DecodedInstruction
 from ...isa.matrix import wgmma, wmma
 from ...memory.site import Site, make_site
 from ..context import CompileContext
-from ..ir import Access, Compute, Step, WarpCompute
-from ..ir_values import Source, Target
+from ..ir import Compute, IrOp, MemoryOp, WarpCompute
+from ..ir_values import ResultValue, SourceValue
 from .operands import Operands
 
 
@@ -19,32 +19,34 @@ def build_op(context: CompileContext, ins: Instruction, role: DecodedInstruction
     """Return the meaning of an instruction, with the architecture filled in if it depends on it."""
     assert role.row.build
     op = role.row.build(ins)
-    if not role.row.by_arch:
+    if not role.row.arch_dependent:
         return op
     context.depends_on_arch = True
     multiply = functools.partial(op.fn, context.arch)
     zeros = tuple(DTYPES[kind].type(0) for kind in op.outputs)
-    return replace(op, fn=lambda warp, *words: zeros if warp.blank else multiply(warp, *words))
+    return replace(
+        op, fn=lambda warp, *words: zeros if warp.skip_products else multiply(warp, *words)
+    )
 
 
-def lower_rows(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+def lower_rows(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
     """Lower a load or store of matrix rows, and the step between rows and elements."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     site = operands.site(ins, role.row.memory)
     base, load = operands.base(role.address, site), site.access == "load"
     words = op.inputs if load else op.outputs
     values = [operands.temporary(site.type) for _ in words]
-    into = tuple(Target(value, site.type if load else "u32") for value in values)
-    given = tuple(Source(value, "u32" if load else site.type) for value in values)
+    into = tuple(ResultValue(value, site.type if load else "u32") for value in values)
+    given = tuple(SourceValue(value, "u32" if load else site.type) for value in values)
     targets = tuple(map(operands.target, role.results, op.outputs)) if load else into
     sources = given if load else tuple(map(operands.source, role.sources, op.inputs))
     moved = (into, ()) if load else ((), given)
-    access = Access(ins, guard, *moved, site=site, base=base)
+    access = MemoryOp(ins, guard, *moved, site=site, base=base)
     made = WarpCompute(ins, guard, targets, sources, op=op)
     return [access, made] if load else [made, access]
 
 
-def lower_scattered(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+def lower_scattered(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
     """Lower loads or stores of a matrix's pieces, and the step between pieces and registers."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     sites, load = operands.context.sites, role.row.memory == "load"
@@ -57,15 +59,15 @@ def lower_scattered(operands: Operands, ins: Instruction, role: DecodedInstructi
         first.operand = None
     places = [operands.temporary("s64") for _ in words]
     values = [operands.temporary(kind) for kind in words]
-    parts = tuple(map(Target, values, words))
-    given = tuple(map(Source, values, words))
-    at = tuple(Target(place, "s64") for place in places)
-    steps: list[Step] = [WarpCompute(ins, guard, at, tuple(base), op=where)]
+    parts = tuple(map(ResultValue, values, words))
+    given = tuple(map(SourceValue, values, words))
+    at = tuple(ResultValue(place, "s64") for place in places)
+    steps: list[IrOp] = [WarpCompute(ins, guard, at, tuple(base), op=where)]
     for place, target, source in zip(places, parts, given, strict=True):
         site = replace(first, number=len(sites), type=target.type)
         sites.append(site)
         moved = ((target,), ()) if load else ((), (source,))
-        steps.append(Access(ins, guard, *moved, site=site, base=Source(place, "s64")))
+        steps.append(MemoryOp(ins, guard, *moved, site=site, base=SourceValue(place, "s64")))
     if load:
         results = tuple(map(operands.target, role.results, op.outputs))
         return [*steps, Compute(ins, guard, results, given, op=op)]
@@ -73,7 +75,7 @@ def lower_scattered(operands: Operands, ins: Instruction, role: DecodedInstructi
     return [Compute(ins, guard, parts, registers, op=op), *steps]
 
 
-def lower_warpgroup(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[Step]:
+def lower_warpgroup(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
     """Lower a ``wgmma``: loads of shared memory at its descriptors, and the product."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     sites = operands.context.sites
@@ -82,10 +84,10 @@ def lower_warpgroup(operands: Operands, ins: Instruction, role: DecodedInstructi
     if len(fetches) > 1:
         own = len(role.results)
     given = list(map(operands.source, role.sources[:own], op.inputs))
-    steps: list[Step] = []
+    steps: list[IrOp] = []
     for descriptor, fetch in zip(role.sources[own:], fetches, strict=False):
         places = [operands.temporary("s64") for _ in fetch.lanes]
-        targets = tuple(Target(place, "s64") for place in places)
+        targets = tuple(ResultValue(place, "s64") for place in places)
         where = (operands.source(descriptor, "s64"),)
         steps.append(WarpCompute(ins, guard, targets, where, op=fetch.addresses))
         first = len(sites)
@@ -97,9 +99,9 @@ def lower_warpgroup(operands: Operands, ins: Instruction, role: DecodedInstructi
             )  # fmt: skip
             sites.append(site)
             words = [operands.temporary("s32") for _ in range(4)]
-            into = tuple(Target(word, "b32") for word in words)
-            steps.append(Access(ins, guard, into, site=site, base=Source(place, "s64")))
-            given += [Source(word, "u32") for word in words]
+            into = tuple(ResultValue(word, "b32") for word in words)
+            steps.append(MemoryOp(ins, guard, into, site=site, base=SourceValue(place, "s64")))
+            given += [SourceValue(word, "u32") for word in words]
     rest = role.sources[own + len(fetches) :]
     if ins.has("sp"):
         given.append(operands.source(rest[0], "u32"))

@@ -13,7 +13,14 @@ from ...memory.site import Site, make_site
 from ...memory.storage.layout import function_addresses
 from ..cfg.basic_blocks import Block
 from ..context import CompileContext
-from ..ir_values import Constant, Register, Source, Special, Target, Temporary
+from ..ir_values import (
+    Constant,
+    Register,
+    ResultValue,
+    SourceValue,
+    SpecialRegisterValue,
+    Temporary,
+)
 from .values import immediate
 
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
@@ -46,16 +53,16 @@ class Operands:
         """Return a new temporary."""
         return Temporary(next(self.numbers), carrier)
 
-    def guard(self, reg: Reg | None) -> Source | None:
+    def guard(self, reg: Reg | None) -> SourceValue | None:
         """The lanes that an instruction's guard lets execute it; ``None`` for all."""
         if reg is None:
             return None
         register = self.register(reg.name)
         if register.carrier != "pred":
             raise Unsupported("a guard that is no predicate: use setp")
-        return Source(register, "pred", reg.negated)
+        return SourceValue(register, "pred", reg.negated)
 
-    def source(self, operand: Operand | None, type: str) -> Source:
+    def source(self, operand: Operand | None, type: str) -> SourceValue:
         """A source operand as a value of a PTX type."""
         if isinstance(operand, Reg):
             key = (operand.name, type, operand.negated)
@@ -65,7 +72,7 @@ class Operands:
                 if operand.negated and register.carrier != "pred":
                     raise Unsupported("the negation of a register that is no predicate: use not")
                 _must_fit(register.carrier, type)
-                found = self.sources[key] = Source(register, type, operand.negated)
+                found = self.sources[key] = SourceValue(register, type, operand.negated)
             return found
         if isinstance(operand, Imm):
             return self.constant(operand, type)
@@ -73,7 +80,7 @@ class Operands:
             carrier = "s64" if operand.name in _WIDE_SPECIALS else "s32"
             carrier = "pred" if operand.name == "%is_explicit_cluster" else carrier
             _must_fit(carrier, type)
-            return Source(Special(operand.name, carrier), type)
+            return SourceValue(SpecialRegisterValue(operand.name, carrier), type)
         if isinstance(operand, Symbol):
             want = DTYPES[type]
             if want.itemsize < 4:
@@ -82,22 +89,22 @@ class Operands:
             if held:
                 if operand.offset:
                     raise Unsupported("part of a recursive function's variable: use mov and add")
-                return Source(held, type)
+                return SourceValue(held, type)
             address = np.int64(self.symbol(operand.name) + operand.offset)
             value = address.astype(f"i{want.itemsize}").view(want)
-            return Source(Constant(value, operand), type)
+            return SourceValue(Constant(value, operand), type)
         raise Unsupported("such an operand: use a register")
 
-    def constant(self, operand: Imm, type: str) -> Source:
+    def constant(self, operand: Imm, type: str) -> SourceValue:
         """A constant: the same object wherever it stands, so that a value is known again."""
         key = (operand.kind, operand.value, type)
         found = self.context.constants.get(key)
         if found is None:
-            found = Source(Constant(immediate(operand, type), operand), type)
+            found = SourceValue(Constant(immediate(operand, type), operand), type)
             self.context.constants[key] = found
         return found
 
-    def target(self, operand: Operand | None, type: str) -> Target | None:
+    def target(self, operand: Operand | None, type: str) -> ResultValue | None:
         """A destination operand that gets a value of a PTX type; ``None`` for a sink."""
         if operand is None:
             return None
@@ -109,9 +116,9 @@ class Operands:
         if DTYPES[type].itemsize > DTYPES[register.carrier].itemsize:
             raise Unsupported(f"a register narrower than .{type}: use cvt")
         self.written[register] = operand.name
-        return Target(register, type)
+        return ResultValue(register, type)
 
-    def base(self, address: Address | None, site: Site) -> Source:
+    def base(self, address: Address | None, site: Site) -> SourceValue:
         """The address's variable part; its constant part goes into the site."""
         site.operand = address
         if address is None:
@@ -123,23 +130,23 @@ class Operands:
             register = self.register(address.base.name)
             if register.carrier not in ("s64", "s32"):
                 raise Unsupported("an address in such a register: use .b64")
-            return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
+            return SourceValue(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
         if isinstance(address.base, Imm):
-            return Source(Constant(np.int64(address.base.value), address.base), "s64")
+            return SourceValue(Constant(np.int64(address.base.value), address.base), "s64")
         name = address.base.name
         if site.space == "local" and (held := self.context.local_address(self.function, name)):
-            return Source(held, "s64")
+            return SourceValue(held, "s64")
         start = self.symbol(name)
         if site.space == "generic":  # ptxas makes a generic address of the variable's
             home = (self.function.variables | self.context.module.variables).get(name)
             start += WINDOWS.get(home.space, 0) if home else 0
         site.variable = name
-        return Source(Constant(np.int64(start), address.base), "s64")
+        return SourceValue(Constant(np.int64(start), address.base), "s64")
 
-    def wide(self, operand: Operand | None) -> Source:
+    def wide(self, operand: Operand | None) -> SourceValue:
         """A number of 32 bits as one of 64, widened as an address is."""
         if isinstance(operand, Reg):
-            return Source(self.register(operand.name), "b64")
+            return SourceValue(self.register(operand.name), "b64")
         return self.source(operand, "b64")
 
     def site(self, ins: Instruction, access: str) -> Site:

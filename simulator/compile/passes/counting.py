@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from ..ir import Compute, CountLanes, Step
+from ..ir import Compute, CountLanes, IrOp
 from ..program import Arithmetic
 
 
-def counted(steps: Iterable[Step], block: int, arithmetic: list[Arithmetic]) -> list[Step]:
+def counted(steps: Iterable[IrOp], block: int, arithmetic: list[Arithmetic]) -> list[IrOp]:
     """The steps, and tallies of those that not all of the block's lanes execute.
 
     ``arithmetic`` gets the instructions that count.
     """
-    found: list[Step] = []
+    found: list[IrOp] = []
     for step in steps:
         if isinstance(step, Compute) and (step.op.flops or step.op.count):
             tally = len(arithmetic) if step.guard else None

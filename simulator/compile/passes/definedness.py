@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from kernels.ptx.module import Instruction
 
 from ...isa import DTYPES, Op
-from ...isa.definedness import bits_of, spread
+from ...isa.definedness import bits_of, propagate_v_bits
 from ...memory.definedness import shadow_site
 from ...memory.site import PHASE
 from ..context import CompileContext
-from ..ir import Access, Bulk, Compute, Lowered, Move, Step, WarpCompute, Watch
-from ..ir_values import Constant, Register, Source, Target, Temporary
+from ..ir import Bulk, Compute, IrOp, Lowered, MemoryOp, Move, TraceProbe, WarpCompute
+from ..ir_values import Constant, Register, ResultValue, SourceValue, Temporary
 
 
 class DefinednessPass:
@@ -29,12 +29,12 @@ class DefinednessPass:
     """
 
     def __init__(self, context: CompileContext, lowered: Lowered, told: list[Instruction]) -> None:
-        self.context, self.block, self.told = context, lowered, told
+        self.context, self.block, self.traced = context, lowered, told
         self.temporaries: dict[int, Temporary] = {}
 
     def lowered(self) -> Lowered:
         """The block with its shadows."""
-        block, steps = self.block, list[Step]()
+        block, steps = self.block, list[IrOp]()
         for step in block.steps:
             probe = dataclasses.replace(step.instruction)  # told before the guard is heeded
             steps += self.uses(probe, None, step.guard)
@@ -51,26 +51,28 @@ class DefinednessPass:
             end = dataclasses.replace(
                 end, saves=end.saves + tuple(map(self.context.shadow, end.saves))
             )
-        shadows = tuple(self.context.shadow(register) for register in block.outlives)
+        shadows = tuple(self.context.shadow(register) for register in block.live_out)
         return dataclasses.replace(
-            block, steps=tuple(steps), end=end, outlives=block.outlives + shadows
+            block, steps=tuple(steps), end=end, live_out=block.live_out + shadows
         )
 
-    def uses(self, ins: Instruction, guard: Source | None, *sources: Source | None) -> list[Step]:
+    def uses(
+        self, ins: Instruction, guard: SourceValue | None, *sources: SourceValue | None
+    ) -> list[IrOp]:
         """Tell if one of the values is undefined."""
         told = tuple(self.source(source) for source in sources if source and _varies(source))
         if not told:
             return []
-        self.told.append(ins)
-        return [Watch(ins, guard, (), told, number=len(self.told) - 1)]
+        self.traced.append(ins)
+        return [TraceProbe(ins, guard, (), told, number=len(self.traced) - 1)]
 
-    def shadows(self, step: Step) -> Iterator[Step]:
+    def shadows(self, step: IrOp) -> Iterator[IrOp]:
         """What a step does to shadows, done before it."""
         ins, guard = step.instruction, step.guard
         targets = tuple(map(self.target, step.targets))
         sources = tuple(map(self.source, step.sources))
         match step:
-            case Access(site=site, base=base):
+            case MemoryOp(site=site, base=base):
                 compared = step.sources[: -site.count]  # a compare-and-swap's
                 given = sources
                 if site.access == "atomic":
@@ -83,10 +85,12 @@ class DefinednessPass:
                     given = step.sources
                 else:
                     yield from self.uses(ins, guard, base)
-                yield Access(ins, guard, targets, given, site=shadow_site(site), base=base)
+                yield MemoryOp(ins, guard, targets, given, site=shadow_site(site), base=base)
             case Compute(op=op) if op.warp or any(map(_varies, step.sources)):
                 make = WarpCompute if op.warp else Compute
-                shadow = Op(spread(op), op.inputs, tuple(map(bits_of, op.outputs)), warp=op.warp)
+                shadow = Op(
+                    propagate_v_bits(op), op.inputs, tuple(map(bits_of, op.outputs)), warp=op.warp
+                )
                 yield make(ins, guard, targets, step.sources + sources, op=shadow)
             case Compute() | Bulk():
                 if isinstance(step, Bulk):  # where to, how much; what a surface is given
@@ -96,16 +100,16 @@ class DefinednessPass:
             case Move():
                 yield Move(ins, guard, targets, sources)
 
-    def source(self, source: Source) -> Source:
+    def source(self, source: SourceValue) -> SourceValue:
         """The shadow of what is read."""
         kind = bits_of(source.type)
         if not isinstance(source.value, Register | Temporary):
             return _zero(kind)
-        return Source(self.shadow(source.value), kind)
+        return SourceValue(self.shadow(source.value), kind)
 
-    def target(self, target: Target | None) -> Target | None:
+    def target(self, target: ResultValue | None) -> ResultValue | None:
         """The shadow of what is written."""
-        return target and Target(self.shadow(target.register), bits_of(target.type))
+        return target and ResultValue(self.shadow(target.register), bits_of(target.type))
 
     def shadow(self, register: Register | Temporary) -> Register | Temporary:
         """The shadow of a register."""
@@ -118,9 +122,9 @@ class DefinednessPass:
         return self.temporaries[number]
 
 
-def _varies(source: Source) -> bool:
+def _varies(source: SourceValue) -> bool:
     return isinstance(source.value, Register | Temporary)
 
 
-def _zero(kind: str) -> Source:
-    return Source(Constant(DTYPES[kind].type(0)), kind)
+def _zero(kind: str) -> SourceValue:
+    return SourceValue(Constant(DTYPES[kind].type(0)), kind)

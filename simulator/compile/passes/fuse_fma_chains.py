@@ -8,20 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...isa.numerics.arithmetic import fma_f32
-from ..ir import Compute, Step
-from ..ir_values import Register, Source, Target, Temporary, Value
+from ..ir import Compute, IrOp
+from ..ir_values import Register, ResultValue, SourceValue, Temporary, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Product(Step):
+class Product(IrOp):
     """One of a chain; the first has three sources, the others two, and the last one a target."""
 
     chain: Temporary
 
 
 def chained(
-    steps: Iterable[Step], outlives: Iterable[Register], end: Step | None, numbers: Iterator[int]
-) -> list[Step]:
+    steps: Iterable[IrOp], outlives: Iterable[Register], end: IrOp | None, numbers: Iterator[int]
+) -> list[IrOp]:
     """The steps, with such chains.
 
     Args:
@@ -46,7 +46,7 @@ def chained(
 
 
 def _chains(
-    steps: Sequence[Step], outlives: set[Register], end: Step | None
+    steps: Sequence[IrOp], outlives: set[Register], end: IrOp | None
 ) -> Iterator[list[int]]:
     """The places of each chain's steps."""
     adding = [at for at, step in enumerate(steps) if isinstance(step, Compute) and _adds(step)]
@@ -68,7 +68,7 @@ def _adds(step: Compute) -> bool:
     return (
         step.op.fn is fma_f32
         and step.guard is None
-        and isinstance(target := step.targets[0], Target)
+        and isinstance(target := step.targets[0], ResultValue)
         and isinstance(target.register, Register)
         and target.register.carrier == "f32"
         and target.under is None
@@ -78,7 +78,7 @@ def _adds(step: Compute) -> bool:
 class _Uses:
     """Where registers are read and written in a block."""
 
-    def __init__(self, steps: Sequence[Step], outlives: set[Register], end: Step | None) -> None:
+    def __init__(self, steps: Sequence[IrOp], outlives: set[Register], end: IrOp | None) -> None:
         self.steps, self.outlives = steps, outlives
         self.reads: dict[Value, list[int]] = {}
         self.writes: dict[Value, list[int]] = {}
@@ -93,7 +93,7 @@ class _Uses:
         (target,) = self.steps[one].targets
         assert target is not None
         sum_ = target.register
-        if self.steps[other].sources[2] != Source(sum_, "f32"):
+        if self.steps[other].sources[2] != SourceValue(sum_, "f32"):
             return False
         last = next((at for at in self.writes[sum_] if at > one), None)
         if last is None and sum_ in self.outlives:
@@ -102,15 +102,15 @@ class _Uses:
         return readers == [other]
 
 
-def _read(step: Step) -> Iterator[Value]:
+def _read(step: IrOp) -> Iterator[Value]:
     """All that a step reads."""
     for field in dataclasses.fields(step):
         value = getattr(step, field.name)
         for item in value if isinstance(value, tuple) else (value,):
             match item:
-                case Source(value=one):
+                case SourceValue(value=one):
                     yield one
                 case Register():
                     yield item
-                case Target(register=one, under=Source(value=under)):
+                case ResultValue(register=one, under=SourceValue(value=under)):
                     yield from (one, under)  # the other lanes keep what they had

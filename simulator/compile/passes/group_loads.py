@@ -8,60 +8,62 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...core.geometry import WARP
-from ..ir import Access, Compute, CountLanes, Keep, Move, Step
-from ..ir_values import Source, Temporary, Value
+from ..ir import Compute, CountLanes, IrOp, MemoryOp, Move, SavePredicate
+from ..ir_values import SourceValue, Temporary, Value
 
 _LEAST = 3
 """So many of them are worth it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Together(Step):
+class LoadGroup(IrOp):
     """All of them are looked up and told; ``sites``: their numbers, ``found``: what they load."""
 
     sites: tuple[int, ...]
-    base: Source
+    base: SourceValue
     found: Temporary
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken(Step):
+class LoadGroupResult(IrOp):
     """One of them gets its ``number`` of what is ``found``."""
 
     found: Temporary
     number: int
 
 
-def together(steps: Iterable[Step], numbers: Iterator[int]) -> list[Step]:
+def together(steps: Iterable[IrOp], numbers: Iterator[int]) -> list[IrOp]:
     """The steps, with such loads as one; ``numbers``: for more temporaries."""
     steps = list(steps)
-    begins: dict[int, Step] = {}
+    begins: dict[int, IrOp] = {}
     for run in _runs(steps):
-        loads = [step for at in run if isinstance(step := steps[at], Access)]
+        loads = [step for at in run if isinstance(step := steps[at], MemoryOp)]
         found, first = Temporary(next(numbers), "b32"), loads[0]
         sites = tuple(load.site.number for load in loads)
-        begins[run[0]] = Together(
+        begins[run[0]] = LoadGroup(
             first.instruction, None, sites=sites, base=first.base, found=found
         )
         for number, (at, load) in enumerate(zip(run, loads, strict=True)):
-            steps[at] = Taken(load.instruction, None, load.targets, found=found, number=number)
+            steps[at] = LoadGroupResult(
+                load.instruction, None, load.targets, found=found, number=number
+            )
     return [
         one for at, step in enumerate(steps) for one in (begins.get(at), step) if one is not None
     ]
 
 
-def _runs(steps: list[Step]) -> Iterator[list[int]]:
+def _runs(steps: list[IrOp]) -> Iterator[list[int]]:
     """The places of loads that are done together."""
-    if sum(isinstance(step, Access) and step.site.space == "shared" for step in steps) < _LEAST:
+    if sum(isinstance(step, MemoryOp) and step.site.space == "shared" for step in steps) < _LEAST:
         return
     runs: dict[tuple[Value, str], list[int]] = {}
     for at, step in enumerate(steps):
         over = list(runs)
-        if isinstance(step, Access) and step.site.access == "load" and not step.site.strong:
+        if isinstance(step, MemoryOp) and step.site.access == "load" and not step.site.strong:
             if _alike(step):
                 runs.setdefault((step.base.value, step.site.type), []).append(at)
             over = []
-        elif isinstance(step, Compute | Move | Keep | CountLanes):
+        elif isinstance(step, Compute | Move | SavePredicate | CountLanes):
             over = []
         written = {target.register for target in step.targets if target}
         over += [key for key in runs if key[0] in written and key not in over]
@@ -69,7 +71,7 @@ def _runs(steps: list[Step]) -> Iterator[list[int]]:
     yield from (run for run in runs.values() if len(run) >= _LEAST)
 
 
-def _alike(load: Access) -> bool:
+def _alike(load: MemoryOp) -> bool:
     """Whether a load may be one of them: of one word that somebody wants, by all lanes."""
     site = load.site
     return (

@@ -9,13 +9,13 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
 
-from ..ir import Compute, Keep, Move, Step, WarpCompute
-from ..ir_values import Register, Source, Target, Temporary
+from ..ir import Compute, IrOp, Move, SavePredicate, WarpCompute
+from ..ir_values import Register, ResultValue, SourceValue, Temporary
 
 
-def predicated(steps: Iterable[Step], numbers: Iterator[int]) -> list[Step]:
+def predicated(steps: Iterable[IrOp], numbers: Iterator[int]) -> list[IrOp]:
     """The steps, with guards that a machine of lanes can follow."""
-    found: list[Step] = []
+    found: list[IrOp] = []
     for _, group in itertools.groupby(steps, key=lambda step: id(step.instruction)):
         together = list(group)
         guard = together[0].guard
@@ -26,20 +26,20 @@ def predicated(steps: Iterable[Step], numbers: Iterator[int]) -> list[Step]:
         # The first of two targets may be the guard itself.
         if guard.negated or targets > 1:
             kept = Temporary(next(numbers), "pred")
-            found.append(Keep(together[0].instruction, None, temporary=kept, kept=guard))
-            guard = Source(kept, "pred")
+            found.append(SavePredicate(together[0].instruction, None, temporary=kept, kept=guard))
+            guard = SourceValue(kept, "pred")
         found += [_under(step, guard) for step in together]
     return found
 
 
-def _under(step: Step, guard: Source) -> Step:
+def _under(step: IrOp, guard: SourceValue) -> IrOp:
     """A step under a guard."""
     values = isinstance(step, (Compute, Move)) and not isinstance(step, WarpCompute)
     targets = tuple(_chosen(target, guard) for target in step.targets)
     return dataclasses.replace(step, guard=None if values else guard, targets=targets)
 
 
-def _chosen(target: Target | None, guard: Source) -> Target | None:
+def _chosen(target: ResultValue | None, guard: SourceValue) -> ResultValue | None:
     if target is None or not isinstance(target.register, Register):
         return target
     return target._replace(under=guard)

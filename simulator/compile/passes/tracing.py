@@ -14,8 +14,15 @@ from ..cfg.basic_blocks import Block, successors
 from ..cfg.cfg import control_dependence, transitive_closure
 from ..codegen.dump_ir import operand_text
 from ..context import CompileContext
-from ..ir import Access, Barrier, Bulk, Compute, Lowered, Move, Step, Watch
-from ..ir_values import Constant, Register, Source, Special, Target, Temporary
+from ..ir import BarrierOp, Bulk, Compute, IrOp, Lowered, MemoryOp, Move, TraceProbe
+from ..ir_values import (
+    Constant,
+    Register,
+    ResultValue,
+    SourceValue,
+    SpecialRegisterValue,
+    Temporary,
+)
 from ..program import Data, Watched
 
 
@@ -27,15 +34,15 @@ class Tracing:
     ) -> None:
         self.lowered, self.watched, self.numbers = lowered, watched, numbers
         self.data, self.branches = data.registers, data.branches
-        self.told: set[int] = set()  # what other steps of the same instruction use
+        self.used_elsewhere: set[int] = set()  # what other steps of the same instruction use
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[IrOp]:
         """The steps, and who tells of them."""
-        found: list[Step] = []
+        found: list[IrOp] = []
         for step in self.lowered.steps:
             if self.deciding(step.guard) is not None:
                 found += self.decided(step, step.guard, self.kept(step))
-            if isinstance(step, Access) and step.site.counted:
+            if isinstance(step, MemoryOp) and step.site.counted:
                 found += self.access(step)
                 continue
             found.append(step)
@@ -49,7 +56,7 @@ class Tracing:
         leaves = end.how == "exit" and self.lowered.block.function.is_entry
         if leaves:
             found.append(self.watch(end, "exit"))
-        elif isinstance(end, Barrier):
+        elif isinstance(end, BarrierOp):
             reduced = (end.reduction[1],) if end.reduction else ()
             asked = tuple(map(_read, end.sources[2:]))
             found.append(self.watch(end, "barrier", (), reduced, asked))
@@ -57,29 +64,30 @@ class Tracing:
 
     def watch(
         self,
-        step: Step,
+        step: IrOp,
         what: str,
-        told: tuple[Source, ...] = (),
+        told: tuple[SourceValue, ...] = (),
         outputs: tuple[int, ...] = (),
         inputs: tuple[int | str, ...] = (),
         results: tuple[int, ...] = (),
-    ) -> Step:
+    ) -> IrOp:
         """A step that tells of another."""
         site, base = None, None
-        if isinstance(step, Access) and what != "branch":  # which tells of the guard alone
+        if isinstance(step, MemoryOp) and what != "branch":  # which tells of the guard alone
             site, base = step.site, step.base
         address = _read(base) if base else None
         guard = None if what == "branch" else step.guard
         # What comes before a guarded instruction is none of the steps that its guard is for.
         ins = copy.copy(step.instruction) if what == "branch" else step.instruction
-        made = Watch(ins, guard, (), told, number=len(self.watched), base=base)
+        made = TraceProbe(ins, guard, (), told, number=len(self.watched), base=base)
         if what == "copy" and isinstance(step, Bulk):
             site = step.into
         followed = address if isinstance(address, int) and address in self.data else None
         inputs = tuple(
-            "" if isinstance(n, int) and n < NOTHING and n not in self.told else n for n in inputs
+            "" if isinstance(n, int) and n < NOTHING and n not in self.used_elsewhere else n
+            for n in inputs
         )
-        self.told.update(outputs)
+        self.used_elsewhere.update(outputs)
         computed = step if isinstance(step, Compute) else None
         block, by = self.lowered.block.number, self.deciding(guard)
         self.watched.append(
@@ -90,23 +98,23 @@ class Tracing:
         )  # fmt: skip
         return made
 
-    def deciding(self, guard: Source | None) -> int | None:
+    def deciding(self, guard: SourceValue | None) -> int | None:
         """The register of a guard that loaded data decide."""
         value = guard.value if guard else None
         known = isinstance(value, Register) and value.number in self.data
         return value.number if known and isinstance(value, Register) else None
 
-    def decided(self, step: Step, by: Source | None, outputs: tuple[int, ...]) -> list[Step]:
+    def decided(self, step: IrOp, by: SourceValue | None, outputs: tuple[int, ...]) -> list[IrOp]:
         """Registers that are what they were, or something else, as loaded data decide."""
         return [self.watch(step, "branch", (), outputs, (_read(by),))] if by else []
 
-    def kept(self, step: Step) -> tuple[int, ...]:
+    def kept(self, step: IrOp) -> tuple[int, ...]:
         """Registers of data that a step writes."""
         return tuple(n for n in map(_index, step.targets) if n in self.data)
 
-    def values(self, step: Step) -> list[Step]:
+    def values(self, step: IrOp) -> list[IrOp]:
         """An instruction that computes something from loaded data."""
-        if isinstance(step, Bulk) and not step.into.picture:
+        if isinstance(step, Bulk) and not step.into.is_image:
             return [self.watch(step, "copy")]
         row = roles(step.instruction).row
         pieces = (row.rows or row.scattered) and row.memory == "store"
@@ -120,7 +128,7 @@ class Tracing:
         kept = [held for place, held in found if place in results]
         if not kept:
             return []
-        told = tuple(Source(held, held.carrier) for held in kept)
+        told = tuple(SourceValue(held, held.carrier) for held in kept)
         outputs = tuple(map(_number, kept))
         given = step.sources[1:3] if row.shuffles else ()
         if "members" in roles(step.instruction).form.sources and not row.shuffles:
@@ -132,7 +140,7 @@ class Tracing:
         inputs = tuple(map(_read, step.sources))
         return [self.watch(step, "value", told, outputs, inputs, results)]
 
-    def access(self, step: Access) -> list[Step]:
+    def access(self, step: MemoryOp) -> list[IrOp]:
         """An access: its results are told before they overwrite its address.
 
         Of an atomic what it found is told, whether the program asks for it or not.
@@ -140,14 +148,14 @@ class Tracing:
         targets = step.targets
         site = step.site
         if site.access == "atomic" and not targets and site.operation != PHASE:
-            site.told = True
+            site.has_trace = True
             targets = tuple(
-                Target(Temporary(next(self.numbers), site.type), site.type)
+                ResultValue(Temporary(next(self.numbers), site.type), site.type)
                 for _ in range(site.count)
             )
         held = [Temporary(next(self.numbers), site.type) for _ in targets]
-        into = tuple(Target(temporary, temporary.carrier) for temporary in held)
-        told = tuple(Source(temporary, temporary.carrier) for temporary in held)
+        into = tuple(ResultValue(temporary, temporary.carrier) for temporary in held)
+        told = tuple(SourceValue(temporary, temporary.carrier) for temporary in held)
         outputs = [_index(target) for target in targets]
         given = tuple(map(_read, step.sources))
         if step.sources:
@@ -161,7 +169,7 @@ class Tracing:
         return [dataclasses.replace(step, targets=into), watch, *moves]
 
 
-def _index(target: Target | None) -> int:
+def _index(target: ResultValue | None) -> int:
     return _number(target.register) if target else NOTHING
 
 
@@ -173,12 +181,12 @@ def _number(held: Register | Temporary) -> int:
     return held.number if isinstance(held, Register) else -2 - held.number
 
 
-def _read(source: Source) -> int | str:
+def _read(source: SourceValue) -> int | str:
     """What is read: a register's number, or the operand's text."""
     value = source.value
     if isinstance(value, Register | Temporary):
         return _number(value)
-    if isinstance(value, Special):
+    if isinstance(value, SpecialRegisterValue):
         return value.name
     return operand_text(value.operand) if isinstance(value, Constant) else ""
 

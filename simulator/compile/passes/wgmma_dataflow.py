@@ -50,7 +50,7 @@ class WgmmaRegisterUse:
 
 Entry = tuple[int, int, int]
 """A value under way: the product, which of its registers (of A: negative), its group's age."""
-Story = tuple[dict[str, frozenset[Entry]], dict[str, frozenset[int]]]
+DataflowState = tuple[dict[str, frozenset[Entry]], dict[str, frozenset[int]]]
 """Of registers: what is under way in them, and what has touched them since a fence."""
 _MOVES = {id(row) for row in TABLE["mov"]}
 _NONE: frozenset[Entry] = frozenset()
@@ -93,7 +93,7 @@ class Flights:
 
     def _follow(self) -> None:
         """Work out what is under way at each block's start, then look at each instruction."""
-        before: dict[int, Story] = {number: ({}, {}) for number in self.blocks}
+        before: dict[int, DataflowState] = {number: ({}, {}) for number in self.blocks}
         waiting = sorted(self.blocks)
         while waiting:
             number = waiting.pop(0)
@@ -105,8 +105,8 @@ class Flights:
         for number, block in self.blocks.items():
             self._through(block, before[number], True)
 
-    def _through(self, block: Block, start: Story, tell: bool) -> Story:
-        story: Story = dict(start[0]), dict(start[1])
+    def _through(self, block: Block, start: DataflowState, tell: bool) -> DataflowState:
+        story: DataflowState = dict(start[0]), dict(start[1])
         self._fence = None
         for ins in block.instructions:
             role = roles(ins)
@@ -119,7 +119,12 @@ class Flights:
         return story
 
     def _wgmma(
-        self, ins: Instruction, role: DecodedInstruction, story: Story, block: int, tell: bool
+        self,
+        ins: Instruction,
+        role: DecodedInstruction,
+        story: DataflowState,
+        block: int,
+        tell: bool,
     ) -> None:
         under_way, touched = story
         if role.row.asynchronous:
@@ -168,7 +173,12 @@ class Flights:
         return _position(fence) < _position(touch) < _position(product)
 
     def _move(
-        self, ins: Instruction, role: DecodedInstruction, story: Story, block: int, tell: bool
+        self,
+        ins: Instruction,
+        role: DecodedInstruction,
+        story: DataflowState,
+        block: int,
+        tell: bool,
     ) -> None:
         under_way, touched = story
         targets = self.related.intersection(role.writes)
@@ -190,7 +200,12 @@ class Flights:
             touched[name] = frozenset(story_of) | (before if ins.guard else frozenset())
 
     def _touch(
-        self, ins: Instruction, role: DecodedInstruction, story: Story, block: int, tell: bool
+        self,
+        ins: Instruction,
+        role: DecodedInstruction,
+        story: DataflowState,
+        block: int,
+        tell: bool,
     ) -> None:
         under_way, touched = story
         reads, writes = (
@@ -226,7 +241,7 @@ def _position(ins: Instruction) -> list[tuple[int, int]]:
     return [(at.line, at.column) for at in reversed(chain)]
 
 
-def _merged(into: Story, other: Story) -> bool:
+def _merged(into: DataflowState, other: DataflowState) -> bool:
     """Add one story to another; whether anything is new."""
     new = [_added(into[0], other[0]), _added(into[1], other[1])]
     return any(new)

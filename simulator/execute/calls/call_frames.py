@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import Lanes, Mask, as_mask
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from ..lane_state import LaneState
 
 Saved = dict[tuple[int, int], dict[int, Lanes]]
@@ -78,7 +78,7 @@ class Frames:
             return
         shape = self.state.geometry.shape
         on = np.broadcast_to(as_mask(mask), shape)
-        for each in distinct(np.broadcast_to(depth, shape)[on]).tolist():
+        for each in unique(np.broadcast_to(depth, shape)[on]).tolist():
             yield self.kept.setdefault((number, each - less), {}), on & (depth == each)
 
     def _move(self, call: CompiledBlock, mask: Mask | None, by: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import Lanes, Mask, as_mask
-from ...events import Told
+from ...events import Dispatcher
 from ...memory.memories import AddressSpaces
 from ...memory.site import text_site
 from ...memory.storage.heap import Heap
@@ -23,13 +23,13 @@ from .printf_format import MOST_TEXT, formatted, takes
 _ALL_BITS = (1 << 64) - 1
 
 
-class System:
+class Syscalls:
     """Plays the system's functions for the lanes of a batch."""
 
-    def __init__(self, state: LaneState, told: Told, memories: AddressSpaces) -> None:
-        self.state, self.told, self.memories = state, told, memories
+    def __init__(self, state: LaneState, dispatcher: Dispatcher, memories: AddressSpaces) -> None:
+        self.state, self.dispatcher, self.memories = state, dispatcher, memories
 
-    def play(
+    def call(
         self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None
     ) -> Mask | None:
         """What lanes call; gives those that cannot go on, if any."""
@@ -54,23 +54,23 @@ class System:
 
     def _manage(self, heap: Heap, block: CompiledBlock, lane: tuple[int, ...], given: int) -> int:
         """What ``malloc`` or ``free`` gives one lane."""
-        told, home, end = self.told, heap.array, heap.end
+        dispatcher, home, end = self.dispatcher, heap.array, heap.end
         if block.called == "malloc":
             address = heap.allocate(given)
             if address and heap.end == end:
-                for tell in told.taken_again:
-                    tell(home, range(address - home.base, address - home.base + given))
+                for callback in dispatcher.reallocated:
+                    callback(home, range(address - home.base, address - home.base + given))
             return address
         if piece := heap.piece(given):
-            for tell in told.freed:
-                tell(block, lane, home, piece)
+            for callback in dispatcher.freed:
+                callback(block, lane, home, piece)
         return heap.free(given)
 
     def print(self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None) -> None:
         """``vprintf``: tells what each lane prints; gives the number of its arguments."""
         state, (form, start) = self.state, given
-        for tell in self.told.printed:
-            tell(state.count(lanes)[0], self.texts(block, form, start, lanes))
+        for callback in self.dispatcher.printed:
+            callback(state.count(lanes)[0], self.texts(block, form, start, lanes))
         if block.result < 0:
             return
         forms, which = np.unique(form, return_inverse=True)
@@ -126,8 +126,8 @@ class System:
                 self._beyond(block, lane, address + read)
             if memories.looked:
                 memories.looked(address, read, lane)
-            for tell in self.told.text_read if read else ():
-                tell(block, lane, address, read, memories.array_at(address))
+            for callback in self.dispatcher.string_read if read else ():
+                callback(block, lane, address, read, memories.array_at(address))
         return content.decode("utf-8", "replace")
 
     def _beyond(self, block: CompiledBlock, lane: tuple[int, ...], address: int) -> None:

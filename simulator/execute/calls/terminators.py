@@ -8,16 +8,16 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import Lanes, Mask, as_mask
-from ...events import Told
+from ...events import Dispatcher
 from ...isa.control.control_flow import ASTRAY
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from ..lane_state import LaneMover, LaneState
 from ..schedule import Part
 from ..sync.block_barriers import Barriers
-from ..sync.branch_history import Paths
+from ..sync.branch_history import BranchHistory
 from ..sync.cluster_barriers import ClusterBarriers
 from .call_frames import Frames
-from .syscalls import System
+from .syscalls import Syscalls
 
 _STOPS = {"": "trap", "__assertfail": "assert", ASTRAY: "astray"}
 """What stops the kernel, by the function of the system that is called."""
@@ -43,43 +43,50 @@ def split(predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
 
 
 def branch(
-    lanes: LaneMover, told: Told, block: CompiledBlock, yes: Part, no: Part, mask: Mask | None
+    lanes: LaneMover,
+    dispatcher: Dispatcher,
+    block: CompiledBlock,
+    yes: Part,
+    no: Part,
+    mask: Mask | None,
 ) -> int | None:
     """Send lanes along both ways of a branch; return their target if all take the same."""
     if no is False:
         return block.block.targets[0]
     if yes is False:
         return block.block.follow
-    _note_divergence(lanes, told, block.number, yes, no, mask)
+    _note_divergence(lanes, dispatcher, block.number, yes, no, mask)
     lanes.go(block.number, block.block.follow, no)
     lanes.go(block.number, block.block.targets[0], yes)
     return None
 
 
 def _note_divergence(
-    lanes: LaneMover, told: Told, block: int,
+    lanes: LaneMover, dispatcher: Dispatcher, block: int,
     yes: Mask | None, no: Mask | None, mask: Mask | None,
 ) -> None:  # fmt: skip
     """Count warps of which some lanes branch and some do not."""
     _, total = lanes.count(mask)
     (_, taking), (_, leaving) = lanes.count(yes), lanes.count(no)
-    for tell in told.diverged:
-        tell(block, taking + leaving - total)
+    for callback in dispatcher.diverged:
+        callback(block, taking + leaving - total)
 
 
 class Terminators:
     """Sends the lanes of a batch on: by branches, switches, calls, returns, barriers, exits."""
 
     def __init__(
-        self, state: LaneState, told: Told, paths: Paths, frames: Frames, system: System,
+        self, state: LaneState, dispatcher: Dispatcher, paths: BranchHistory, frames: Frames, system: Syscalls,
         barriers: Barriers, clusters: ClusterBarriers,
     ) -> None:  # fmt: skip
-        self.state, self.told, self.paths = state, told, paths
+        self.state, self.dispatcher, self.paths = state, dispatcher, paths
         self.frames, self.system = frames, system
         self.barriers, self.clusters = barriers, clusters
         self._decisive = paths.map.branches
 
-    def leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
+    def execute_terminator(
+        self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool
+    ) -> int | None:
         """Where all the lanes go, or ``None`` if they were sent to several places."""
         ends, state = block.ends, self.state
         if ends == "goto":
@@ -88,7 +95,7 @@ class Terminators:
             yes, no = split(out, mask)
             if block.number in self._decisive:
                 self.record_branch(block.number, yes, no)
-            return branch(state, self.told, block, yes, no, mask)
+            return branch(state, self.dispatcher, block, yes, no, mask)
         if ends == "barrier":
             state.meets += 1
             return self._barrier(block, out, mask, alone)
@@ -122,7 +129,7 @@ class Terminators:
         if block.cluster:
             return self.clusters.come(block, mask, alone)
         number, count, predicate = operands
-        return self.barriers.come(block, (number, count, predicate), mask, alone)
+        return self.barriers.arrive(block, (number, count, predicate), mask, alone)
 
     def call(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int:
         """All the lanes go into a function; gives its first block."""
@@ -140,8 +147,8 @@ class Terminators:
 
     def _forget(self, block: CompiledBlock, lanes: Mask | None) -> None:
         if block.forgets:
-            for tell in self.told.forgotten:
-                tell(lanes, block.forgets)
+            for callback in self.dispatcher.frame_cleared:
+                callback(lanes, block.forgets)
 
     def record_branch(self, number: int, taking: Part, staying: Part) -> None:
         """Some lanes took a branch, the others did not; ``False`` is nobody."""
@@ -164,7 +171,7 @@ class Terminators:
         if gone is False:
             return block.block.follow
         if ends == "system" and block.called not in _STOPS:
-            failing = self.system.play(block, given, gone)
+            failing = self.system.call(block, given, gone)
             if failing is None:
                 return block.block.follow
             self._stop("bad-free", block, failing)
@@ -182,8 +189,8 @@ class Terminators:
         return None
 
     def _stop(self, event: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
-        for tell in self.told.event:
-            tell(event, block, lanes, text)
+        for callback in self.dispatcher.event:
+            callback(event, block, lanes, text)
         self.state.exit(lanes)
 
     def _switch(self, block: CompiledBlock, index: Lanes, mask: Mask | None) -> int | None:
@@ -213,7 +220,7 @@ class Terminators:
         if staying is False and to.ndim == 0:
             self.frames.pop(int(to), leaving)
             return int(to)
-        for number in distinct(to).tolist():
+        for number in unique(to).tolist():
             lanes = to == number
             lanes = lanes if leaving is None else leaving & lanes
             if np.any(lanes):

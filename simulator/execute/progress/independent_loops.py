@@ -6,7 +6,7 @@ from kernels.ptx.module import Instruction
 
 from ...compile.cfg.basic_blocks import EXIT
 from ...compile.cfg.cfg import loops_of
-from ...compile.ir import Access, Compute, CountLanes, Keep, Move
+from ...compile.ir import Compute, CountLanes, MemoryOp, Move, SavePredicate
 from ...compile.program import CompiledBlock
 from ...core.geometry import WARP
 from ...isa.decoded import callee, roles
@@ -35,8 +35,8 @@ def _plain(block: CompiledBlock) -> bool:
     if block.ends not in ("goto", "branch") or block.gate is not None:
         return False
     return all(
-        type(step) in (Compute, Move, Keep, CountLanes)
-        or (type(step) is Access and step.site.lanes == WARP and not step.site.order)
+        type(step) in (Compute, Move, SavePredicate, CountLanes)
+        or (type(step) is MemoryOp and step.site.lanes == WARP and not step.site.order)
         for step in block.steps
     )
 

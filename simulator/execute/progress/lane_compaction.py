@@ -3,7 +3,7 @@
 In a loop whose lanes go round unequally often, most of a batch soon waits behind it, and NumPy
 would work on all lanes to keep the results of a few. So the few are set side by side
 (``CompactLanes``), with the registers that the loop uses, and put back when they have left it. Who
-goes next, and all that is told, is as it would be without: a lane's way does not depend on how it
+goes next, and all that is dispatcher, is as it would be without: a lane's way does not depend on how it
     is stored.
 """
 
@@ -18,10 +18,10 @@ import numpy as np
 from ...compile.program import Code, CompiledBlock, Form
 from ...core.compact_lanes import CompactLanes
 from ...core.geometry import Lanes, Mask, as_mask
-from ...events import Told, all_of
+from ...events import Dispatcher, all_of
 from ...memory.access import Access
 from ...memory.addressing.grouped_loads import AllLoads
-from ...memory.compact_access import Extent, PickedAccess, PickedLoads
+from ...memory.compact_access import CompactAccess, CompactLoads, Extent
 from ...memory.memories import AddressSpaces
 from ..calls.terminators import branch, jump, split
 from ..lane_state import LaneState
@@ -43,7 +43,7 @@ SHORT, GIVEN_UP = 4, 8
 register of 65,536 lanes); of a loop where that happens so often in a row none are picked out."""
 
 
-class _Registers(dict[int, Lanes]):
+class _CompactRegisters(dict[int, Lanes]):
     """Values for lanes that are picked out, gathered when they are first read."""
 
     def __init__(self, whole: list[Lanes], lanes: CompactLanes) -> None:
@@ -95,7 +95,7 @@ class LaneCompaction:
     """
 
     lanes: CompactLanes
-    registers: _Registers
+    registers: _CompactRegisters
     splits: Splits
     sync: SyncState
     livelock: LivelockWatch
@@ -103,10 +103,10 @@ class LaneCompaction:
 
     def __init__(
         self, state: LaneState, flow: ControlFlowMap, function: Callable[[int, int, Names], Code],
-        told: Told,
+        dispatcher: Dispatcher,
         memories: AddressSpaces, schedule: Schedule, whole_names: Names, accesses: Iterable[Access],
     ) -> None:  # fmt: skip
-        self.state, self.told, self.memories = state, told, memories
+        self.state, self.dispatcher, self.memories = state, dispatcher, memories
         self.blocks, self.function = flow.blocks, function
         self.schedule, self.whole_names = schedule, whole_names
         self.about = flow.own_loops
@@ -124,14 +124,16 @@ class LaneCompaction:
     @functools.cached_property
     def names(self) -> Names:
         """The free ones of generated code, for lanes that are picked out."""
-        tally, specials = all_of(self.told.arithmetic), _Specials(self, self.whole_names["S"])
+        tally, specials = all_of(self.dispatcher.arithmetic), _Specials(self, self.whole_names["S"])
         names = dict(self.whole_names) | {
             "S": specials,
             "tally": lambda number, mask: tally(number, self.lanes.spread_mask(mask)),
         }
-        picked = [PickedAccess(access, self, self.told.picked) for access in self._accesses]
+        picked = [
+            CompactAccess(access, self, self.dispatcher.compact_access) for access in self._accesses
+        ]
         names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in picked}
-        names["loads"] = PickedLoads(picked, cast(AllLoads, self.whole_names["loads"]))
+        names["loads"] = CompactLoads(picked, cast(AllLoads, self.whole_names["loads"]))
         return names
 
     def worth(self, number: int, mask: Mask | None) -> bool:
@@ -167,7 +169,7 @@ class LaneCompaction:
             [np.broadcast_to(one, shape) for one in (mask, *inside.values())]
         )
         self.lanes = CompactLanes.those(state.geometry, every)
-        self.registers = _Registers(state.registers, self.lanes)
+        self.registers = _CompactRegisters(state.registers, self.lanes)
         self.counts: dict[int, tuple[Mask, tuple[int, int]]] = {}
         self.back: dict[int, Lanes] = {}
         self.left = False
@@ -221,8 +223,8 @@ class LaneCompaction:
         if not alone:
             self.idle.visited.add(number)
         threads, warps = self.count(mask)
-        for tell in self.told.ran:
-            tell(number, threads, warps)
+        for callback in self.dispatcher.block_executed:
+            callback(number, threads, warps)
         # What others than these lanes have is put back already, if no more of them are in the loop.
         others = any(n in self.loop for n in self.state.groups)
         key = number, Form.DIVERGED if others else Form.CONVERGED
@@ -233,7 +235,7 @@ class LaneCompaction:
         out = function(self.registers, mask)
         if block.ends == "goto":
             return jump(block)
-        return branch(self, self.told, block, *split(out, mask), mask)
+        return branch(self, self.dispatcher, block, *split(out, mask), mask)
 
     def count(self, mask: Mask | None) -> tuple[int, int]:
         """See ``LaneState``."""

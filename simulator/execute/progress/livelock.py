@@ -27,7 +27,7 @@ from ..sync.blocked_lanes import NoProgress
 from ..sync.branch_history import ControlFlowMap
 from ..sync.lane_groups import Splits
 from ..sync.sync_state import SyncState
-from .machine_snapshot import Keep, Kept
+from .machine_snapshot import Keep, MachineSnapshot
 
 _FIRST_LOOK = 1 << 10
 _VISITS = 64
@@ -68,7 +68,7 @@ class _Round:
         shape = self.moved.shape
         waiting = [(wait.block.number, wait.mask) for wait in self.sync.held()]
         held: dict[int, Mask] = {}
-        for number, mask in [*self.sync.gates.parked.items(), *waiting]:
+        for number, mask in [*self.sync.gates.waiting.items(), *waiting]:
             held[number] = held.get(number, np.zeros(shape, bool)) | as_mask(mask)
         return held
 
@@ -134,7 +134,7 @@ class SpinningLanes:
         self.lanes: Mask | None = None
         self.visited: set[int] = set()
         self._since: tuple[int, ...] = ()
-        self._looks: dict[int, list[Kept]] = {}
+        self._looks: dict[int, list[MachineSnapshot]] = {}
 
     def look(self, number: int, mask: Mask | None) -> None:
         """Lanes come to a block that looks at what others may change."""
@@ -185,7 +185,7 @@ class LivelockWatch:
         )
         self.next_keep = _FIRST_LOOK
         self.next_look = min(_FIRST_LOOK, step_limit)
-        self.kept: Kept | None = None
+        self.kept: MachineSnapshot | None = None
         self.round: _Round | None = None
         self.polled = self.later = False
 
@@ -255,7 +255,7 @@ class LivelockWatch:
                 return
             if self.sync.barriers.release(loose=True):
                 pass
-            elif self.sync.gates.parked:
+            elif self.sync.gates.waiting:
                 self.sync.gates.force()
             elif not self.splits.free(state.groups | {number: mask}):
                 raise self._stuck("repeats", number, mask)

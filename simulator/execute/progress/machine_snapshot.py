@@ -11,7 +11,7 @@ from ..calls.special_registers import SpecialRegisters
 from ..lane_state import LaneState
 
 
-class Kept:
+class MachineSnapshot:
     """The state of a batch at one step, to see what comes back.
 
     ``number``, ``mask``: the lanes that run next, which are in no group.
@@ -30,7 +30,7 @@ class Kept:
         self.groups = state.groups | {number: mask}
         self.visits = 0
 
-    def take_place(self, of: Kept) -> None:
+    def take_place(self, of: MachineSnapshot) -> None:
         """It goes on with what has been looked for since an earlier one."""
         self.visits, self.step, self.clock = of.visits, of.step, of.clock
 
@@ -47,7 +47,7 @@ class Kept:
         """
         now = self.state.registers
         if number not in self.orders:
-            needed = ALL if number is None else self._needed.by((number,))
+            needed = ALL if number is None else self._needed.live_at((number,))
             depths = {register for register, _ in self.frames}
             self.orders[number] = [i for i in range(len(now)) if i in needed or i in depths]
         order = self.orders[number]
@@ -62,5 +62,5 @@ class Kept:
         return self._saved.equal(self.frames, same)
 
 
-Keep = Callable[[int, Mask | None], Kept]
+Keep = Callable[[int, Mask | None], MachineSnapshot]
 """Takes a ``Kept`` of the batch, given the block and the lanes that run next."""

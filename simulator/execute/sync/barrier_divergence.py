@@ -8,12 +8,12 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import NO_LANE, Mask, Rows, as_mask, blocks_of
-from ...events import Apart, Told
+from ...events import BarrierDivergence, Dispatcher
 from ...isa.decoded import roles
 from ..lane_state import LaneState
 from .barrier_interleavings import BarrierInterleavings
 from .blocked_lanes import BlockedLanes, Key
-from .branch_history import Paths
+from .branch_history import BranchHistory
 
 
 class Divergence:
@@ -25,19 +25,23 @@ class Divergence:
     """
 
     def __init__(
-        self, state: LaneState, told: Told, paths: Paths, orders: BarrierInterleavings
+        self,
+        state: LaneState,
+        dispatcher: Dispatcher,
+        paths: BranchHistory,
+        orders: BarrierInterleavings,
     ) -> None:
-        self.state, self.told, self.paths, self.orders = state, told, paths, orders
+        self.state, self.dispatcher, self.paths, self.orders = state, dispatcher, paths, orders
         self._gone: dict[int, Mask] = {}
         self._seen: dict[int, Mask | None] = {}
         self._astray: Mask = NO_LANE
         self._met: dict[tuple[int, int], Mask] = {}
         self._turned: dict[object, Mask] = {}
 
-    def tell(self, apart: Apart) -> None:
+    def notify(self, apart: BarrierDivergence) -> None:
         """Threads of a block do not come to a barrier together."""
-        for tell in self.told.apart:
-            tell(apart)
+        for callback in self.dispatcher.barrier_divergence:
+            callback(apart)
 
     def look_at(self, waits: list[BlockedLanes]) -> None:
         """A barrier of whole blocks lets lanes go: did they come to it together?"""
@@ -60,7 +64,7 @@ class Divergence:
             here = np.broadcast_to(as_mask(wait.mask), g.shape) & differ
             if here.any():
                 branches = paths.between(wait.block, here)
-                self.tell(Apart("rounds", wait.block, here, branches=branches))
+                self.notify(BarrierDivergence("rounds", wait.block, here, branches=branches))
                 self._turned[line] = again | differ
         for turned in self._turned.values():
             self._astray = self._astray | turned
@@ -86,7 +90,7 @@ class Divergence:
             self._gone[wait.block.number] = gone | before
             here = here & blocks_of(new)
             branches = self.paths.diverging_branches(wait.block, new, here)
-            self.tell(Apart("gone", wait.block, here, new, branches=branches))
+            self.notify(BarrierDivergence("gone", wait.block, here, new, branches=branches))
 
     def _compare_places(self, waits: list[BlockedLanes]) -> None:
         """Threads of one block come to its barrier at several places of the code.
@@ -95,7 +99,7 @@ class Divergence:
         no place, but the lanes of a warp have to come to it together.
         """
         g = self.state.geometry
-        told: Mask = NO_LANE
+        reported: Mask = NO_LANE
         for i, wait in enumerate(waits):
             for first in waits[:i]:
                 here, there = as_mask(first.mask), as_mask(wait.mask)
@@ -103,10 +107,10 @@ class Divergence:
                 line = _line(first.block)
                 if line == _line(wait.block):
                     met = met | self._turned.get(line, NO_LANE)
-                both = blocks_of(here) & blocks_of(there) & ~told & (met | ~self._astray)
+                both = blocks_of(here) & blocks_of(there) & ~reported & (met | ~self._astray)
                 if not both.any():
                     continue
-                told = told | both
+                reported = reported | both
                 here, there = here & both, there & both
                 warps = g.any_of_warp(here) & g.any_of_warp(there)
                 divided = bool(warps.any()) and (is_aligned(first.block) or is_aligned(wait.block))
@@ -117,7 +121,11 @@ class Divergence:
                 if not named and line == _line(wait.block) and (line or not divided):
                     how = "rounds"  # copies of one place, or PTX that is not from C++
                 branches = self.paths.told_apart(first.block, there, here)
-                self.tell(Apart(how, first.block, here, there, [(wait.block, there)], branches))
+                self.notify(
+                    BarrierDivergence(
+                        how, first.block, here, there, [(wait.block, there)], branches
+                    )
+                )
                 if how != "warp" and not self._in_step(*pair):
                     self._met[pair] = met | both
                     if how == "rounds":
@@ -144,8 +152,8 @@ class Divergence:
             return True
         there = [(wait.block, here) for _, wait, lanes in members if (here := lanes & wrong).any()]
         (first, lanes), *elsewhere = sorted(there, key=lambda pair: pair[0].number)
-        self.tell(Apart("ways", first, lanes, None, elsewhere, value=number))
-        self.orders.told |= wrong
+        self.notify(BarrierDivergence("ways", first, lanes, None, elsewhere, value=number))
+        self.orders.reported |= wrong
         self.state.stop(np.broadcast_to(wrong, g.shape))
         return True
 
@@ -166,7 +174,9 @@ class Divergence:
                     here = lanes & go & g.spread(apart)
                     others = ~here & g.spread(apart)
                     branches = self.paths.told_apart(wait.block, others, here)
-                    self.tell(Apart("warp", wait.block, here, others, branches=branches))
+                    self.notify(
+                        BarrierDivergence("warp", wait.block, here, others, branches=branches)
+                    )
             before = before | warps
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import WARP, Mask, as_mask
-from ...events import Apart, Stall, Told
+from ...events import BarrierDivergence, Dispatcher, Stall
 from ...isa.decoded import roles
 from ...memory.site import Site
 from ..lane_state import LaneState
@@ -50,16 +50,16 @@ class BarrierInterleavings:
     """What came to the barriers of one batch.
 
     Attributes:
-        watches: Whether anything has to be remembered of it; ``told``: blocks that have stopped.
+        watches: Whether anything has to be remembered of it; ``reported``: blocks that have stopped.
     """
 
-    def __init__(self, state: LaneState, told: Told, watches: bool) -> None:
-        self.state, self.observers, self.watches = state, told, watches
+    def __init__(self, state: LaneState, dispatcher: Dispatcher, watches: bool) -> None:
+        self.state, self.observers, self.watches = state, dispatcher, watches
         self._came: list[tuple[Key, CompiledBlock, Mask, Mask]] = []
-        self.told = np.zeros(state.geometry.columns, bool)
+        self.reported = np.zeros(state.geometry.columns, bool)
         self._many = np.zeros(state.geometry.columns, np.int64)
 
-    def come(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
+    def record_arrival(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
         """Lanes come to a barrier."""
         self._many += self.state.geometry.any_of_warp(lanes).sum(axis=0)
         if self._many.max() > _EVENTS:
@@ -85,7 +85,7 @@ class BarrierInterleavings:
         if not self.watches or not self._came:
             return np.zeros(g.columns, bool)
         came = np.zeros((len(self._came), g.warps, g.columns), bool)
-        known = ~self.told if clashing is None else clashing & ~self.told
+        known = ~self.reported if clashing is None else clashing & ~self.reported
         for i, (_, _, lanes, alive) in enumerate(self._came):
             lanes = np.broadcast_to(lanes, g.shape)
             came[i] = g.any_of_warp(lanes)
@@ -104,7 +104,7 @@ class BarrierInterleavings:
                 found |= columns
             elif clashing is None:
                 self._chance(kinds[:-1, :, kind], columns)
-        self.told |= found
+        self.reported |= found
         stops = found & living.any(axis=(0, 1, 2))
         if stops.any():
             state.stop(np.broadcast_to(stops, g.shape))
@@ -114,7 +114,7 @@ class BarrierInterleavings:
         """Tell of warps that meet as they come; one block stands for those that ``came`` alike."""
         g, column = self.state.geometry, int(np.argmax(columns))
         met = by_chance(
-            Coming(
+            InterleavedArrival(
                 key[0], key[1], block.holds, tuple(np.flatnonzero(warps).tolist()),
                 int(g.any_of_warp(np.broadcast_to(alive, g.shape))[:, column].sum()),
             )
@@ -122,18 +122,18 @@ class BarrierInterleavings:
         )  # fmt: skip
         if met is None:
             return
-        self.told |= columns
+        self.reported |= columns
         (key, one, first, _), (_, other, then, _) = sorted(
             (self._came[i] for i in met), key=lambda came: came[1].number
         )
         lanes, others = (np.broadcast_to(some, g.shape) & columns for some in (first, then))
         elsewhere = [(other, others)] if other is not one else []
         lanes = lanes if elsewhere else lanes | others
-        self._tell(Apart("chance", one, lanes, None, elsewhere, value=key[0]))
+        self._tell(BarrierDivergence("chance", one, lanes, None, elsewhere, value=key[0]))
 
-    def _tell(self, apart: Apart) -> None:
-        for tell in self.observers.apart:
-            tell(apart)
+    def _tell(self, apart: BarrierDivergence) -> None:
+        for callback in self.observers.barrier_divergence:
+            callback(apart)
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
         """Whether blocks could have stopped, all of whose warps came as ``came`` says."""
@@ -153,15 +153,18 @@ class BarrierInterleavings:
         parts = [(block, lanes) for block, lanes, _ in there]
         if found.clash:
             (first, lanes), *elsewhere = parts
-            self._tell(Apart("ways", first, lanes, None, elsewhere, value=there[0][2]))
+            self._tell(BarrierDivergence("ways", first, lanes, None, elsewhere, value=there[0][2]))
             return True
-        waiting = [Apart("orders", block, lanes, None, parts, value=n) for block, lanes, n in there]
-        for tell in self.observers.stuck:
-            tell(Stall("waits", waiting, [], self.state.step))
+        waiting = [
+            BarrierDivergence("orders", block, lanes, None, parts, value=n)
+            for block, lanes, n in there
+        ]
+        for callback in self.observers.stuck:
+            callback(Stall("waits", waiting, [], self.state.step))
         return True
 
 
-class Coming(NamedTuple):
+class InterleavedArrival(NamedTuple):
     """Warps come to a barrier.
 
     Attributes:
@@ -189,7 +192,7 @@ class _Met(NamedTuple):
     at: int
 
 
-def by_chance(comings: Iterable[Coming]) -> tuple[int, int] | None:
+def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
     """Two comings, of which the later could have filled the barrier in place of the earlier.
 
     So it is where a warp fills a barrier that others filled before, and has met none of those who

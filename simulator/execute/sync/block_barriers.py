@@ -20,12 +20,12 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import EVERY_LANE, WARP, Flat, Mask, Shape, as_mask, blocks_of
-from ...events import Apart, Told
+from ...events import BarrierDivergence, Dispatcher
 from ..lane_state import LaneState
 from .barrier_divergence import Divergence, is_aligned
 from .barrier_interleavings import BarrierInterleavings
-from .blocked_lanes import Arrivals, BlockedLanes, Key, Operands
-from .branch_history import Paths
+from .blocked_lanes import BlockedLanes, Key, Operands, WarpArrivals
+from .branch_history import BranchHistory
 from .lane_groups import Splits
 
 NUMBERS = 16
@@ -39,15 +39,17 @@ class Barriers:
         waiting: Lanes that are held.
     """
 
-    def __init__(self, state: LaneState, told: Told, paths: Paths, splits: Splits) -> None:
-        self.state, self.told, self.paths, self.splits = state, told, paths, splits
+    def __init__(
+        self, state: LaneState, dispatcher: Dispatcher, paths: BranchHistory, splits: Splits
+    ) -> None:
+        self.state, self.dispatcher, self.paths, self.splits = state, dispatcher, paths, splits
         self.waiting: list[BlockedLanes] = []
-        self.arrivals: dict[Key, Arrivals] = {}
-        self.ways: dict[int, set[Key]] = {}
-        self.orders = BarrierInterleavings(state, told, paths.map.orders)
-        self.divergence = Divergence(state, told, paths, self.orders)
+        self.arrivals: dict[Key, WarpArrivals] = {}
+        self.signatures_seen: dict[int, set[Key]] = {}
+        self.orders = BarrierInterleavings(state, dispatcher, paths.map.orders)
+        self.divergence = Divergence(state, dispatcher, paths, self.orders)
 
-    def come(
+    def arrive(
         self, block: CompiledBlock, out: Operands, mask: Mask | None, alone: bool
     ) -> int | None:
         """Lanes come to a barrier.
@@ -60,7 +62,7 @@ class Barriers:
         wait = BlockedLanes(block, mask, number, count.view(np.uint32), predicate, state.step)
         self._check_operands(wait)
         for key in self._keys(wait) if self.orders.watches else ():
-            self.orders.come(key, block, self._lanes(key, wait))
+            self.orders.record_arrival(key, block, self._lanes(key, wait))
         if not block.holds:
             mask = self._arrive(wait)
             if alone and mask is wait.mask:
@@ -69,11 +71,11 @@ class Barriers:
                 state.go(block.number, block.block.follow, mask)
             return None
         if alone and number.ndim == 0 and count.ndim == 0 and not count and not self.arrivals:
-            self._let_go([wait], mask)
+            self._release([wait], mask)
             return block.block.follow
         self.waiting.append(wait)
         for key in self._keys(wait):
-            self.ways.setdefault(key[0], set()).add(key)
+            self.signatures_seen.setdefault(key[0], set()).add(key)
         if np.any(count) and not self._some_arrive:  # it may be complete without the others
             self.release()
         return None
@@ -94,30 +96,34 @@ class Barriers:
                 lanes = bad if wait.mask is None else bad & wait.mask
                 if lanes.any():
                     which = np.broadcast_to(value, lanes.shape)[lanes]
-                    self.divergence.tell(Apart(how, wait.block, lanes, value=int(which.flat[0])))
+                    self.divergence.notify(
+                        BarrierDivergence(how, wait.block, lanes, value=int(which.flat[0]))
+                    )
 
     def _arrive(self, wait: BlockedLanes) -> Mask | None:
         """``bar.arrive``: counted, not held; the lanes that go on."""
         for key in self._keys(wait):
             lanes = self._lanes(key, wait)
-            self.ways.setdefault(key[0], set()).add(key)
+            self.signatures_seen.setdefault(key[0], set()).add(key)
             if key not in self.arrivals:
-                self.arrivals[key] = Arrivals(self.state, -(-key[1] // WARP) or 1)
+                self.arrivals[key] = WarpArrivals(self.state, -(-key[1] // WARP) or 1)
             if self._differ(key[0], (key, wait, lanes)):
                 living = as_mask(self.state.alive)
                 wait = dataclasses.replace(wait, mask=as_mask(wait.mask) & living)
                 lanes = self._lanes(key, wait)
             self.arrivals[key].add(wait, lanes)
-            for tell in self.told.arrive:
-                tell(lanes, key[0])
+            for callback in self.dispatcher.arrive:
+                callback(lanes, key[0])
         return wait.mask
 
     def _differ(self, number: int, *coming: tuple[Key, BlockedLanes, Mask]) -> bool:
         """Whether threads come to a barrier in ways that do not go together: their blocks end."""
-        if len(self.ways[number]) == 1:
+        if len(self.signatures_seen[number]) == 1:
             return False
-        here = [(key, *member) for key in self.ways[number] for member in self._members(key)]
-        for key in self.ways[number] & self.arrivals.keys():
+        here = [
+            (key, *member) for key in self.signatures_seen[number] for member in self._members(key)
+        ]
+        for key in self.signatures_seen[number] & self.arrivals.keys():
             here += [(key, *came) for came in self.arrivals[key].came()]
         return self.divergence.differ(number, [*here, *coming])
 
@@ -160,7 +166,7 @@ class Barriers:
             and self._covers(self.waiting[0].mask)
         ):
             wait = self.waiting.pop()
-            self._let_go([wait], wait.mask)
+            self._release([wait], wait.mask)
             state.go(wait.block.number, wait.block.block.follow, wait.mask)
             return True
         released = False
@@ -224,14 +230,14 @@ class Barriers:
             if leaving.any():
                 waits.append(dataclasses.replace(wait, mask=leaving))
                 wait.mask = as_mask(wait.mask) & ~leaving
-        self._let_go(waits, lanes)
+        self._release(waits, lanes)
         for wait in waits:
             self.state.go(wait.block.number, wait.block.block.follow, wait.mask)
 
     def _covers(self, mask: Mask | None) -> bool:
         return mask is None or bool((mask | ~as_mask(self.state.alive)).all())
 
-    def _let_go(self, waits: list[BlockedLanes], lanes: Mask | None) -> None:
+    def _release(self, waits: list[BlockedLanes], lanes: Mask | None) -> None:
         if is_aligned(waits[0].block):
             self.splits.meet(lanes)
         if not waits[0].count.any():
@@ -240,10 +246,10 @@ class Barriers:
             if wait.block.reduction:
                 self._reduce(wait, waits, lanes)
         number, warps = _number(waits[0]), self.state.count(lanes)[1]
-        for tell in self.told.barrier:
-            tell(lanes, number, warps)
-        for tell, wait in itertools.product(self.told.passed, waits):
-            tell(wait.block.number, self.state.count(wait.mask)[1])
+        for callback in self.dispatcher.barrier:
+            callback(lanes, number, warps)
+        for callback, wait in itertools.product(self.dispatcher.barrier_passed, waits):
+            callback(wait.block.number, self.state.count(wait.mask)[1])
 
     def _reduce(self, wait: BlockedLanes, waits: list[BlockedLanes], lanes: Mask | None) -> None:
         """``bar.red``: a reduction over all threads that came, given to each."""
@@ -269,7 +275,7 @@ class Barriers:
         leads_on = self.paths.map.leads_on
         return self.orders.look([w.mask for w in self.waiting if leads_on(w.block.number)])
 
-    def never(self) -> list[Apart]:
+    def unsatisfied(self) -> list[BarrierDivergence]:
         """Nothing can run any more: those that are held, and who does not come to them."""
         state, shape, found = self.state, self.state.geometry.shape, []
         alive = np.broadcast_to(as_mask(state.alive), shape)
@@ -286,7 +292,9 @@ class Barriers:
                 ]
                 branches = self.paths.diverging_branches(wait.block, missing, lanes)
                 how = "arrivals" if key in self.arrivals else "never"
-                found.append(Apart(how, wait.block, lanes, missing, elsewhere, branches, key[1]))
+                found.append(
+                    BarrierDivergence(how, wait.block, lanes, missing, elsewhere, branches, key[1])
+                )
         return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import Lanes, Mask, as_mask
-from ...events import Apart
+from ...events import BarrierDivergence
 from ..lane_state import LaneState
 from ..schedule import Groups
 
@@ -55,7 +55,7 @@ class NoProgress(Exception):
     """
 
     def __init__(
-        self, why: str, waiting: list[Apart], spinning: Groups, steps: int = 0,
+        self, why: str, waiting: list[BarrierDivergence], spinning: Groups, steps: int = 0,
         visited: set[int] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(why)
@@ -63,7 +63,7 @@ class NoProgress(Exception):
         self.visited = visited
 
 
-class Arrivals:
+class WarpArrivals:
     """The ``bar.arrive`` of one barrier: a warp arrives when the last of its living lanes does.
 
     Attributes:
@@ -74,7 +74,7 @@ class Arrivals:
         g = state.geometry
         self.state, self.wanted = state, wanted
         self.lanes = np.zeros(g.shape, np.int64)
-        self.told = np.zeros((g.warps, g.columns), np.int64)
+        self.counted = np.zeros((g.warps, g.columns), np.int64)
         self.phase = np.zeros((g.warps, g.columns), np.int64)
         self.places: dict[int, tuple[BlockedLanes, Mask]] = {}
 
@@ -101,10 +101,10 @@ class Arrivals:
             most = np.iinfo(np.int64).max
             full = g.by_warp(np.where(living, self.lanes, most), most).min(axis=1)
             full = np.where(full == most, g.by_warp(self.lanes, 0).max(axis=1), full)
-        new = np.maximum(full - self.told, 0)
+        new = np.maximum(full - self.counted, 0)
         if not new.any():
             return
-        self.told += new
+        self.counted += new
         last = self.phase.sum(axis=0) + np.cumsum(new, axis=0)
         over = last[-1] // self.wanted * self.wanted  # full by arrivals alone: that frees nobody
         left = last - np.maximum(last - new, over)

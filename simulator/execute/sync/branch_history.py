@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...compile.cfg.basic_blocks import EXIT, successors
-from ...compile.cfg.cfg import deciders, loops_of
+from ...compile.cfg.cfg import loops_of, transitive_control_dependence
 from ...compile.program import CompiledBlock
 from ...core.geometry import Lanes, Mask, as_mask
 from ...events import Branch
@@ -45,7 +45,7 @@ class ControlFlowMap:
         self.after = self._ways()
         self._bit = {number: 1 << i for i, number in enumerate(barriers)}
         self._reach = self._reachable() if barriers else {}
-        nearest = deciders([b.block for b in blocks])
+        nearest = transitive_control_dependence([b.block for b in blocks])
         self._near = {number: nearest(number) for number in barriers}
         for number in barriers:  # a guard decides as well, and first
             if len(self.after[number]) > 1:
@@ -180,7 +180,7 @@ class ControlFlowMap:
         return False
 
 
-class Paths:
+class BranchHistory:
     """The paths of one batch's threads, as far as barriers need them."""
 
     def __init__(self, where: ControlFlowMap, shape: tuple[int, ...]) -> None:

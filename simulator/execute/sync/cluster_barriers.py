@@ -12,11 +12,11 @@ import numpy as np
 
 from ...compile.program import CompiledBlock
 from ...core.geometry import NO_LANE, Lanes, Mask, as_mask, blocks_of
-from ...events import Apart, Told
+from ...events import BarrierDivergence, Dispatcher
 from ..lane_state import LaneState
 from .barrier_divergence import Divergence, is_aligned
 from .blocked_lanes import BlockedLanes
-from .branch_history import Paths
+from .branch_history import BranchHistory
 
 _AWAY, _ARRIVED, _FREE = 0, 1, 2
 """A lane has not arrived, has arrived in the phase at hand, in one that is over."""
@@ -30,8 +30,15 @@ class ClusterBarriers:
         waiting: Lanes that are held.
     """
 
-    def __init__(self, state: LaneState, told: Told, paths: Paths, divergence: Divergence) -> None:
-        self.state, self.told, self.paths, self.divergence = state, told, paths, divergence
+    def __init__(
+        self, state: LaneState, dispatcher: Dispatcher, paths: BranchHistory, divergence: Divergence
+    ) -> None:
+        self.state, self.dispatcher, self.paths, self.divergence = (
+            state,
+            dispatcher,
+            paths,
+            divergence,
+        )
         self.waiting: list[BlockedLanes] = []
         self._state: Lanes | None = None
         self._places: dict[int, tuple[CompiledBlock, Mask]] = {}
@@ -52,8 +59,8 @@ class ClusterBarriers:
                 return None
             if not going[lanes].all():
                 mask, alone = going, False
-            for tell in self.told.cluster_wait:
-                tell(mask)
+            for callback in self.dispatcher.cluster_wait:
+                callback(mask)
         if alone:
             return block.block.follow
         state.go(block.number, block.block.follow, mask)
@@ -67,8 +74,8 @@ class ClusterBarriers:
         self._state[lanes & ~again] = _ARRIVED
         known = self._places.get(block.number)
         self._places[block.number] = block, lanes if known is None else known[1] | lanes
-        for tell in self.told.cluster_arrive:
-            tell(mask, not (block.block.end and block.block.end.has("relaxed")))
+        for callback in self.dispatcher.cluster_arrive:
+            callback(mask, not (block.block.end and block.block.end.has("relaxed")))
         self.look_again()
 
     def _wait(self, block: CompiledBlock, lanes: Mask) -> Mask:
@@ -85,7 +92,7 @@ class ClusterBarriers:
         return going
 
     def _tell(self, how: str, block: CompiledBlock, lanes: Mask) -> None:
-        self.divergence.tell(Apart(how, block, lanes))
+        self.divergence.notify(BarrierDivergence(how, block, lanes))
 
     def _by_cluster(self, lanes: Mask) -> Mask:
         """Of the clusters of the batch, those with any of the lanes; bools, a block each."""
@@ -113,8 +120,8 @@ class ClusterBarriers:
             if going.any():
                 state[going] = _AWAY
                 wait.mask = as_mask(wait.mask) & ~going
-                for tell in self.told.cluster_wait:
-                    tell(going)
+                for callback in self.dispatcher.cluster_wait:
+                    callback(going)
                 lanes.go(wait.block.number, wait.block.block.follow, going)
         self.waiting = [wait for wait in self.waiting if as_mask(wait.mask).any()]
 
@@ -129,17 +136,21 @@ class ClusterBarriers:
                 if both.any():
                     others = g.spread(apart) & ~both & over
                     branches = self.paths.told_apart(block, others, both)
-                    self.divergence.tell(Apart("warp", block, both, others, branches=branches))
+                    self.divergence.notify(
+                        BarrierDivergence("warp", block, both, others, branches=branches)
+                    )
             known = self._gone.get(number, NO_LANE)
             gone = self._by_cluster(here) & ~alive & ~over & ~known & ~before
             if gone.any():
                 self._gone[number] = gone | known
                 before = before | gone
                 branches = self.paths.diverging_branches(block, gone, here)
-                self.divergence.tell(Apart("gone", block, here, gone, branches=branches))
+                self.divergence.notify(
+                    BarrierDivergence("gone", block, here, gone, branches=branches)
+                )
             self._places[number] = block, lanes & ~done
 
-    def never(self, held: Sequence[BlockedLanes]) -> list[Apart]:
+    def never(self, held: Sequence[BlockedLanes]) -> list[BarrierDivergence]:
         """Describe the lanes that wait here for ever, and those that have not arrived.
 
         ``held``: all lanes that are held at barriers of any kind.
@@ -156,5 +167,7 @@ class ClusterBarriers:
                 if other is not wait and (there := as_mask(other.mask) & missing).any()
             ]
             branches = self.paths.diverging_branches(wait.block, missing, lanes)
-            found.append(Apart("cluster", wait.block, lanes, missing, elsewhere, branches))
+            found.append(
+                BarrierDivergence("cluster", wait.block, lanes, missing, elsewhere, branches)
+            )
         return found

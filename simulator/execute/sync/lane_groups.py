@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.geometry import Lanes, Mask, as_mask
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from ..lane_state import LaneState
 from ..schedule import Groups
 from .convergence_regions import NEW, Convergence
@@ -85,7 +85,7 @@ class Splits:
             yield (point, 0), on
             return
         depth = self.state.registers[number]
-        for each in distinct(depth).tolist():
+        for each in unique(depth).tolist():
             yield (point, each), on & (depth == each)
 
     def together(self, number: int, mask: Mask | None) -> Mask | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.geometry import Mask, as_mask
-from ...events import Apart
+from ...events import BarrierDivergence
 from ..lane_state import LaneState
 from .block_barriers import Barriers
 from .blocked_lanes import BlockedLanes
@@ -25,7 +25,7 @@ class SyncState:
 
     def holds_any(self) -> bool:
         """Return whether lanes are held at barriers or warp-synchronous instructions."""
-        return bool(self.barriers.waiting or self.clusters.waiting or self.gates.parked)
+        return bool(self.barriers.waiting or self.clusters.waiting or self.gates.waiting)
 
     def alone(self) -> bool:
         """Return whether all living lanes stand at one basic block and none is held."""
@@ -35,7 +35,7 @@ class SyncState:
         """Let lanes go where nothing else can run; return whether there were any."""
         if self.barriers.release() or self.barriers.release(loose=True):
             return True
-        if self.gates.parked:
+        if self.gates.waiting:
             self.gates.force()
             return True
         return False
@@ -46,6 +46,6 @@ class SyncState:
             wait.mask = as_mask(wait.mask) & ~lanes
         self.gates.forget(lanes)
 
-    def never(self) -> list[Apart]:
+    def never(self) -> list[BarrierDivergence]:
         """Describe the lanes that barriers hold for ever, and those that do not come to them."""
-        return self.barriers.never() + self.clusters.never(self.held())
+        return self.barriers.unsatisfied() + self.clusters.never(self.held())

@@ -17,10 +17,10 @@ import numpy as np
 
 from kernels.ptx.module import Imm
 
-from ...compile.ir_values import Constant, Register, Source
+from ...compile.ir_values import Constant, Register, SourceValue
 from ...compile.program import Code, CompiledBlock
 from ...core.geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, WarpView, as_mask
-from ...events import Told
+from ...events import Dispatcher
 from ...isa.table import Results
 from ..lane_state import LaneState
 from ..schedule import Part
@@ -38,19 +38,19 @@ class WarpSync:
     """
 
     def __init__(
-        self, state: LaneState, told: Told, blocks: Sequence[CompiledBlock],
+        self, state: LaneState, dispatcher: Dispatcher, blocks: Sequence[CompiledBlock],
         copies: DuplicatedSites,
         ordering: frozenset[int], ask: Callable[[int], Code], view: Callable[[Mask], WarpView],
     ) -> None:  # fmt: skip
-        self.state, self.told, self.blocks = state, told, blocks
+        self.state, self.dispatcher, self.blocks = state, dispatcher, blocks
         self.copies, self.ordering = copies, ordering
         self._ask, self._view = ask, view
-        self.parked: dict[int, Mask] = {}
+        self.waiting: dict[int, Mask] = {}
         self.met: list[dict[int, Mask]] = []
         self.opened: dict[int, Mask] = {}
         self._known: dict[int, tuple[Lanes, Mask | None]] = {}
 
-    def through(self, block: CompiledBlock, mask: Mask | None, everyone: bool) -> Part:
+    def admit(self, block: CompiledBlock, mask: Mask | None, everyone: bool) -> Part:
         """Of the lanes that came to a gate, those that may go on; ``False`` if all are held.
 
         ``everyone``: whether they are all lanes that live.
@@ -60,7 +60,7 @@ class WarpSync:
         if everyone and not gate.guard and (gate.members is None or self._right(block, mask)):
             self.opened.pop(number, None)
             return mask
-        here = self.parked.pop(number, None)
+        here = self.waiting.pop(number, None)
         if here is not None:
             mask = here if mask is None else mask | here
         on = as_mask(mask)
@@ -74,8 +74,8 @@ class WarpSync:
         named = self.members(block)
         left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
         if left_out.any():
-            for tell in self.told.event:
-                tell("left-out", block, left_out)
+            for callback in self.dispatcher.event:
+                callback("left-out", block, left_out)
         if named.ndim == 0:
             missing = self._missing(self.state.geometry.active_bits(on))
             ready = on & (((missing & named) == 0) | left_out)
@@ -89,7 +89,7 @@ class WarpSync:
                 self.opened[number] = rest
         late = on & ~ready
         if late.any():
-            self.parked[number] = late
+            self.waiting[number] = late
             self._meet(number)
         elif everyone and not left_out.any() and not passing.any():
             self._known[number] = named, mask
@@ -97,7 +97,7 @@ class WarpSync:
         going = ready | passing
         return self._whole(going) if going.any() else False
 
-    def heeded(self, guard: Source | None, lanes: Mask) -> Mask:
+    def heeded(self, guard: SourceValue | None, lanes: Mask) -> Mask:
         """The lanes whose guard lets them execute a block's first instruction."""
         if guard is None:
             return lanes
@@ -167,15 +167,15 @@ class WarpSync:
         opened = self.opened.pop(number, NO_LANE)
         if (opened & ~on).any():
             self.opened[number] = opened & ~on
-        self.parked[number] = on & ~opened
+        self.waiting[number] = on & ~opened
         complete = self._complete([number])
         met = [(place, lanes) for place, lanes in complete.items() if lanes.any()]
         several = len(met) > 1 and self._group(number) == "wait"
         for place, lanes in met if several else ():  # before one of them tells others of it
             wait = self.blocks[place].block.instructions[0]
             left = cast(Imm, wait.operands[0]).value
-            for tell in self.told.copies:
-                tell(lanes, left, "product", False, wait)
+            for callback in self.dispatcher.async_group:
+                callback(lanes, left, "product", False, wait)
         going = complete.pop(number) | (on & opened)
         self._go_on(complete)
         return going
@@ -186,15 +186,15 @@ class WarpSync:
         for number in dict.fromkeys(numbers):
             size, held = WARP, [number]
             if group := self._group(number):
-                size, held = GROUP, [n for n in self.parked if self._group(n) == group]
-            come = functools.reduce(np.logical_or, [self.parked[n] for n in held])
+                size, held = GROUP, [n for n in self.waiting if self._group(n) == group]
+            come = functools.reduce(np.logical_or, [self.waiting[n] for n in held])
             together = self._everybody(come, size)
             for place in held:
-                found[place] = self.parked[place] & together
+                found[place] = self.waiting[place] & together
         for place, going in found.items():
-            late = self.parked.pop(place) & ~going
+            late = self.waiting.pop(place) & ~going
             if late.any():
-                self.parked[place] = late
+                self.waiting[place] = late
         return found
 
     def _everybody(self, come: Mask, size: int) -> Mask:
@@ -215,25 +215,25 @@ class WarpSync:
 
     def look_again(self) -> None:
         """Lanes have exited, which are waited for no longer."""
-        if not self.parked:
+        if not self.waiting:
             return
-        named = [number for number in self.parked if number in self.copies.of]
-        self._go_on(self._complete([number for number in self.parked if number not in named]))
+        named = [number for number in self.waiting if number in self.copies.of]
+        self._go_on(self._complete([number for number in self.waiting if number not in named]))
         for number in named:
             block = self.blocks[number]
-            masks = np.where(self.parked[number], self.members(block), np.uint32(0))
+            masks = np.where(self.waiting[number], self.members(block), np.uint32(0))
             if self._agreed(masks).any():
-                self.state.join(number, self.parked.pop(number))
-        for copies in {self.copies.of[number] for number in named if number in self.parked}:
+                self.state.join(number, self.waiting.pop(number))
+        for copies in {self.copies.of[number] for number in named if number in self.waiting}:
             self._meet(copies[0])
 
     def force(self) -> None:
         """Nothing else can run: the lanes that a mask names, or a warp's others, never come."""
-        number = min(self.parked, key=lambda n: (self._group(n) != "wait", n))
-        mask = self.parked.pop(number)
+        number = min(self.waiting, key=lambda n: (self._group(n) != "wait", n))
+        mask = self.waiting.pop(number)
         name = "absent" if number in self.copies.of else self._group(number)
-        for tell in self.told.event if name in ("absent", "warpgroup") else ():
-            tell(name, self.blocks[number], mask)
+        for callback in self.dispatcher.event if name in ("absent", "warpgroup") else ():
+            callback(name, self.blocks[number], mask)
         self._open(number, mask)
 
     def _open(self, number: int, lanes: Mask) -> None:
@@ -243,7 +243,7 @@ class WarpSync:
 
     def forget(self, lanes: Mask) -> None:
         """Lanes are held no longer."""
-        for held in (self.parked, self.opened, *self.met):
+        for held in (self.waiting, self.opened, *self.met):
             for number in list(held):
                 held[number] = held[number] & ~lanes
                 if not held[number].any():
@@ -251,24 +251,24 @@ class WarpSync:
 
     def _meet(self, number: int) -> None:
         """Lanes at different copies of an instruction, with the same member mask, meet as well."""
-        numbers = [copy for copy in self.copies.of[number] if copy in self.parked]
+        numbers = [copy for copy in self.copies.of[number] if copy in self.waiting]
         if len(numbers) < 2:
             return
         masks: Lanes = np.zeros(self.state.geometry.shape, np.uint32)
         for copy in numbers:
             named = self.members(self.blocks[copy])
-            masks = np.where(self.parked[copy], named, masks)
+            masks = np.where(self.waiting[copy], named, masks)
         together = self._agreed(masks)
-        met = {copy: go for copy in numbers if (go := self.parked[copy] & together).any()}
+        met = {copy: go for copy in numbers if (go := self.waiting[copy] & together).any()}
         for copy, go in met.items():
-            late = self.parked.pop(copy) & ~go
+            late = self.waiting.pop(copy) & ~go
             if late.any():
-                self.parked[copy] = late
+                self.waiting[copy] = late
         if not met:
             return
         if number in self.ordering:
-            for tell in self.told.warp_sync:
-                tell(together, masks)
+            for callback in self.dispatcher.warp_sync:
+                callback(together, masks)
         if not self.blocks[number].warp_barrier:
             self.met.append(met)
             return

@@ -40,5 +40,5 @@ class Ordering:
             block.number
             for block in blocks
             if block.warp_barrier
-            or (ends and block.gate and roles(block.block.instructions[0]).row.agrees)
+            or (ends and block.gate and roles(block.block.instructions[0]).row.is_match)
         )

@@ -8,7 +8,7 @@ from .relaxed_reads import BEHIND_RELAXED
 
 
 @dataclass(frozen=True)
-class Case:
+class RaceVariant:
     """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
 
     Attributes:
@@ -71,69 +71,75 @@ OVERRUN = "overrun"
 GUESS = "guess"
 """The case in which a read is the first guess of a loop that swaps if it was right."""
 ANY_RACE = {
-    "blocks": Case(
+    "blocks": RaceVariant(
         note="no __syncthreads() alone orders blocks: use atomics, two launches or a grid.sync(); "
         "an atomic or a flag that hands on needs a __threadfence() before it, and one behind "
         "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
     ),
-    "far": Case(
+    "far": RaceVariant(
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
         "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
-    **{case: Case("", *said) for case, said in BEHIND_RELAXED.items()},
-    "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
-    "steps": Case(
+    **{case: RaceVariant("", *said) for case, said in BEHIND_RELAXED.items()},
+    "scope": RaceVariant(
+        note="an atomic of block scope (_block, .cta) is not atomic to other blocks"
+    ),
+    "steps": RaceVariant(
         note="of this atomic ptxas makes a load and a store where it is another block's shared "
         "memory: updates are lost on an H100 and H200; use a 32-bit one, or add, exch or cas"
     ),
-    OVERRUN: Case(note="one of the two is out of bounds of its own array, and lands in this one"),
-    "freed": Case(note="free() takes the memory from all: what uses it has to be done"),
-    "size": Case(note="strong accesses of different sizes are not atomic to each other"),
-    "volatile": Case(note=_VOLATILE),
-    "polled": Case("", "warning", _VOLATILE),
-    "volatile lanes": Case("", "warning", f"{_LANES}: volatile orders nothing"),
-    "copy": Case(
+    OVERRUN: RaceVariant(
+        note="one of the two is out of bounds of its own array, and lands in this one"
+    ),
+    "freed": RaceVariant(note="free() takes the memory from all: what uses it has to be done"),
+    "size": RaceVariant(note="strong accesses of different sizes are not atomic to each other"),
+    "volatile": RaceVariant(note=_VOLATILE),
+    "polled": RaceVariant("", "warning", _VOLATILE),
+    "volatile lanes": RaceVariant("", "warning", f"{_LANES}: volatile orders nothing"),
+    "copy": RaceVariant(
         note="wait for the copy first: cp.async.wait_group 0, __pipeline_wait_prior(0); then a "
         "__syncthreads() where other threads read it"
     ),
-    "product": Case(note="wgmma.wait_group 0 first; then a barrier where other warps write there"),
-    "bulk": Case(
+    "product": RaceVariant(
+        note="wgmma.wait_group 0 first; then a barrier where other warps write there"
+    ),
+    "bulk": RaceVariant(
         note="wait for the copy first: cp.async.bulk.wait_group.read 0; then a barrier where other "
         "threads write there"
     ),
-    "sent": Case(
+    "sent": RaceVariant(
         note="wait until it is written: cp.async.bulk.wait_group 0, without .read, which waits for "
         "what the copy reads alone; then a barrier where other threads touch it"
     ),
-    "transaction": Case(
+    "transaction": RaceVariant(
         note="wait first until the phase of its mbarrier is over, for the right parity"
     ),
-    "proxy": Case(
+    "proxy": RaceVariant(
         note="copies in bulk and wgmma read another way than threads write: put a "
         "fence.proxy.async (fence_proxy_async()) behind the write, before the barrier"
     ),
-    "registers": Case(
+    "registers": RaceVariant(
         note="wait for it first: wgmma.wait_group, for so few groups that its own is done"
     ),
-    "ungrouped": Case(
+    "ungrouped": RaceVariant(
         note="a wait is for groups: put a wgmma.commit_group behind the wgmma, and a "
         "wgmma.wait_group 0 in front of what touches its registers"
     ),
-    "unfenced": Case(
+    "unfenced": RaceVariant(
         note="a wgmma.fence has to come before the first wgmma, and after its accumulators, or "
         "registers with A, were touched"
     ),
-    "quiet": Case(
+    "quiet": RaceVariant(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
     ),
-    GUESS: Case("", "warning", _CHECKED),
-    "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
-    "update": Case(note=_UPDATE),
-    LOOK: Case(
+    GUESS: RaceVariant("", "warning", _CHECKED),
+    "in step": RaceVariant("", "warning", _LANES, policy="warp_synchronous"),
+    "update": RaceVariant(note=_UPDATE),
+    LOOK: RaceVariant(
         note="the location is looked at and written in two steps, and another thread may come "
         "between them: let one atomic operation do both, as atomicCAS(), atomicExch(), "
         "atomicAdd() or atomicMax() do"
     ),
-    "update in step": Case("", "warning", _UPDATE, policy="warp_synchronous"),
-    "flag": Case("", "warning", _FLAG, policy="warp_synchronous"),
+    "update in step": RaceVariant("", "warning", _UPDATE, policy="warp_synchronous"),
+    "flag": RaceVariant("", "warning", _FLAG, policy="warp_synchronous"),
 }

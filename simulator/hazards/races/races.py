@@ -219,7 +219,7 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
 
 
 @dataclasses.dataclass
-class _Registers:
+class _RegisterRace:
     """Threads whose registers a ``wgmma`` and another instruction touch, in no order.
 
     Attributes:
@@ -244,7 +244,7 @@ class RegisterRaces:
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self.found: dict[tuple[object, ...], _Registers] = {}
+        self.found: dict[tuple[object, ...], _RegisterRace] = {}
 
     def add(
         self, case: str, how: str, product: Instruction, other: Instruction | None,
@@ -252,7 +252,7 @@ class RegisterRaces:
     ) -> None:  # fmt: skip
         """Lanes that a product and another instruction race in."""
         key = case, how, product.user_line, other and other.user_line
-        known = self.found.setdefault(key, _Registers(case, how, product, other, Who()))
+        known = self.found.setdefault(key, _RegisterRace(case, how, product, other, Who()))
         known.who.add(g, lanes)
 
     def merge(self, other: RegisterRaces) -> None:
@@ -266,7 +266,7 @@ class RegisterRaces:
         """As they were found."""
         return [self._hazard(found) for found in self.found.values()]
 
-    def _hazard(self, found: _Registers) -> Hazard:
+    def _hazard(self, found: _RegisterRace) -> Hazard:
         first = found.case == "unfenced"
         kind = _REGISTERS[found.how][first]
         said = kind.case(found.case)

@@ -13,7 +13,7 @@ from kernels.source.array_shapes import declared, local_arrays
 from ...execute.prepare import PreparedLaunch
 
 
-class Piece(NamedTuple):
+class LocalVariableExtent(NamedTuple):
     """A local variable: where in a function's local memory it lies, and its shape."""
 
     name: str
@@ -53,7 +53,9 @@ class Shapes:
     def _locals(self) -> list[LocalVariable]:
         return local_variables(self.launch.kernel.ptx)
 
-    def piece(self, memory: str, at: int, nbytes: int, size: int, code: str) -> Piece | None:
+    def piece(
+        self, memory: str, at: int, nbytes: int, size: int, code: str
+    ) -> LocalVariableExtent | None:
         """The variable that a byte of a function's local memory belongs to, or is next to.
 
         Optimised code does not say. There it is the array that the line of code names, if that
@@ -63,11 +65,19 @@ class Shapes:
         if own:
             one = min(own, key=lambda v: max(v.offset - at, at - v.end + 1, 0))
             fits = one.nbytes == size and one.sizes
-            return Piece(one.name, one.offset, one.end - one.offset, one.sizes) if fits else None
+            return (
+                LocalVariableExtent(one.name, one.offset, one.end - one.offset, one.sizes)
+                if fits
+                else None
+            )
         names = local_arrays(self.launch.kernel.declarations, code)
         found = [(name, self.variable(name, False, nbytes, size)) for name in names]
         fitting = [(name, shape) for name, shape in found if shape]
-        return Piece(fitting[0][0], 0, nbytes, fitting[0][1]) if len(fitting) == 1 else None
+        return (
+            LocalVariableExtent(fitting[0][0], 0, nbytes, fitting[0][1])
+            if len(fitting) == 1
+            else None
+        )
 
     def index(self, shape: Shape, element: int) -> str:
         """``[16][0]``: an element by its number; beyond the array in its first dimension."""

@@ -4,7 +4,7 @@ What they do stands in ``execute``; the rows here say how they are written, wher
 for whom they wait.
 """
 
-from ..table import Flow, Waits, plain
+from ..table import Flow, Waits, register_effect_only
 
 CONTROL = "Control Flow Instructions"
 MISCELLANEOUS = "Miscellaneous Instructions"
@@ -23,20 +23,22 @@ SIGNATURES = {
 """Bytes of what each gives and takes, all whole numbers (CUDA's "PTX Writer's Guide to
 Interoperability", System Calls)."""
 
-plain("bra", section=CONTROL, flow=Flow.BRANCH, forms="uni? : = label")
-plain("brx", section=CONTROL, flow=Flow.SWITCH, forms="idx! uni? : = i32 label")
-plain("call", section=CONTROL, flow=Flow.CALL, forms="uni? :")
-plain("ret", section=CONTROL, flow=Flow.RETURN, forms="uni? :")
-plain("exit", section=CONTROL, flow=Flow.EXIT, forms=" :")
-plain("trap", section=MISCELLANEOUS, flow=Flow.TRAP, forms=" :")
-plain("brkpt", section=MISCELLANEOUS, forms=" :")
-plain("nanosleep", section=MISCELLANEOUS, forms=".u32 : = i32")
-plain("pmevent", section=MISCELLANEOUS, forms=": = event\nmask : = d16")
-plain("setmaxnreg", section=MISCELLANEOUS, forms="inc|dec! sync aligned .u32|s32 @a : = registers")
-plain("griddepcontrol", section=PARALLEL, forms="launch_dependents|wait :")
-plain("membar", section=PARALLEL, fence=True, forms="cta|gl|sys :")
-plain("membar", section=PARALLEL, forms="proxy! alias :")
-plain(
+register_effect_only("bra", section=CONTROL, flow=Flow.BRANCH, forms="uni? : = label")
+register_effect_only("brx", section=CONTROL, flow=Flow.SWITCH, forms="idx! uni? : = i32 label")
+register_effect_only("call", section=CONTROL, flow=Flow.CALL, forms="uni? :")
+register_effect_only("ret", section=CONTROL, flow=Flow.RETURN, forms="uni? :")
+register_effect_only("exit", section=CONTROL, flow=Flow.EXIT, forms=" :")
+register_effect_only("trap", section=MISCELLANEOUS, flow=Flow.TRAP, forms=" :")
+register_effect_only("brkpt", section=MISCELLANEOUS, forms=" :")
+register_effect_only("nanosleep", section=MISCELLANEOUS, forms=".u32 : = i32")
+register_effect_only("pmevent", section=MISCELLANEOUS, forms=": = event\nmask : = d16")
+register_effect_only(
+    "setmaxnreg", section=MISCELLANEOUS, forms="inc|dec! sync aligned .u32|s32 @a : = registers"
+)
+register_effect_only("griddepcontrol", section=PARALLEL, forms="launch_dependents|wait :")
+register_effect_only("membar", section=PARALLEL, fence=True, forms="cta|gl|sys :")
+register_effect_only("membar", section=PARALLEL, forms="proxy! alias :")
+register_effect_only(
     "fence", section=PARALLEL, fence=True,
     forms="""
         sc|acq_rel|acquire|release? cta|cluster|gpu|sys :
@@ -56,7 +58,7 @@ plain(
             tensor maps that a kernel changes: make one for each array
     """,
 )  # fmt: skip
-plain(
+register_effect_only(
     "fence", section=PARALLEL,
     forms="""
         proxy! alias :
@@ -78,16 +80,16 @@ _REDUCE = """
 _WAITS: dict[str, Waits] = {_SYNC: "block", _ARRIVE: "nobody", _REDUCE: "block"}
 for _opcode, _aligned in (("bar", ""), ("barrier", "aligned?")):
     for _forms, _waits in _WAITS.items():
-        plain(
+        register_effect_only(
             _opcode, section=PARALLEL, flow=Flow.BARRIER, waits=_waits, aligned=_opcode == "bar",
             forms="\n".join(_forms.format(level, _aligned) for level in ("", "cta!")),
         )  # fmt: skip
-plain("bar", section=PARALLEL, waits="lanes", forms="warp! sync! : = members")
-plain(
+register_effect_only("bar", section=PARALLEL, waits="lanes", forms="warp! sync! : = members")
+register_effect_only(
     "barrier", section=PARALLEL, flow=Flow.BARRIER,
     forms="cluster! arrive! release|relaxed? aligned? @90 :",
 )  # fmt: skip
-plain(
+register_effect_only(
     "barrier", section=PARALLEL, flow=Flow.BARRIER, waits="cluster",
     forms="cluster! wait! acquire? aligned? @90 :",
 )  # fmt: skip

@@ -87,7 +87,7 @@ def vote(ins: Instruction) -> Op:
 
 
 @row(
-    "match", section=PARALLEL, waits="lanes", agrees=True,
+    "match", section=PARALLEL, waits="lanes", is_match=True,
     forms="""
         any sync .b32|b64 : i32 = t members
         all sync .b32|b64 : i32*|pred*? = t members

@@ -49,7 +49,7 @@ _SHAPES = """
 
 
 @row(
-    "mma", section=SECTION, waits="lanes", by_arch=True,
+    "mma", section=SECTION, waits="lanes", arch_dependent=True,
     forms="\n".join(f"sync aligned {line} : #d = #a #b #c" for line in lines(_SHAPES)),
     later=f"""
         sp|sp::ordered_metadata! sync aligned m16n8k64|m16n8k128 satfinite? .row .col .s32 .s4|u4 \

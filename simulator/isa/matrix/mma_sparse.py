@@ -61,7 +61,7 @@ def places(geometry: Geometry, word: Lanes, kept: int, bits: int, selector: int)
     return found.reshape(kept, 16, warps * blocks)
 
 
-@row("mma", section=SECTION, waits="lanes", by_arch=True, forms=_forms())
+@row("mma", section=SECTION, waits="lanes", arch_dependent=True, forms=_forms())
 def multiply(ins: Instruction) -> Op:
     """``d = a @ b + c``, where A is sparse."""
     modifiers = ins.modifiers

@@ -13,7 +13,7 @@ from kernels.ptx.module import Imm, Instruction, Operand, Vector
 from kernels.ptx.types import DTYPES
 
 from ...core.geometry import Geometry, Lanes, WarpView
-from ..table import Op, Results, plain, row
+from ..table import Op, Results, register_effect_only, row
 from . import fragments
 from .fragments import (
     BITS,
@@ -58,12 +58,14 @@ def _forms() -> str:
     return "\n".join(found)
 
 
-plain("wgmma", section=SECTION, queue="product", forms="fence! sync aligned? @-90 @a :")
-plain(
+register_effect_only(
+    "wgmma", section=SECTION, queue="product", forms="fence! sync aligned? @-90 @a :"
+)
+register_effect_only(
     "wgmma", section=SECTION, asynchronous="commit", queue="product",
     forms="commit_group! sync aligned? @-90 @a :",
 )  # fmt: skip
-plain(
+register_effect_only(
     "wgmma", section=SECTION, waits="lanes", asynchronous="wait", queue="product",
     forms="wait_group! sync aligned? @-90 @a : = count",
 )  # fmt: skip
@@ -168,7 +170,7 @@ def _matrix(
     return stack.transpose(order).reshape(depth, -1, warps * blocks)
 
 
-@row("wgmma", section=SECTION, waits="lanes", by_arch=True, warpgroup=True,
+@row("wgmma", section=SECTION, waits="lanes", arch_dependent=True, warpgroup=True,
      queue="product", forms=_forms())  # fmt: skip
 def multiply(ins: Instruction) -> Op:
     """``d = a @ b + d``, or without it; of D, A's registers or words, B's words and ``scale-d``.

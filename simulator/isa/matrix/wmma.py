@@ -197,7 +197,7 @@ def store(ins: Instruction) -> Op:
 
 
 @row(
-    "wmma", section=SECTION, waits="lanes", by_arch=True,
+    "wmma", section=SECTION, waits="lanes", arch_dependent=True,
     forms="\n".join(f"mma! sync aligned {line} : #d = #a #b #c" for line in lines(_PRODUCTS)),
 )  # fmt: skip
 def multiply(ins: Instruction) -> Op:

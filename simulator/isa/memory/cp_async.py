@@ -9,7 +9,7 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ...core.geometry import Lanes, Mask
-from ..table import Op, plain
+from ..table import Op, register_effect_only
 from .load_store import MOVEMENT
 
 _WAYS = ("= @ @ {}", "= @ @ {} read", "= @ @ {} pred!")
@@ -38,13 +38,13 @@ def length(ins: Instruction, size: int, ignoring: bool) -> Op:
     return Op(ignored if ignoring else given, ("pred" if ignoring else "u32",), ("u32",))
 
 
-plain("cp", section=MOVEMENT, memory="copy", asynchronous="copy", forms=_copies())
-plain("cp", section=MOVEMENT, asynchronous="commit", forms="async! commit_group! :")
-plain(
+register_effect_only("cp", section=MOVEMENT, memory="copy", asynchronous="copy", forms=_copies())
+register_effect_only("cp", section=MOVEMENT, asynchronous="commit", forms="async! commit_group! :")
+register_effect_only(
     "cp", section=MOVEMENT, memory="atomic", asynchronous="arrive",
     forms="async! mbarrier! arrive! noinc? shared|shared::cta? .b64 : = @",
 )  # fmt: skip
-plain(
+register_effect_only(
     "cp", section=MOVEMENT, asynchronous="wait",
     forms="""
         async! wait_group! : = imm

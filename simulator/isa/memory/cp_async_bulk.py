@@ -4,7 +4,7 @@ Their effect is in ``memory/bulk/bulk_copy.py``, their completion in
 ``races/in_flight/async_copies.py``.
 """
 
-from ..table import plain
+from ..table import register_effect_only
 from .load_store import MOVEMENT
 
 _DONE = "mbarrier::complete_tx::bytes"
@@ -44,7 +44,7 @@ def _images(modifiers: str, operands: str) -> str:
     return "".join(_hinted(modifiers.format(n), operands.format(n, n - 2)) for n in (3, 4, 5))
 
 
-plain(
+register_effect_only(
     "cp", section=MOVEMENT,
     forms=_hinted("async! bulk! prefetch! L2! global!", "@ sixteens")
     + _tensors(_FETCHED + "tile?", "@{}")
@@ -56,15 +56,15 @@ plain(
             images of sm_100 (.im2col::w): use .im2col
     """,
 )  # fmt: skip
-plain(
+register_effect_only(
     "cp", section=MOVEMENT, asynchronous="commit", queue="bulk",
     forms="async! bulk! commit_group! @90 :",
 )  # fmt: skip
-plain(
+register_effect_only(
     "cp", section=MOVEMENT, asynchronous="wait", queue="bulk",
     forms="async! bulk! wait_group! read? @90 : = imm",
 )  # fmt: skip
-plain(
+register_effect_only(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="transaction",
     forms=_hinted(_IN, "@ @ sixteens @") + _tensors(_BOX + "tile?", "@ @{} @")
     + _images(_BOX + "im2col", "@ @{} @ {{pixel{}")
@@ -79,7 +79,7 @@ plain(
             images of sm_100 (.im2col::w): use .im2col
     """,
 )  # fmt: skip
-plain(
+register_effect_only(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="bulk",
     forms=_hinted(_OUT, "@ @ sixteens")
     + _tensors(_SENT + "tile?", "@{} @")

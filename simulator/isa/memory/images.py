@@ -11,7 +11,7 @@ import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ..table import Op, plain, row
+from ..table import Op, register_effect_only, row
 
 TEXTURES, SURFACES = "Texture Instructions", "Surface Instructions"
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
@@ -45,7 +45,7 @@ def _fetches() -> Iterator[str]:
 _CUBE = "cube maps and multisampled textures: use layers, a2d"
 _SHAPED = "cube|acube|2dms|a2dms"
 _FLAT = "1d|2d|3d|a1d|a2d"
-plain(
+register_effect_only(
     "tex", section=TEXTURES, memory="load", picture="fetch", forms="\n".join(_fetches()),
     later=f"""
         base|level|grad? {_SHAPED} v4 .u32|s32|f32 .s32|f32 : {_CUBE}
@@ -54,7 +54,7 @@ plain(
         level|grad? {_FLAT} v4 .u32|s32|f32 .s32 : integer coordinates there: use floats
     """,
 )  # fmt: skip
-plain(
+register_effect_only(
     "tld4", section=TEXTURES, memory="load", picture="gather",
     forms="""
         r|g|b|a 2d v4 .u32|s32|f32 .f32 : v:t0|pred? = @2f
@@ -64,7 +64,7 @@ plain(
     """,
     later=f"r|g|b|a cube|acube v4 .u32|s32|f32 .f32 : {_CUBE}",
 )  # fmt: skip
-plain(
+register_effect_only(
     "txq", section=TEXTURES, memory="load", picture="size",
     forms=f"{'|'.join(QUERIES)} .b32 : t = @o",
     later="""
@@ -75,7 +75,7 @@ plain(
         level width|height|depth .b32 : mipmaps: leave .level out, there is one
     """,
 )  # fmt: skip
-plain(
+register_effect_only(
     "suq", section=SURFACES, memory="load", picture="surface size",
     forms=f"{'|'.join(QUERIES)} .b32 : t = @o",
     later="""
@@ -100,15 +100,15 @@ _BITS = "", "v2"
 _WIDE = *(f"{v} .b8|b16|b32|b64" for v in _BITS), "v4 .b8|b16|b32"
 _WORDS = tuple(f"{v} .b32" for v in ("", "v2", "v4"))
 _STORED = f"{{geometry}} wb|cg|cs|wt? {{many}} {_CLAMP} : = {{place}} v:t~"
-plain(
+register_effect_only(
     "suld", section=SURFACES, memory="load", picture="surface",
     forms=_surfaces(f"b! {{geometry}} ca|cg|cs|cv? {{many}} {_CLAMP} : v:t~ = {{place}}", _WIDE),
 )  # fmt: skip
-plain(
+register_effect_only(
     "sust", section=SURFACES, memory="store", picture="surface",
     forms=_surfaces(f"b! {_STORED}", _WIDE) + "\n" + _surfaces(f"p! {_STORED}", _WORDS),
 )  # fmt: skip
-plain(
+register_effect_only(
     "sured", section=SURFACES, memory="atomic", picture="surface",
     forms="\n".join(
         f"b! {how} {geometry} {kinds} {_CLAMP} : = {place} t"

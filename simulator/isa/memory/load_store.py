@@ -6,7 +6,7 @@ What they do stands in ``memory``.
 import itertools
 import re
 
-from ..table import plain
+from ..table import register_effect_only
 
 MOVEMENT = "Data Movement and Conversion Instructions"
 PARALLEL = "Parallel Synchronization and Communication Instructions"
@@ -40,7 +40,7 @@ def _access(ways: list[str], operands: str) -> str:
     return "\n".join(lines)
 
 
-plain(
+register_effect_only(
     "ld", section=MOVEMENT, memory="load",
     forms=_access(
         [
@@ -56,7 +56,7 @@ plain(
     )
     + f"\nmmio relaxed sys global? {_ELEMENT}|b128 : t~ = @",
 )  # fmt: skip
-plain(
+register_effect_only(
     "ldu", section=MOVEMENT, memory="load",
     forms=f"""
         global? .{_8_16}|{_32}|{_64} : v:t~ = @
@@ -65,7 +65,7 @@ plain(
         global? {_128} : t~ = @
     """,
 )  # fmt: skip
-plain(
+register_effect_only(
     "st", section=MOVEMENT, memory="store",
     forms=_access(
         [
@@ -115,20 +115,20 @@ def _hinted(lines: str, way: str, operands: str, spaces: str = f"global|{_SHARED
     return plainly + "\n".join(f"{line} policy" for line in hinted if line.strip())
 
 
-plain(
+register_effect_only(
     "atom", section=PARALLEL, memory="atomic",
     forms=_hinted(_COMBINE + _EXCHANGE, _SEMANTICS, "t* = @")
     + f"\n{_SEMANTICS} global|{_SHARED}? cas .b16|b32|b64 : t* = @ t t"
     + f"\n{_SEMANTICS} global|{_SHARED}? cas .b128 @90 : t* = @ t t\n"
     + _hinted(_VECTORS, _SEMANTICS, "v:t* = @", "global?"),
 )  # fmt: skip
-plain(
+register_effect_only(
     "red", section=PARALLEL, memory="atomic",
     forms=_hinted(_COMBINE, _RED, "= @") + "\n" + _hinted(_VECTORS, _RED, "= @", "global?"),
 )  # fmt: skip
 
 _DONE = "mbarrier::complete_tx::bytes"
-plain(
+register_effect_only(
     "st", section=MOVEMENT, memory="store", asynchronous="store", queue="transaction",
     forms=f"""
         async! weak? shared::cluster {_DONE} .b32|b64|u32|u64|s32|s64|f32|f64 @90 : = @ t @
@@ -138,7 +138,7 @@ plain(
     later=f"async! weak? {_DONE} v2|v4? .b32|b64|u32|u64|s32|s64|f32|f64 : "
     "generic addresses: use .shared::cluster",
 )  # fmt: skip
-plain(
+register_effect_only(
     "red", section=PARALLEL, memory="atomic", asynchronous="store", queue="transaction",
     forms="\n".join(
         f"async! relaxed cluster shared::cluster {_DONE} {how} @90 : = @ t @"
@@ -148,7 +148,7 @@ plain(
     "generic addresses: use .shared::cluster",
 )  # fmt: skip
 
-plain(
+register_effect_only(
     "prefetch", section=MOVEMENT,
     forms="""
         global|local? L1|L2 : = @
@@ -156,6 +156,6 @@ plain(
         param|const? tensormap @90 : = @
     """,
 )  # fmt: skip
-plain("prefetchu", section=MOVEMENT, forms="L1 : = @")
-plain("discard", section=MOVEMENT, forms="global? L2 : = @ 128")
-plain("applypriority", section=MOVEMENT, forms="global? L2::evict_normal : = @ 128")
+register_effect_only("prefetchu", section=MOVEMENT, forms="L1 : = @")
+register_effect_only("discard", section=MOVEMENT, forms="global? L2 : = @ 128")
+register_effect_only("applypriority", section=MOVEMENT, forms="global? L2::evict_normal : = @ 128")

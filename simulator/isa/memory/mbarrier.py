@@ -11,7 +11,7 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ...core.geometry import Lanes, Mask
-from ..table import Op, plain, row
+from ..table import Op, register_effect_only, row
 from .load_store import PARALLEL
 
 MOST_ARRIVALS = (1 << 20) - 1
@@ -107,20 +107,22 @@ def init(ins: Instruction) -> Op:
     return Op(initial, ("u32",), ("b64",))
 
 
-plain("mbarrier", section=PARALLEL, memory="store", phase="end", forms=f"inval! {_AT} .b64 : = @")
-plain(
+register_effect_only(
+    "mbarrier", section=PARALLEL, memory="store", phase="end", forms=f"inval! {_AT} .b64 : = @"
+)
+register_effect_only(
     "mbarrier", section=PARALLEL, memory="atomic", phase="arrive",
     forms=_arrivals("arrive"),
 )  # fmt: skip
-plain(
+register_effect_only(
     "mbarrier", section=PARALLEL, memory="atomic", phase="drop",
     forms=_arrivals("arrive_drop"),
 )  # fmt: skip
-plain(
+register_effect_only(
     "mbarrier", section=PARALLEL, memory="atomic", phase="expect",
     forms=_counted("expect_tx"),
 )  # fmt: skip
-plain(
+register_effect_only(
     "mbarrier", section=PARALLEL, memory="atomic", phase="complete",
     forms=_counted("complete_tx"),
 )  # fmt: skip

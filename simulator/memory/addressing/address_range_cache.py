@@ -2,7 +2,7 @@
 
 from ...core.address_deltas import AddressDeltas
 from ...core.geometry import Addresses, Mask
-from ..event import Event, LaneAddressList
+from ..event import AccessEvent, LaneAddressList
 from ..site import Site
 from .address_range import extent, moved
 from .identity_memo import IdentityMemo
@@ -21,7 +21,7 @@ class AddressRangeCache:
         self._extent.start(moves)
         self._masked = None, None, (0, 0, 0)
 
-    def of(self, event: Event) -> tuple[int, int]:
+    def of(self, event: AccessEvent) -> tuple[int, int]:
         """What an access touches."""
         address, mask = event.address, event.mask
         if isinstance(address, LaneAddressList):

@@ -85,6 +85,6 @@ def take(
         columns = g.clusters.columns[own, np.where(block, whose - 1, 0)]
         index = ColumnIndex(shared, inside, site.type, site.count, columns)
         found.parts.append((good, index))
-        told = inside - np.int64(site.offset)
-        found.events.append(("cluster", told, good, shared, columns))
+        offsets = inside - np.int64(site.offset)
+        found.events.append(("cluster", offsets, good, shared, columns))
     return found

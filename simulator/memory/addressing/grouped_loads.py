@@ -10,7 +10,7 @@ import numpy as np
 from ...core.geometry import Addresses, Lanes, Mask
 from ...isa import DTYPES
 from ..access import Access
-from ..event import Event
+from ..event import AccessEvent
 from ..memories import AddressSpaces
 
 _AT_ONCE = 1 << 16
@@ -22,21 +22,33 @@ class Loads:
 
     Args:
         accesses: Of one 4-byte element each, of one type.
-        told: Called with the sites, and an event for each.
+        callbacks: Called with the sites, and an event for each.
     """
 
     __slots__ = (
-        "_base", "_bits", "_events", "_high", "_low", "_mask", "_offsets", "_rows", "_shape",
-        "_store", "accesses", "memories", "sites", "told",
+        "_base",
+        "_bits",
+        "_events",
+        "_high",
+        "_low",
+        "_mask",
+        "_offsets",
+        "_rows",
+        "_shape",
+        "_store",
+        "accesses",
+        "callbacks",
+        "memories",
+        "sites",
     )  # fmt: skip
 
     def __init__(
         self,
         accesses: Sequence[Access],
         memories: AddressSpaces,
-        told: Sequence[Callable[..., None]],
+        callbacks: Sequence[Callable[..., None]],
     ) -> None:
-        self.accesses, self.memories, self.told = accesses, memories, told
+        self.accesses, self.memories, self.callbacks = accesses, memories, callbacks
         self.sites = tuple(access.site for access in accesses)
         starts = [site.offset for site in self.sites]
         self._low, self._high = min(starts), max(starts) + 4
@@ -58,7 +70,7 @@ class Loads:
             self._look(base)
         if self._rows is None:
             return OneByOne(self.accesses, base, mask)
-        if self.told:
+        if self.callbacks:
             self._tell(repeated)
         if self._rows.size * self._shape[3] > _AT_ONCE:
             return self
@@ -76,7 +88,7 @@ class Loads:
 
         Otherwise there are no rows, and each load looks for itself.
         """
-        self._rows, self._events, memory = None, list[Event](), self.memories.shared
+        self._rows, self._events, memory = None, list[AccessEvent](), self.memories.shared
         low, high, bits = self.memories.extent(base)
         inside = low + self._low >= 0 and high + self._high <= memory.nbytes
         alike = base.ndim == 0 or 1 in (base.shape[3], memory.count)
@@ -92,9 +104,9 @@ class Loads:
         if not (self._events and self._events[0].repeated):
             assert self._base is not None
             what = self._base, self._mask, repeated, self.memories.shared, None
-            self._events = [Event(site, "shared", *what) for site in self.sites]
-        for tell in self.told:
-            tell(self.sites, self._events)
+            self._events = [AccessEvent(site, "shared", *what) for site in self.sites]
+        for callback in self.callbacks:
+            callback(self.sites, self._events)
 
 
 class _Loader(Protocol):
@@ -125,9 +137,9 @@ class AllLoads:
         self,
         accesses: Sequence[Access],
         memories: AddressSpaces,
-        told: Sequence[Callable[..., None]],
+        callbacks: Sequence[Callable[..., None]],
     ) -> None:
-        self.accesses, self.memories, self.told = accesses, memories, told
+        self.accesses, self.memories, self.callbacks = accesses, memories, callbacks
         self._made: dict[int, Loads] = {}
 
     def __call__(self, sites: tuple[int, ...], base: Addresses, mask: Mask | None) -> Found:
@@ -139,7 +151,7 @@ class AllLoads:
         made = self._made.get(sites[0])
         if made is None:
             several = [self.accesses[number] for number in sites]
-            made = Loads(several, self.memories, self.told)
+            made = Loads(several, self.memories, self.callbacks)
             self._made[sites[0]] = made
         return made
 

@@ -101,4 +101,4 @@ def set_object_bounds(layout: Layout, functions: Iterable[Function], sites: Iter
         variables = [p for p in placed if p and p.variable.space == "shared" and p.variable.nbytes]
         if variables and len(variables) == len(placed):
             ends = [p.address + p.variable.nbytes for p in variables]
-            site.room = min(p.address for p in variables), max(ends)
+            site.object_bounds = min(p.address for p in variables), max(ends)

@@ -8,7 +8,7 @@ from ...core.geometry import Flat, Lanes, Mask, as_mask
 from ...isa import DTYPES
 from .. import atomics
 from ..addressing import distributed_shared
-from ..event import Event, LaneAddressList
+from ..event import AccessEvent, LaneAddressList
 from ..memories import AddressSpaces
 from ..site import Site
 from ..storage.layout import array_number
@@ -19,7 +19,7 @@ UNIT = 16
 
 
 @dataclass
-class Side:
+class BulkEndpoint:
     """Where one lane reads or writes.
 
     Attributes:
@@ -39,7 +39,7 @@ class Side:
 
 
 @dataclass
-class Moved:
+class BulkTransfer:
     """What one lane's copy in bulk brought where.
 
     Attributes:
@@ -71,7 +71,7 @@ class BulkCopy:
         g = self.memories.geometry
         lanes = np.nonzero(g.full(as_mask(mask)))
         given = (g.full(value)[lanes].tolist() for value in (into, source, *size))
-        sides: list[tuple[Side, Side]] = []
+        sides: list[tuple[BulkEndpoint, BulkEndpoint]] = []
         for thread, column, to, start, count in zip(
             *(a.tolist() for a in lanes), *given, strict=True
         ):
@@ -89,7 +89,7 @@ class BulkCopy:
         self._move(sides)
         return None
 
-    def _side(self, site: Site, places: Flat, thread: int, column: int) -> Side | None:
+    def _side(self, site: Site, places: Flat, thread: int, column: int) -> BulkEndpoint | None:
         """What there is of elements; what there is not is told."""
         memories = self.memories
         if not len(places):
@@ -111,25 +111,25 @@ class BulkCopy:
         if isinstance(home, Allocation) and site.access != "load" and not home.writable:
             memories.bad_lane(site, int(places[0]), thread, column)
             inside = np.zeros_like(inside)
-        return Side(site, thread, column, home, places, inside, start, block)
+        return BulkEndpoint(site, thread, column, home, places, inside, start, block)
 
-    def _move(self, sides: list[tuple[Side, Side]]) -> None:
+    def _move(self, sides: list[tuple[BulkEndpoint, BulkEndpoint]]) -> None:
         """Read everything, and write it."""
         found = [self._read(reads) for reads, _ in sides]
         self._tell([reads for reads, _ in sides], None)
         self._tell([writes for _, writes in sides], found)
         for (_, writes), values in zip(sides, found, strict=True):
             self._write(writes, values[writes.inside])
-        if self.memories.moved and sides:
+        if self.memories.bulk_copy_callbacks and sides:
             self._moved([_pieces(reads, writes, self.dtype.itemsize) for reads, writes in sides])
         self.memories.writes += bool(sides)
 
-    def _moved(self, moved: list[Moved]) -> None:
+    def _moved(self, moved: list[BulkTransfer]) -> None:
         """Tell what came from where."""
-        for tell in self.memories.moved:
-            tell(self.into, moved)
+        for callback in self.memories.bulk_copy_callbacks:
+            callback(self.into, moved)
 
-    def _elements(self, side: Side) -> tuple[Flat, Flat]:
+    def _elements(self, side: BulkEndpoint) -> tuple[Flat, Flat]:
         """The memory as elements (of shared memory, a copy of the block's), and which of them."""
         at = (side.places[side.inside] - side.start) // self.dtype.itemsize
         if isinstance(side.home, Allocation):
@@ -138,7 +138,7 @@ class BulkCopy:
         elements: Flat = words.view(self.dtype)
         return elements, at
 
-    def _read(self, side: Side) -> Flat:
+    def _read(self, side: BulkEndpoint) -> Flat:
         elements, at = self._elements(side)
         values: Flat = np.full(len(side.places) * self.dtype.itemsize, POISON, np.uint8).view(
             self.dtype
@@ -146,7 +146,7 @@ class BulkCopy:
         values[side.inside] = elements[at]
         return values
 
-    def _write(self, side: Side, values: Flat) -> None:
+    def _write(self, side: BulkEndpoint, values: Flat) -> None:
         if isinstance(side.home, Allocation):
             side.home.change()
         elements, at = self._elements(side)
@@ -164,7 +164,7 @@ class BulkCopy:
         if not isinstance(side.home, Allocation):
             side.home.words[:, side.block] = elements.view(np.int32)
 
-    def _tell(self, sides: list[Side], values: list[Flat] | None) -> None:
+    def _tell(self, sides: list[BulkEndpoint], values: list[Flat] | None) -> None:
         """Tell of all lanes' elements, memory by memory."""
         for home in {id(side.home): side.home for side in sides}.values():
             those = [i for i, side in enumerate(sides) if side.home is home]
@@ -178,16 +178,16 @@ class BulkCopy:
             )
             away = any(sides[i].block != sides[i].column for i in those)
             told = values and (np.concatenate([values[i][sides[i].inside] for i in those]),)
-            event = Event(
+            event = AccessEvent(
                 site, "cluster" if away else site.space, where, None, False, home, told or None
             )
-            for tell in self.memories.told:
-                tell(event)
+            for callback in self.memories.access_callbacks:
+                callback(event)
 
 
-def _pieces(reads: Side, writes: Side, size: int) -> Moved:
+def _pieces(reads: BulkEndpoint, writes: BulkEndpoint, size: int) -> BulkTransfer:
     there = reads.inside & writes.inside
     other = writes if writes.site.space == "shared" else reads
-    return Moved(
+    return BulkTransfer(
         reads.thread, reads.column, other.block, reads.places[there], writes.places[there], size
     )

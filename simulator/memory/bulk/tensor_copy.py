@@ -24,8 +24,8 @@ from ..memories import AddressSpaces
 from ..site import Site
 from ..storage.layout import array_number
 from ..storage.spaces import Home
-from ..storage.word_ops import distinct
-from .bulk_copy import UNIT, BulkCopy, Moved, Side
+from ..storage.word_ops import unique
+from .bulk_copy import UNIT, BulkCopy, BulkEndpoint, BulkTransfer
 
 _ALIGNED, _WORD = 128, 4
 _PATTERN = 1024
@@ -54,8 +54,8 @@ class TensorCopy(BulkCopy):
         g = self.memories.geometry
         lanes = np.nonzero(g.full(as_mask(mask)))
         moved = np.zeros((g.threads, g.columns), np.int64)
-        sides: list[tuple[Side, Side]] = []
-        self.pieces: list[Moved] = []
+        sides: list[tuple[BulkEndpoint, BulkEndpoint]] = []
+        self.pieces: list[BulkTransfer] = []
         values = [g.full(value)[lanes].tolist() for value in (into, source, *at)]
         for thread, column, to, start, *where in zip(
             *(a.tolist() for a in lanes), *values, strict=True
@@ -68,13 +68,13 @@ class TensorCopy(BulkCopy):
         writes = [side for _, side in sides]
         self._tell(writes, [self._read(side) for side in writes])
         self.memories.writes += bool(sides)
-        if self.memories.moved and sides:
+        if self.memories.bulk_copy_callbacks and sides:
             self._moved(self.pieces)
         return g.from_rows(moved)
 
     def _copy(
         self, thread: int, column: int, to: int, start: int, where: list[int]
-    ) -> tuple[int, *tuple[tuple[Side, Side], ...]]:
+    ) -> tuple[int, *tuple[tuple[BulkEndpoint, BulkEndpoint], ...]]:
         """One lane's box: how many bytes it has, and where they were read and written."""
         memories, fills = self.memories, self.into.space == "shared"
         map_, place = (start, to) if fills else (to, start)
@@ -156,7 +156,7 @@ class TensorCopy(BulkCopy):
     ) -> None:
         """Note pieces of an array and of shared memory, of which one has become the other."""
         pair = (away, near) if self.into.space == "shared" else (near, away)
-        self.pieces.append(Moved(thread, column, block, *pair, size))
+        self.pieces.append(BulkTransfer(thread, column, block, *pair, size))
 
     def _misfit(self, tiling: Tiling) -> str:
         """How a map differs from the instruction in axes, mode or type; ``""``: it does not."""
@@ -224,7 +224,7 @@ def _rows(tiling: Tiling, place: int) -> _Rows | None:
         (some[:: max(1, _WORD // size), None] + parts).reshape(-1)
         for some in (_near(tiling, place), away - tiling.address)
     ]
-    return _Rows(*words, *map(distinct, words))
+    return _Rows(*words, *map(unique, words))
 
 
 def _is_whole(tiling: Tiling, where: list[int]) -> bool:
@@ -273,13 +273,15 @@ def _away(tiling: Tiling, coordinates: list[Flat]) -> tuple[Flat, Flat]:
 def _words(places: Flat, size: int) -> Flat:
     """The words in which elements lie."""
     parts = np.arange(0, max(size, _WORD), _WORD)
-    return distinct((places[:, None] + parts).reshape(-1) // _WORD) * _WORD
+    return unique((places[:, None] + parts).reshape(-1) // _WORD) * _WORD
 
 
 def _side(
     site: Site, thread: int, column: int, home: Home, places: Flat, start: int, block: int
-) -> Side:
-    return Side(site, thread, column, home, places, np.ones(len(places), bool), start, block)
+) -> BulkEndpoint:
+    return BulkEndpoint(
+        site, thread, column, home, places, np.ones(len(places), bool), start, block
+    )
 
 
 def bind(site: Site, memories: AddressSpaces) -> BulkCopy:

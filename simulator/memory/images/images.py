@@ -10,11 +10,11 @@ from kernels.errors import LaunchError
 from ...core.geometry import Flat, Lanes, Mask, as_mask
 from ...isa import DTYPES
 from ...isa.memory import images
-from ..event import ADDRESS_SPACE, BadAccess, Event, LaneAddressList
+from ..event import ADDRESS_SPACE, AccessEvent, BadAccess, LaneAddressList
 from ..memories import AddressSpaces
 from ..site import Site
 from ..storage.spaces import Allocation
-from ..storage.word_ops import distinct
+from ..storage.word_ops import unique
 
 _HANDLES = 0x7E << 52
 """Handles begin here: an array's number and which of its objects follow."""
@@ -58,7 +58,7 @@ class ImageAccess:
         values = [g.full(value)[thread, column] for value in given]
         loads = self.site.access == "load"
         found = [np.zeros(on.shape, DTYPES[self.type]) for _ in range(self.count * loads)]
-        for number in distinct(asked).tolist():
+        for number in unique(asked).tolist():
             chosen = np.flatnonzero(asked == number)
             lanes = thread[chosen], column[chosen]
             home = self._home(number)
@@ -111,7 +111,7 @@ class ImageAccess:
 
     # -- what is told --------------------------------------------------------------
 
-    def tell(
+    def notify(
         self, array: Allocation, lanes: tuple[Flat, Flat], places: Flat,
         values: tuple[Flat, ...] | None, inside: Flat | None = None, site: Site | None = None,
     ) -> None:  # fmt: skip
@@ -128,9 +128,11 @@ class ImageAccess:
             on = inside.reshape(-1)
             where = LaneAddressList(thread[on], column[on], where.address[on])
             values = values and tuple(value[on] for value in values)
-        event = Event(site or self.site, "global", where, g.from_rows(mask), False, array, values)
-        for tell in self.memories.told:
-            tell(event)
+        event = AccessEvent(
+            site or self.site, "global", where, g.from_rows(mask), False, array, values
+        )
+        for callback in self.memories.access_callbacks:
+            callback(event)
 
     def bad(
         self, kind: str, lanes: tuple[Flat, Flat], home: Allocation | None, at: int, what: str
@@ -141,8 +143,8 @@ class ImageAccess:
         thread = int(lanes[0][lanes[1] == column].min())
         place, count = g.place(thread, int(g.blocks[column])), len(lanes[0])
         bad = BadAccess(kind, self.site, at, home, *place, count, what)
-        for tell in self.memories.told_bad:
-            tell(bad)
+        for callback in self.memories.bad_access_callbacks:
+            callback(bad)
 
 
 def texel_numbers(of: Picture, axes: list[Flat], layer: Flat | None) -> Flat:

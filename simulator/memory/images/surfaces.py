@@ -80,7 +80,7 @@ class SurfaceAccess(ImageAccess):
         dtype, memories = DTYPES[self.type], self.memories
         count, good = of_all
         if self.site.access == "load":
-            self.tell(array, lanes, array.base + at, None)
+            self.notify(array, lanes, array.base + at, None)
             found = np.zeros((count, self.count * dtype.itemsize), np.uint8)
             steps = np.arange(found.shape[1])
             found[good] = array.buffer[at[:, None] + steps]
@@ -94,10 +94,10 @@ class SurfaceAccess(ImageAccess):
         if self.site.instruction.has("p"):
             raw = _formatted(stored, of)
             values: tuple[Flat, ...] = (raw.reshape(-1),)
-            self.tell(array, lanes, (array.base + at)[:, None] + np.arange(raw.shape[1]), values)
+            self.notify(array, lanes, (array.base + at)[:, None] + np.arange(raw.shape[1]), values)
         else:
             raw = np.stack([value.astype(dtype) for value in stored], -1).view(np.uint8)
-            self.tell(array, lanes, array.base + at, tuple(stored))
+            self.notify(array, lanes, array.base + at, tuple(stored))
         array.change()
         array.buffer[at[:, None] + np.arange(raw.shape[1])] = raw
         memories.writes += bool(len(good))
@@ -117,7 +117,7 @@ class SurfaceAccess(ImageAccess):
         atomics.apply(
             operation, self.type, where, (value,), view.__getitem__, write, is_global=True
         )
-        self.tell(array, lanes, array.base + at, (value,))
+        self.notify(array, lanes, array.base + at, (value,))
         self.memories.writes += bool(len(at))
         return []
 

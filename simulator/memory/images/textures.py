@@ -92,7 +92,7 @@ class TextureFetch(ImageAccess):
         words = at[..., None] + np.arange(0, size, 4) if size > 4 else at
         inside = np.broadcast_to((number >= 0).reshape(*number.shape, *[1] * (words.ndim - 2)),
                                  words.shape)  # fmt: skip
-        self.tell(array, lanes, words, None, None if inside.all() else inside, site)
+        self.notify(array, lanes, words, None, None if inside.all() else inside, site)
 
     def _texels(self, array: Allocation, of: Texture, number: Flat, channel: int) -> Flat:
         """Texels as they lie there, those in the border included; integers may be normalised."""

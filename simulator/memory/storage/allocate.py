@@ -18,12 +18,15 @@ from .layout import (
     function_addresses,
     variable_bytes,
 )
-from .module_state import Held, given_addresses, hold
+from .module_state import VariableState, given_addresses, hold
 from .spaces import Allocation
 
 
 def allocate(
-    layout: Layout, functions: Collection[str], arguments: Arguments, held: Mapping[str, Held]
+    layout: Layout,
+    functions: Collection[str],
+    arguments: Arguments,
+    held: Mapping[str, VariableState],
 ) -> dict[int, Allocation]:
     """Global memory: the argument arrays, the parameters, the module's variables.
 
@@ -76,12 +79,12 @@ def allocate(
     return made
 
 
-def left(
-    layout: Layout, functions: Collection[str], arguments: Arguments, held: Mapping[str, Held],
+def module_variables_after(
+    layout: Layout, functions: Collection[str], arguments: Arguments, held: Mapping[str, VariableState],
     allocations: Mapping[int, Allocation],
-) -> dict[str, Held]:  # fmt: skip
+) -> dict[str, VariableState]:  # fmt: skip
     """What variables hold behind a launch, of those that it or the host has filled."""
-    found: dict[str, Held] = {}
+    found: dict[str, VariableState] = {}
     addresses = _addresses(layout, functions)
     for (scope, name), p in layout.placed.items():
         if scope or p.variable.space not in ("global", "const"):

@@ -25,7 +25,7 @@ _WORD, _TENSOR_MAP = 8, 128
 """Bytes of an address or a handle, and of a tensor map."""
 
 
-class Held(NamedTuple):
+class VariableState(NamedTuple):
     """What one variable holds.
 
     Attributes:
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 
 def hold(
     memory: Allocation, initial: Flat, given: Mask, allocations: Mapping[int, Allocation]
-) -> Held:
+) -> VariableState:
     """What a launch left in a variable.
 
     ``given``: bytes that were addresses when the host filled it; ``initial``: what it held then.
@@ -55,7 +55,7 @@ def hold(
     own = address & (content == _filled(initial, len(content))) & ~given
     lost = address & ~own
     missing = lost if memory.missing is None else lost | memory.missing
-    return Held(content, own, missing if missing.any() else None)
+    return VariableState(content, own, missing if missing.any() else None)
 
 
 def _filled(initial: Flat, nbytes: int) -> Flat:
@@ -93,16 +93,16 @@ class ModuleMemory:
         held: What they hold, by module and the variable's name in the PTX.
     """
 
-    held: dict[object, dict[str, Held]] = field(default_factory=dict)
+    held: dict[object, dict[str, VariableState]] = field(default_factory=dict)
 
-    def of(self, kernel: Kernel) -> dict[str, Held]:
+    def of(self, kernel: Kernel) -> dict[str, VariableState]:
         """Those of a kernel's module: what was loaded, or else what is compiled from one source."""
         origin = kernel.origin
         known = (origin.source, origin.options) if origin else kernel.sha256
         return self.held.setdefault(known if kernel.module is None else kernel.module, {})
 
 
-_Find = Callable[[Kernel], dict[str, Held]]
+_Find = Callable[[Kernel], dict[str, VariableState]]
 _kept: list[tuple[_Find, bool]] = []
 
 

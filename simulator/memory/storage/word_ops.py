@@ -5,7 +5,7 @@ import numpy as np
 from ...core.geometry import Flat, Lanes, Mask, Rows
 
 
-def distinct(values: Flat) -> Flat:
+def unique(values: Flat) -> Flat:
     """The values, each once, ascending.
 
     (``np.unique`` hashes, which keys of locations make slow, and imports ``numpy.ma``: 10 ms.)
@@ -26,7 +26,7 @@ def changes(values: Flat) -> Flat:
 
 def among(values: Rows, some: Flat) -> Rows:
     """Which values are among some, of which there is mostly one."""
-    few = distinct(some)
+    few = unique(some)
     found: Rows = values == few[0] if len(few) == 1 else np.isin(values, few)
     return found
 

@@ -18,7 +18,7 @@ from kernels.arguments.pointers import owner
 
 from ...core.geometry import Flat, Geometry
 from ...events import Observer
-from ...memory.event import CompactAccessEvent, Event, LaneAddressList
+from ...memory.event import AccessEvent, CompactAccessEvent, LaneAddressList
 from ...memory.site import Site
 from ...memory.storage.spaces import Allocation
 from ...races.accesses import lanes_of
@@ -72,18 +72,18 @@ class TouchRecorder(Observer):
         self.granule, self.count = granule, count
         self.marks: dict[tuple[int, str], Flat] = {}
         self.whole: set[tuple[int, str]] = set()
-        self._gathered: dict[tuple[int, int], list[Event | CompactAccessEvent]] = {}
+        self._gathered: dict[tuple[int, int], list[AccessEvent | CompactAccessEvent]] = {}
         self._lanes = 0
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``; which lane it is does not matter."""
         self.access(event)
 
-    def access(self, event: Event | CompactAccessEvent) -> None:
+    def access(self, event: AccessEvent | CompactAccessEvent) -> None:
         """See ``Observer``; addresses never change in place."""
         home = event.home
         if event.repeated or not isinstance(home, Allocation) or not 0 <= home.number < self.count:
@@ -120,10 +120,10 @@ class TouchRecorder(Observer):
         self._gathered.clear()
         self._lanes = 0
 
-    def _addresses(self, event: Event | CompactAccessEvent) -> Flat:
+    def _addresses(self, event: AccessEvent | CompactAccessEvent) -> Flat:
         address, mask = event.address, event.mask
         if isinstance(address, LaneAddressList):
-            assert isinstance(event, Event)
+            assert isinstance(event, AccessEvent)
             return lanes_of(self.geometry, event).address - event.site.offset
         if mask is not None:
             address, mask = np.broadcast_arrays(address, mask)

@@ -16,7 +16,7 @@ _LITERALS = ("$str", "__unnamed")
 """What NVRTC calls them."""
 
 
-class Output(Observer):
+class PrintCollector(Observer):
     """Collects what threads print.
 
     Attributes:
@@ -31,7 +31,7 @@ class Output(Observer):
         self.lost = 0
         self.read = set[tuple[int, str]]()
 
-    def text_read(
+    def string_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
         home: Allocation | None,
     ) -> None:  # fmt: skip
@@ -50,7 +50,7 @@ class Output(Observer):
             count -= 1
         self.lost += count
 
-    def merge(self, other: Output) -> None:
+    def merge(self, other: PrintCollector) -> None:
         """See ``Observer``."""
         self.printed(len(other.parts), iter(other.parts))
         self.lost += other.lost

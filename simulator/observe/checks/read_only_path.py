@@ -23,8 +23,8 @@ from ...analysis.pointer_bases import Bases
 from ...core.geometry import Flat, Geometry, as_mask
 from ...events import Observer
 from ...hazards.findings import Findings
-from ...hazards.read_only_path import Side, aliased, read_only
-from ...memory.event import CompactAccessEvent, Event, LaneAddressList
+from ...hazards.read_only_path import PathParticipant, aliased, read_only
+from ...memory.event import AccessEvent, CompactAccessEvent, LaneAddressList
 from ...memory.site import Site
 from ...memory.storage.spaces import Allocation
 from ...races.accesses import EscalateCheck, PrecisionPlan, by_block
@@ -44,7 +44,7 @@ def _closely(number: int) -> int:
     return -2 - number
 
 
-class _Group(NamedTuple):
+class _AccessGroup(NamedTuple):
     """Accesses of an array that are recorded together.
 
     Attributes:
@@ -98,7 +98,7 @@ class ReadOnlyPathCheck(Observer):
         self.close = {number for number in closer if number < -1}
         self.loaded, self.written, self.quiet = set[int](), set[int](), set[int]()
         self.homes: dict[int, Allocation] = {}
-        self.tables: dict[int, dict[_Group, _Table]] = {}
+        self.tables: dict[int, dict[_AccessGroup, _Table]] = {}
         self.geometry: Geometry
 
     @property
@@ -110,20 +110,20 @@ class ReadOnlyPathCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
 
-    def loads(self, sites: tuple[Site, ...], events: object) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: object) -> None:
         """See ``Observer``: of shared memory."""
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         if self._concerns(event):
             self._record(event.full)
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         if not event.repeated and self._concerns(event):
             self._record(event)
 
-    def _concerns(self, event: Event | CompactAccessEvent) -> bool:
+    def _concerns(self, event: AccessEvent | CompactAccessEvent) -> bool:
         """Whether an access has to be recorded in the tables."""
         home, site = event.home, event.site
         if not isinstance(home, Allocation) or not 0 <= site.number < len(self.read_only):
@@ -137,7 +137,7 @@ class ReadOnlyPathCheck(Observer):
             return False
         return number in self.watched or _closely(number) in self.close
 
-    def _record(self, event: Event) -> None:
+    def _record(self, event: AccessEvent) -> None:
         g, site, home = self.geometry, event.site, event.home
         mask, spread = event.mask, isinstance(event.address, LaneAddressList)
         if site.access == "atomic" and not spread:
@@ -147,7 +147,7 @@ class ReadOnlyPathCheck(Observer):
         address, threads = by_block(g, site, event.address, mask)
         if not len(address):
             return
-        group = _Group(
+        group = _AccessGroup(
             self.read_only[site.number], site.access != "load", self._base(site, home.number),
             site.line,
         )  # fmt: skip
@@ -244,29 +244,29 @@ class ReadOnlyPathCheck(Observer):
                 self._elements(number, load, [both for _, _, both in found]), fetches,
             )  # fmt: skip
 
-    def _fetches(self, number: int, group: _Group) -> bool:
+    def _fetches(self, number: int, group: _AccessGroup) -> bool:
         """Whether a group's accesses are of a texture."""
-        return self.sites[self.tables[number][group].site].picture
+        return self.sites[self.tables[number][group].site].is_image
 
-    def _both(self, number: int, one: _Group, other: _Group) -> Flat:
+    def _both(self, number: int, one: _AccessGroup, other: _AccessGroup) -> Flat:
         """Which granules two groups access."""
         tables = self.tables[number]
         return np.maximum(tables[one].threads, tables[other].threads) < self.nobody
 
-    def _side(self, number: int, group: _Group, at: int) -> Side:
+    def _side(self, number: int, group: _AccessGroup, at: int) -> PathParticipant:
         """The example of a group's access to a granule."""
         table, g = self.tables[number][group], self.geometry
         block, thread = divmod(int(table.threads[at]), g.threads)
-        return Side(self.sites[table.site], *g.place(thread, block))
+        return PathParticipant(self.sites[table.site], *g.place(thread, block))
 
-    def _elements(self, number: int, group: _Group, marks: Sequence[Flat]) -> int:
+    def _elements(self, number: int, group: _AccessGroup, marks: Sequence[Flat]) -> int:
         """How many elements of a group's accesses have any of these marks."""
         size = self.sites[self.tables[number][group].site].size
         granules = np.flatnonzero(functools.reduce(np.logical_or, marks))
         return len(np.unique(granules * self.granule // size))
 
 
-def _order(pair: tuple[_Group, _Group, Flat]) -> tuple[object, ...]:
+def _order(pair: tuple[_AccessGroup, _AccessGroup, Flat]) -> tuple[object, ...]:
     """A read and a write before two writes; then by source lines, or lines of the PTX."""
     one, other, _ = pair
     lines = [("", at) if isinstance(at, int) else at for at in (one.line, other.line)]

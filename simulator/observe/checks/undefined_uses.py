@@ -10,7 +10,7 @@ from ...compile.program import Program
 from ...core.geometry import Lanes, Mask, as_mask
 from ...events import Observer
 from ...execute.prepare import PreparedLaunch
-from ...memory.bulk.bulk_copy import Moved
+from ...memory.bulk.bulk_copy import BulkTransfer
 from ...memory.definedness import DefinednessMemory
 from ...memory.site import Site
 from ...memory.storage.layout import HEAP
@@ -35,23 +35,23 @@ class UseFinder(Observer):
 
     def __init__(self, program: Program, memory: DefinednessMemory) -> None:
         self.program, self.memory = program, memory
-        self.steered, self.prints, self.block = set[int](), set[int](), 0
+        self.control_uses, self.prints, self.block = set[int](), set[int](), 0
         self.work = 0
         self.assumed = set[str]()
         self.costs = [1 + len(block.body.lines) // _LONG for block in program.blocks]
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self.block = block
         self.work += self.costs[block] * (1 + threads // _TOGETHER)
 
-    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+    def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """See ``Observer``."""
-        self.memory.forgotten(lanes, places)
+        self.memory.frame_cleared(lanes, places)
 
-    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+    def bulk_copied(self, site: Site, moved: Sequence[BulkTransfer]) -> None:
         """See ``Observer``."""
-        self.memory.moved(site, moved)
+        self.memory.bulk_copied(site, moved)
 
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
         """See ``Observer``; a text that is made looks at the numbers in it."""
@@ -64,8 +64,8 @@ class UseFinder(Observer):
     def traced(self, number: int, lanes: Mask | None, base: Any, *values: Lanes) -> None:
         """See ``Observer``; the values are shadows."""
         on = as_mask(lanes)
-        if number not in self.steered and any((on & (bits != 0)).any() for bits in values):
-            self.steered.add(number)
+        if number not in self.control_uses and any((on & (bits != 0)).any() for bits in values):
+            self.control_uses.add(number)
 
     def uses(self, launch: PreparedLaunch) -> list[Instruction]:
         """The instructions that use undefined values, after the launch.
@@ -74,7 +74,7 @@ class UseFinder(Observer):
             UntypedArray: Where stores write to an array has to be known as well.
         """
         sites = self.program.sites
-        found = [self.program.uses[number] for number in sorted(self.steered)]
+        found = [self.program.uses[number] for number in sorted(self.control_uses)]
         found += [self.program.blocks[n].block.instructions[-1] for n in sorted(self.prints)]
         members = Members(launch)
         for number, stores in self.memory.stores.items():

@@ -17,10 +17,10 @@ from ...events import Observer
 from ...hazards.findings import Findings
 from ...hazards.sources import Who
 from ...isa.memory.address_windows import WINDOWS
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site, text_site
 from ...memory.storage.spaces import Allocation, InterleavedMemory
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from ...races.accesses import flatten
 
 
@@ -40,7 +40,7 @@ class ConstantCheck(Observer):
         self.findings = findings
         self.reads: dict[int, tuple[Site, str, Who]] = {}
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         home, site = event.home, event.site
         if isinstance(home, Allocation) and home.unfilled and site.number not in self.reads:
@@ -64,7 +64,7 @@ class GlobalCheck(Observer):
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         home, site = event.home, event.site
         if not isinstance(home, Allocation) or home.missing is None:
@@ -82,7 +82,7 @@ class GlobalCheck(Observer):
         if site.access != "load":
             home.missing[places] = False
 
-    def text_read(
+    def string_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
         home: Allocation | None,
     ) -> None:  # fmt: skip
@@ -109,7 +109,7 @@ class LocalCheck(Observer):
         self.whole = np.zeros(self.count, bool)
         self.lanes: dict[int, Mask] = {}
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         if event.space != "local" or isinstance(event.address, LaneAddressList):
             return
@@ -124,7 +124,7 @@ class LocalCheck(Observer):
             chosen = address
             if mask is not None:  # lanes that are off may hold anything
                 chosen = full[mask if mask.shape == shape else np.broadcast_to(mask, shape)]
-            rows = distinct(chosen).tolist()
+            rows = unique(chosen).tolist()
         for row in rows:
             first = (row + site.offset) // self.granule
             end = first + max(1, site.nbytes // self.granule)
@@ -145,7 +145,7 @@ class LocalCheck(Observer):
                     known = self.lanes.get(granule)
                     self.lanes[granule] = lanes if known is None else known | lanes
 
-    def text_read(
+    def string_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
         home: Allocation | None,
     ) -> None:  # fmt: skip
@@ -162,7 +162,7 @@ class LocalCheck(Observer):
                 self.findings.uninitialised("local", site, where, thread, column, column)
                 break
 
-    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+    def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """See ``Observer``."""
         for place in places:
             first, last = -(-place.start // self.granule), place.stop // self.granule
@@ -198,7 +198,7 @@ class ShuffleCheck(Observer):
         self.findings = findings
         self.reads: dict[Line, tuple[Instruction, dict[int, int], int]] = {}
 
-    def absent_read(self, read: InactiveLaneRead) -> None:
+    def inactive_lane_read(self, read: InactiveLaneRead) -> None:
         """See ``Observer``."""
         g = self.findings.geometry
         column, thread = np.nonzero(g.full(read.lanes).T)

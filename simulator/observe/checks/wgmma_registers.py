@@ -49,7 +49,7 @@ class ProductCheck(Observer):
         self.made, self.done, self.fenced = (np.zeros(shape, np.int64) for _ in range(3))
         self.last: dict[int, Rows] = {}
         self.runs: dict[int, list[tuple[Rows, Rows]]] = {}
-        self.told: dict[int, Rows] = {}
+        self.reported: dict[int, Rows] = {}
         self.started = np.zeros(shape, bool)
         self.times: dict[int, Rows] = {}
 
@@ -71,7 +71,7 @@ class ProductCheck(Observer):
     def _touched(
         self, flight: WgmmaRegisterUse, product: int, ages: frozenset[int], on: Rows
     ) -> None:
-        told = self.told.get(product)
+        told = self.reported.get(product)
         for group, lanes in self.runs.get(product, ()):
             left = on & lanes & (group >= self.done)
             if told is not None:
@@ -85,7 +85,7 @@ class ProductCheck(Observer):
                     case = "ungrouped" if open_ else "registers"
                     self._tell(case, flight, product, bad)
                     told = bad if told is None else told | bad
-                    self.told[product] = told
+                    self.reported[product] = told
 
     def _tell(self, case: str, other: WgmmaRegisterUse | None, product: int, lanes: Rows) -> None:
         """Who touches registers of a product, or has; ``None``: there was never a fence."""
@@ -112,14 +112,14 @@ class ProductCheck(Observer):
             self._tell("unfenced", None, number, bad)
         self.started |= on
         self.runs.setdefault(number, []).append((self.made.copy(), on.copy()))
-        if number in self.told:
-            self.told[number] &= ~on
+        if number in self.reported:
+            self.reported[number] &= ~on
         rows = np.zeros((-(-g.threads // (_GROUP * WARP)) * _GROUP * WARP, g.columns), bool)
         rows[: g.threads] = on
         some = rows.reshape(-1, WARP, g.columns).any(axis=1).astype(np.int64)
         self.times[number] = some + self.times.get(number, np.zeros_like(some))
 
-    def copies(
+    def async_group(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""

@@ -19,7 +19,7 @@ _Arithmetic = tuple[int, int | None, int, str | None, int]
 """Basic block, tally, place, counter and operations a thread of a floating-point instruction."""
 
 
-class Places:
+class SourcePlaces:
     """Where the instructions of a program stand in its source; the same for each launch of it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Places:
 
 def _names(site: Site) -> list[str]:
     """The counters that an access adds to, by the space that it reaches; empty: to none."""
-    own = bool(site.picture) or site.space == "const"
+    own = bool(site.is_image) or site.space == "const"
     where = [site.space if own else space for space in COUNTED_SPACES]
     if site.in_bulk:
         where = ["bulk" if space == "global" else "bulk_shared" for space in COUNTED_SPACES]
@@ -68,7 +68,7 @@ def _names(site: Site) -> list[str]:
 
 
 def collect(
-    places: Places, ran: InstructionCounter, traffic: TrafficCounter, sources: Sources
+    places: SourcePlaces, ran: InstructionCounter, traffic: TrafficCounter, sources: Sources
 ) -> tuple[Counters, list[Line]]:
     """Counters of the launch, and per source line in source order."""
     total = Counters()

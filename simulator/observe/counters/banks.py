@@ -27,7 +27,7 @@ def switched_off(lanes: Rows, mask: Rows) -> Rows:
     return filled
 
 
-def fresh(rows: Rows) -> Rows:
+def first_of_run(rows: Rows) -> Rows:
     """Where an element of a sorted row is none that is ``off``, and differs from the one before."""
     flat = rows.reshape(-1)
     out: Rows = np.append(True, flat[1:] != flat[:-1]).reshape(rows.shape)
@@ -69,13 +69,15 @@ def near(address: Rows, mask: Rows | None) -> Rows:
 
 def sectors(lanes: Rows) -> Flat:
     """How many 32-byte sectors each request touches; byte addresses, sorted, as of ``requests``."""
-    found: Flat = np.count_nonzero(fresh(switched_off(lanes >> 5, lanes != off(lanes))), axis=1)
+    found: Flat = np.count_nonzero(
+        first_of_run(switched_off(lanes >> 5, lanes != off(lanes))), axis=1
+    )
     return found
 
 
 def distinct_bytes(lanes: Rows, width: int) -> Flat:
     """How many bytes each request asks for, each once, ``width`` a lane; likewise."""
-    found: Flat = np.count_nonzero(fresh(lanes), axis=1) * width
+    found: Flat = np.count_nonzero(first_of_run(lanes), axis=1) * width
     return found
 
 
@@ -159,7 +161,7 @@ def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     wanted = switched_off((bank << bits) + row, live).reshape(len(lanes), -1)
     wanted.sort()
     first = np.arange(1, len(lanes) * bins, bins, dtype=lanes.dtype)[:, None]
-    at = ((wanted >> bits) + first) * fresh(wanted)
+    at = ((wanted >> bits) + first) * first_of_run(wanted)
     per_bank = np.bincount(at.reshape(-1).astype(np.int64), minlength=len(lanes) * bins + 1)[1:]
     fullest = per_bank.reshape(len(lanes), groups, BANKS).max(axis=2)
     passes = fullest.sum(axis=1)

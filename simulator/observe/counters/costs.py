@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.geometry import WARP, Flat, Rows
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site
-from ...memory.storage.word_ops import changes, distinct
-from .banks import BANKS, SECTOR, bank_passes, fresh, off, word_passes
+from ...memory.storage.word_ops import changes, unique
+from .banks import BANKS, SECTOR, bank_passes, first_of_run, off, word_passes
 
 
-def bulk_cost(event: Event, columns: int) -> Flat:
+def bulk_cost(event: AccessEvent, columns: int) -> Flat:
     """Of a copy in bulk, where each lane's is a request of its own (``docs/counters.md``).
 
     ``columns``: blocks of the batch.
@@ -25,7 +25,7 @@ def bulk_cost(event: Event, columns: int) -> Flat:
     new[1:] |= where.column[1:] != where.column[:-1]
     begins = np.flatnonzero(new)
     copy = where.thread[begins] * columns + where.column[begins]
-    names = distinct(copy)
+    names = unique(copy)
     sectors = ideal = 0
     if event.space == "global":
         elements, each = np.zeros(len(names), np.int64), np.diff(begins, append=count)
@@ -40,7 +40,7 @@ def bulk_cost(event: Event, columns: int) -> Flat:
         those = np.flatnonzero(new)
         at = at[those] - at.min(initial=0)
         copy = copy[np.searchsorted(begins, those, side="right") - 1]
-        sectors = distinct(changes(copy * (at.max(initial=0) + 1) + at)).size * times
+        sectors = unique(changes(copy * (at.max(initial=0) + 1) + at)).size * times
     copies, nbytes = len(names), count * size
     return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)
 
@@ -53,7 +53,7 @@ def _alike(address: Flat, copies: int) -> bool:
     return aligned and bool((rows - first == rows[0] - first[0]).all())
 
 
-class Words:
+class MaskedBankModel:
     """Words of shared memory that the threads of a block access, one each, by byte address.
 
     For masks that differ between blocks: these are added up by word, bank and warp.
@@ -170,7 +170,7 @@ def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:
     rows = np.sort(in_order)
     live = rows != off(rows)
     on, some = int(np.count_nonzero(live)), int(np.count_nonzero(live[:, 0]))
-    first = fresh(rows)
+    first = first_of_run(rows)
     each, nbytes = np.count_nonzero(first, axis=1) * width, on * width
     ideal = int((-(-each // SECTOR)).sum())
     moved = passes = conflicts = 0

@@ -17,7 +17,7 @@ class Several:
         self._counted: list[Cost] = []
         self._last: dict[Site, Cost] = {}
 
-    def again(self, sites: Sites) -> bool:
+    def repeat_last(self, sites: Sites) -> bool:
         """The same once more; whether that was counted here."""
         return self._count(self._last.get(sites[0]))
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.address_deltas import AddressDeltas
 from ...core.geometry import Addresses, Flat, Mask, Rows
 from ...memory.addressing.identity_memo import IdentityMemo
-from ...memory.event import Event
+from ...memory.event import AccessEvent
 from ...memory.site import Site
 from .banks import LINE
 
@@ -95,7 +95,7 @@ class Patterns:
         """See ``pattern_of``."""
         return self._recent(address)
 
-    def known(self, event: Event, slot: int) -> tuple[Flat, int] | None:
+    def known(self, event: AccessEvent, slot: int) -> tuple[Flat, int] | None:
         """What an access of all lanes costs, if one of its pattern came before."""
         if event.mask is not None or event.columns is not None or event.space == "local":
             return None
@@ -129,7 +129,7 @@ Alike = tuple[Flat, list[Mask]]
 """Of each block the number of its mask, and the masks there are, ``(threads,)``."""
 
 
-def alike(rows: Rows, most: int) -> Alike | None:
+def group_equal_masks(rows: Rows, most: int) -> Alike | None:
     """Which blocks have the same mask: at a ragged edge many have one of a few.
 
     Args:
@@ -158,7 +158,7 @@ class Masks:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Mask, Alike | None, dict[object, Flat | None]]] = {}
 
-    def alike(
+    def group_equal_masks(
         self, mask: Mask, rows: Rows, shape: tuple[int, ...]
     ) -> tuple[Alike | None, dict[object, Flat | None]]:
         """``alike``, its masks in the ``shape`` of a block; and where to keep what is judged."""
@@ -166,7 +166,7 @@ class Masks:
         if known is None or known[0] is not mask:
             if len(self._known) >= PATTERNS:
                 self._known.clear()
-            found = alike(rows, PATTERNS)
+            found = group_equal_masks(rows, PATTERNS)
             if found is not None:
                 found = found[0], [block.reshape(*shape, 1) for block in found[1]]
             known = self._known[id(mask)] = mask, found, {}

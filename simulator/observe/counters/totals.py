@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.geometry import Geometry, Mask
 from ...events import Observer
-from ...memory.event import CompactAccessEvent, Event
+from ...memory.event import AccessEvent, CompactAccessEvent
 from ...memory.site import Site
 from .traffic import NOTHING, Traffic
 
@@ -42,7 +42,7 @@ class WorkCounter(Observer):
         """See ``Observer``."""
         self.geometry, self._batch = geometry, 0
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self._warps += warps
         self._batch += warps
@@ -61,15 +61,15 @@ class WorkCounter(Observer):
 class RaceWorkCounter(WorkCounter):
     """The same where races are looked for."""
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         if event.site.access == "atomic":
             self._accesses += self.geometry.active(event.mask)[0]
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
 
 
@@ -96,7 +96,7 @@ class InstructionCounter(Observer):
         """See ``Observer``."""
         self.geometry = geometry
 
-    def ran(self, block: int, threads: int, warps: int) -> None:
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self.threads[block] += threads
         self.warps[block] += warps
@@ -109,7 +109,7 @@ class InstructionCounter(Observer):
         """See ``Observer``."""
         self.parted[block] += warps
 
-    def passed(self, block: int, warps: int) -> None:
+    def barrier_passed(self, block: int, warps: int) -> None:
         """See ``Observer``."""
         self.met[block] += warps
 

@@ -15,10 +15,10 @@ import numpy as np
 from ...core.geometry import Addresses, Flat, Geometry, Mask, Rows
 from ...events import Observer
 from ...isa.memory.address_windows import RANK_BITS
-from ...memory.event import CompactAccessEvent, Event, LaneAddressList
+from ...memory.event import AccessEvent, CompactAccessEvent, LaneAddressList
 from ...memory.site import Site, interleaved
 from .banks import SECTOR, requests
-from .costs import Words, access_kind, atomic_cost, bulk_cost, by_word, request_cost
+from .costs import MaskedBankModel, access_kind, atomic_cost, bulk_cost, by_word, request_cost
 from .deferred_requests import DeferredRequests, LaneSample
 from .grouped_load_costs import Several
 from .patterns import PATTERNS, Masks, Pattern, Patterns, pattern_of
@@ -51,7 +51,7 @@ class TrafficCounter(Observer):
         self._put_by = DeferredRequests(self._totals, self._judge_rows, self.sparse)
         self._several = Several(self._totals)
         self.known = known
-        self._words: dict[bytes, Words] = {}
+        self._words: dict[bytes, MaskedBankModel] = {}
         self._masks = Masks()
         self._patterns = Patterns()
         self.geometry: Geometry | None = None
@@ -76,7 +76,7 @@ class TrafficCounter(Observer):
         self._put_by.settle()
         self._several.settle()
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site = event.site
         if event.repeated and (slot := self._slot[site.number]) >= 0:
@@ -84,7 +84,7 @@ class TrafficCounter(Observer):
                 self._times[slot] += self._again[slot]
             return
         if not site.counted or (isinstance(event.address, LaneAddressList) and not site.in_bulk):
-            if site.picture:
+            if site.is_image:
                 self._picture(event)
             return
         if not (site.traffic or site.in_bulk):
@@ -107,10 +107,10 @@ class TrafficCounter(Observer):
         self._times[slot] += times
         self._again[slot] = times
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
         one = events[0]
-        if one.repeated and self._several.again(sites):
+        if one.repeated and self._several.repeat_last(sites):
             return
         pattern = None
         if not one.repeated:
@@ -122,7 +122,7 @@ class TrafficCounter(Observer):
         if pattern is not None:
             self._several.learn(sites, pattern, [self._slot[site.number] for site in sites])
 
-    def _one_by_one(self, events: Sequence[Event]) -> None:
+    def _one_by_one(self, events: Sequence[AccessEvent]) -> None:
         for event in events:
             slot = self._slot[event.site.number]
             if not event.repeated or slot < 0:
@@ -130,7 +130,7 @@ class TrafficCounter(Observer):
             elif not self._put_by.again(slot):
                 self._times[slot] += self._again[slot]
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         site, lanes = event.site, event.lanes
         if not site.counted:
@@ -142,7 +142,7 @@ class TrafficCounter(Observer):
             address, offset = interleaved(address + offset, lanes.thread[at]), 0
         self._put_by.add(slot, LaneSample(site, event.space, address, places, lanes.warps, offset))
 
-    def _picture(self, event: Event) -> None:
+    def _picture(self, event: AccessEvent) -> None:
         """Textures and surfaces: who asks, and for how many bytes."""
         site = event.site
         threads, warps = self._shape.active(event.mask)
@@ -171,7 +171,7 @@ class TrafficCounter(Observer):
         slots = np.flatnonzero(self._totals[:, 0])
         return list(zip(slots.tolist(), self._totals[slots].tolist(), strict=True))
 
-    def _cost(self, event: Event, slot: int) -> tuple[Flat, int] | LaneSample:
+    def _cost(self, event: AccessEvent, slot: int) -> tuple[Flat, int] | LaneSample:
         """The figures of one access, in the order of ``Traffic``, and how often the batch has them.
 
         Or its lanes, where they follow no pattern and are better judged with others'.
@@ -219,7 +219,7 @@ class TrafficCounter(Observer):
         )  # fmt: skip
         found = self.known.get(key)
         if found is None:
-            found = self._judge(site, space, pattern.relative + np.int64(start), mask)
+            found = self._cost_of(site, space, pattern.relative + np.int64(start), mask)
             if len(self.known) > 20_000:
                 self.known.clear()
             self.known[key] = found
@@ -231,7 +231,7 @@ class TrafficCounter(Observer):
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
-        found, known = self._masks.alike(mask, rows, g.shape[:3])
+        found, known = self._masks.group_equal_masks(mask, rows, g.shape[:3])
         if found is not None:
             key = space, site.nbytes, access_kind(site), pattern.content, starts.tobytes()
             if key not in known:
@@ -267,16 +267,16 @@ class TrafficCounter(Observer):
         if words is None:
             if len(self._words) > PATTERNS:
                 self._words.clear()
-            words = self._words[key] = Words(address)
+            words = self._words[key] = MaskedBankModel(address)
         return words.cost(rows)
 
     def _no_pattern(
         self, site: Site, space: str, address: Addresses, mask: Mask | None
     ) -> tuple[Flat, int] | LaneSample:
         some = self._put_by.few(self._shape, site, space, address, mask)
-        return some if some is not None else (self._judge(site, space, address, mask), 1)
+        return some if some is not None else (self._cost_of(site, space, address, mask), 1)
 
-    def _judge(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
+    def _cost_of(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
         """Every warp by itself, some blocks at a time."""
         total = np.zeros(_FIGURES, np.int64)
         g = self._shape

@@ -11,7 +11,7 @@ from ...compile.program import Program
 from ...core.geometry import Flat
 from ...isa import DTYPES
 from ...memory.storage.layout import array_address, array_number
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 
 SHARED, LOCAL, NOWHERE = -1, -2, -3
 """Places that are no global array."""
@@ -63,7 +63,7 @@ class ArrayMap:
     def copied(self, places: Flat, size: int, thread: int, access: str) -> None:
         """A copy in bulk of a thread reads or writes pieces, by their generic addresses."""
         starts = (places - array_address(self.number))[:, None]
-        elements = distinct((starts + np.arange(0, size, min(size, self.size))) // self.size)
+        elements = unique((starts + np.arange(0, size, min(size, self.size))) // self.size)
         self.count(elements, 1, access)
         if access != "load":
             self.own(elements, np.full(len(elements), thread))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core.geometry import Flat, Lanes
-from ...memory.bulk.bulk_copy import Moved
+from ...memory.bulk.bulk_copy import BulkTransfer
 from ...memory.site import Site
 from ...memory.storage.layout import array_address, array_number
 from .access_counts import NOWHERE, SHARED
@@ -15,7 +15,7 @@ _UNIT = 16
 
 
 def pieces(
-    moved: Sequence[tuple[Site, Moved]], columns: int
+    moved: Sequence[tuple[Site, BulkTransfer]], columns: int
 ) -> tuple[Lanes, Lanes, tuple[Lanes, ...]]:
     """What an instruction brought where, pieces along x, the copying threads along y.
 
@@ -51,7 +51,7 @@ def pieces(
     return about[0], cells[0], (cells[1], about[1], about[2], np.full((1, 1, 1, 1), size))
 
 
-def _merged(moved: Sequence[Moved]) -> tuple[list[tuple[Flat, Flat]], int]:
+def _merged(moved: Sequence[BulkTransfer]) -> tuple[list[tuple[Flat, Flat]], int]:
     """The bytes read and written in pieces of up to 16, all of them equally long."""
     lists = [(piece.source, piece.into) for piece in moved]
     size = min((piece.size for piece in moved), default=_UNIT)

@@ -24,11 +24,11 @@ from ...events import Observer
 from ...isa.memory.address_windows import RANK_BITS, WINDOWS
 from ...memory import atomics
 from ...memory.addressing import distributed_shared
-from ...memory.bulk.bulk_copy import Moved
+from ...memory.bulk.bulk_copy import BulkTransfer
 from ...memory.site import PHASE, Site
 from ...memory.storage.layout import HEAP, array_address, array_number
 from ...memory.storage.spaces import Allocation
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from .access_counts import LOCAL, NOWHERE, SHARED, ArrayMap, declared
 from .bulk_copy_trace import pieces
 
@@ -40,7 +40,7 @@ _BYTES = 256 << 20
 _EVENTS = 200_000
 
 
-class Event(NamedTuple):
+class TraceEvent(NamedTuple):
     """One execution of an instruction by some threads of the recorded blocks.
 
     Attributes:
@@ -71,7 +71,7 @@ class Batch:
     """
 
     blocks: list[int]
-    events: list[Event] = field(default_factory=list)
+    events: list[TraceEvent] = field(default_factory=list)
     full: bool = False
 
 
@@ -113,7 +113,7 @@ class Trace(Observer):
         self.allocations = allocations
         self._watched = program.watched or []
         self._bytes = self._events = 0
-        self._moved: list[tuple[Site, Moved]] = []
+        self._moved: list[tuple[Site, BulkTransfer]] = []
         if isinstance(self.wanted, int):
             spread = np.linspace(0, self.blocks - 1, min(self.wanted, self.blocks))
             self.sampled = {int(n) for n in spread.round()}
@@ -171,7 +171,7 @@ class Trace(Observer):
         if watched.what == "copy":
             if self._columns and self._moved:
                 place, offset, values = pieces(self._moved, self.geometry.columns)
-                self._keep(Event(number, mask, place, offset, values))
+                self._keep(TraceEvent(number, mask, place, offset, values))
             self._moved = []
             return
         if watched.site is not None:
@@ -185,11 +185,11 @@ class Trace(Observer):
             self._count(watched, place, offset, some)
             if site.access == "atomic" and site.operation != PHASE and self._columns:
                 parts = values[: site.count], values[site.count :]
-                values += tuple(atomics.left(site, *parts, bool((place >= 0).all())))
+                values += tuple(atomics.stored_values(site, *parts, bool((place >= 0).all())))
         if self._columns:
-            self._keep(Event(number, mask, place, offset, values))
+            self._keep(TraceEvent(number, mask, place, offset, values))
 
-    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+    def bulk_copied(self, site: Site, moved: Sequence[BulkTransfer]) -> None:
         """See ``Observer``."""
         self._moved = [(site, piece) for piece in moved]
         for one in moved:
@@ -203,16 +203,18 @@ class Trace(Observer):
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """See ``Observer``."""
         if self._columns:
-            self._keep(Event(RELEASE, lanes, None, None, ()))
+            self._keep(TraceEvent(RELEASE, lanes, None, None, ()))
 
-    def _keep(self, event: Event) -> None:
+    def _keep(self, event: TraceEvent) -> None:
         if self.batch.full:
             return
         mask = self._crop(event.mask)
         if mask is not None and not mask.any():
             return
         values = tuple(self._crop(value) for value in event.values)
-        kept = Event(event.watched, mask, self._crop(event.place), self._crop(event.offset), values)
+        kept = TraceEvent(
+            event.watched, mask, self._crop(event.place), self._crop(event.offset), values
+        )
         self.batch.events.append(kept)
         self._events += 1
         self._bytes += sum(v.nbytes for v in (mask, kept.offset, *values) if v is not None)
@@ -252,7 +254,7 @@ class Trace(Observer):
     def _count(self, watched: Watched, place: Lanes, offset: Addresses, mask: Mask | None) -> None:
         """Add an access to the counts of the elements it touches."""
         if place.ndim:
-            for number in distinct(place).tolist():
+            for number in unique(place).tolist():
                 here = place == number
                 lanes = here if mask is None else here & mask
                 if lanes.any():

@@ -11,7 +11,7 @@ from kernels.ptx.module import Instruction
 from ...caches.access_recorder import SETS
 from ...hazards.sources import Sources
 from ...observe.counters.banks import BANKS
-from ..model_input import Case
+from ..model_input import PredictionCase
 from ..work import SiteWork, repeated, scaled
 from .change import Change, places, plain, worst
 
@@ -32,12 +32,12 @@ _WIDER = 4
 """Elements a thread loads at once, where it loads narrow ones."""
 
 
-def _stride(case: Case, one: SiteWork) -> int | None:
+def _stride(case: PredictionCase, one: SiteWork) -> int | None:
     found = case.seen.sample.requests.strides.get(one.site.number, 0)
     return None if found is None else abs(found)
 
 
-def _apart(case: Case, one: SiteWork) -> str:
+def _apart(case: PredictionCase, one: SiteWork) -> str:
     """How the lanes of a wasteful access stand; nothing if it wastes little."""
     stride, width = _stride(case, one), one.site.nbytes
     if not plain(one) or one.sectors < _SHIFTED * one.ideal:
@@ -49,17 +49,17 @@ def _apart(case: Case, one: SiteWork) -> str:
     return "strided" if stride is not None and stride > width else "scattered"
 
 
-def strided(case: Case) -> Change | None:
+def strided(case: PredictionCase) -> Change | None:
     """Lanes stand evenly apart, further than they are wide."""
     return _compact(case, places(case, lambda one: _apart(case, one) == "strided"))
 
 
-def scattered(case: Case) -> Change | None:
+def scattered(case: PredictionCase) -> Change | None:
     """Lanes go anywhere."""
     return _compact(case, places(case, lambda one: _apart(case, one) == "scattered"))
 
 
-def unaligned(case: Case) -> Change | None:
+def unaligned(case: PredictionCase) -> Change | None:
     """Lanes stand side by side, but begin inside a sector, wherever the array is accessed."""
     array = case.block.arrays
     aligned = {
@@ -74,7 +74,7 @@ def unaligned(case: Case) -> Change | None:
     return _compact(case, places(case, wanted))
 
 
-def _compact(case: Case, some: Mapping[int, SiteWork]) -> Change | None:
+def _compact(case: PredictionCase, some: Mapping[int, SiteWork]) -> Change | None:
     """The same bytes side by side: as few sectors, and L1 misses none of them twice."""
     if not some:
         return None
@@ -97,7 +97,7 @@ def _compact(case: Case, some: Mapping[int, SiteWork]) -> Change | None:
     shown = [one for one in some.values() if one.site.instruction is first]
     requests = sum(one.requests for one in shown)
     stride = _stride(case, shown[0]) or 0
-    told = {
+    fields = {
         "stride": stride,
         "cure": "keep each field in an array of its own"
         if stride <= _STRUCTURE and _takes_field(case, first)
@@ -107,17 +107,17 @@ def _compact(case: Case, some: Mapping[int, SiteWork]) -> Change | None:
     }
     everything = sum(block.sectors.values())
     dense = 1 - (touched - asked) / everything if everything else 1.0
-    return Change(case.with_sites(changed, dense=dense), first, told)
+    return Change(case.with_sites(changed, dense=dense), first, fields)
 
 
-def _takes_field(case: Case, ins: Instruction) -> bool:
+def _takes_field(case: PredictionCase, ins: Instruction) -> bool:
     """Whether an access is of a field: of a structure, or of so many elements that are one."""
     sources = Sources(case.launch.kernel.source_text)
     code = sources.code(ins.location.user if ins.location else None)
     return bool(_FIELD.search(_BUILT_IN.sub("", code)))
 
 
-def small(case: Case) -> Change | None:
+def small(case: PredictionCase) -> Change | None:
     """Warps ask for less than a sector or two at a time, side by side."""
     some = places(
         case,
@@ -127,10 +127,10 @@ def small(case: Case) -> Change | None:
         return None
     first = worst(some.values(), lambda one: one.requests)
     width = next(one.site.nbytes for one in some.values() if one.site.instruction is first)
-    told = {"width": width, "bytes": "byte" if width == 1 else "bytes", "requests": 32 * width}
+    fields = {"width": width, "bytes": "byte" if width == 1 else "bytes", "requests": 32 * width}
     once = all(one.requests <= case.shape.warps * 1.01 for one in some.values())
     if once:
-        return Change(_fewer_threads(case, some), first, told)
+        return Change(_fewer_threads(case, some), first, fields)
     changed = {at: _widened(one, 1 / _WIDER) for at, one in some.items()}
     lines = {one.site.instruction.line for one in some.values()}
     found = []
@@ -143,7 +143,7 @@ def small(case: Case) -> Change | None:
             found.append(dataclasses.replace(piece, code=rest, warps=fewer[0], rounds=fewer[1]))
         else:
             found.append(piece)
-    return Change(case.with_sites(changed).with_code(found), first, told)
+    return Change(case.with_sites(changed).with_code(found), first, fields)
 
 
 def _widened(one: SiteWork, share: float) -> SiteWork:
@@ -156,7 +156,7 @@ def _widened(one: SiteWork, share: float) -> SiteWork:
     )  # fmt: skip
 
 
-def _fewer_threads(case: Case, some: Mapping[int, SiteWork]) -> Case:
+def _fewer_threads(case: PredictionCase, some: Mapping[int, SiteWork]) -> PredictionCase:
     """A grid of which each thread does several elements; what it does for each stays."""
     changed = {
         at: _widened(one, 1.0) if at in some else scaled(one, _WIDER)
@@ -177,7 +177,7 @@ def _conflicting(one: SiteWork) -> bool:
     return one.space == "shared" and one.conflicts > 0 and one.site.access != "atomic"
 
 
-def conflicts(case: Case) -> Change | None:
+def conflicts(case: PredictionCase) -> Change | None:
     """Lanes of a request go to different words of one bank."""
     some = places(case, _conflicting)
     if not some:

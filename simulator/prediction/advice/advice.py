@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...hazards.sources import Sources
-from ..model_input import Case
+from ..model_input import PredictionCase
 from . import access_defects, redundant_barriers, reuse_defects, thread_defects
 from .change import Change
 
@@ -29,7 +29,7 @@ class Rule:
     """
 
     name: str
-    found: Callable[[Case], Change | None]
+    found: Callable[[PredictionCase], Change | None]
     cause: str
     change: str
 
@@ -129,7 +129,7 @@ def span(before: float, after: float) -> str:
     raise AssertionError
 
 
-def advise(case: Case) -> tuple[Advice, ...]:
+def advise(case: PredictionCase) -> tuple[Advice, ...]:
     """What would help a launch most."""
     before, launch = case.took.total, case.rates.launch_us * 1e-6
     found = []
@@ -145,7 +145,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
         found.append(
             Advice(
                 rule.name, at.file if at else "", at.line if at else 0,
-                rule.cause.format(**change.told), rule.change.format(**change.told),
+                rule.cause.format(**change.fields), rule.change.format(**change.fields),
                 before * 1e3, after * 1e3, launch * 1e3,
             )
         )  # fmt: skip

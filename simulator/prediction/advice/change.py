@@ -8,7 +8,7 @@ from typing import Any
 
 from kernels.ptx.module import Instruction
 
-from ..model_input import Case
+from ..model_input import PredictionCase
 from ..work import SiteWork
 
 
@@ -19,15 +19,15 @@ class Change:
     Attributes:
         case: The launch without the defect.
         instruction: Where the defect shows most; none if it is the whole launch's.
-        told: What the rule's words say of it.
+        fields: What the rule's words say of it.
     """
 
-    case: Case
+    case: PredictionCase
     instruction: Instruction | None = None
-    told: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
 
 
-def places(case: Case, wanted: Callable[[SiteWork], bool]) -> dict[int, SiteWork]:
+def places(case: PredictionCase, wanted: Callable[[SiteWork], bool]) -> dict[int, SiteWork]:
     """Accesses of a kind by their place in ``work.sites``."""
     return {at: one for at, one in enumerate(case.work.sites) if wanted(one)}
 

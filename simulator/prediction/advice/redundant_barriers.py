@@ -14,7 +14,7 @@ from ...isa import Flow
 from ...isa.decoded import roles
 from ...observe.observers import chosen
 from ...rerun.driver import suspicious
-from ..model_input import Case
+from ..model_input import PredictionCase
 from .change import Change
 
 _STEPS = 3000
@@ -23,7 +23,7 @@ _LEAST = 0.05
 """Share of the time without the launch's that all barriers have to take before they are judged."""
 
 
-def barriers(case: Case) -> Change | None:
+def barriers(case: PredictionCase) -> Change | None:
     """Barriers that order nothing, in some blocks."""
     launch = case.launch
     if not case.work.barriers or launch.cooperative or math.prod(launch.cluster) > 1:
@@ -47,13 +47,13 @@ def barriers(case: Case) -> Change | None:
     number = {ins.line: b.number for b in launch.program.blocks for ins in b.block.instructions}
     first = max(found, key=lambda ins: ran[number[ins.line]])
     count = f"{case.work.barriers - mended.work.barriers:,.0f}"
-    told = {"which": f"{count} barriers a block that order", "them": "them"}
+    fields = {"which": f"{count} barriers a block that order", "them": "them"}
     if count == "1":
-        told = {"which": "1 barrier a block that orders", "them": "it"}
-    return Change(mended, first, told)
+        fields = {"which": "1 barrier a block that orders", "them": "it"}
+    return Change(mended, first, fields)
 
 
-def _without(case: Case, some: list[Instruction]) -> Case:
+def _without(case: PredictionCase, some: list[Instruction]) -> PredictionCase:
     lines = {ins.line for ins in some}
     mended = case.without(lambda i: i.pipe == "barrier" and i.line in lines)
     there = case.work.issued.get("barrier", 0.0)

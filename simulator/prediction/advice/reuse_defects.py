@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...caches.levels import kept
-from ..model_input import Case
+from ...caches.levels import l1_hits
+from ..model_input import PredictionCase
 from ..work import SiteWork
 from .change import Change, places, plain, worst
 
@@ -15,10 +15,10 @@ _MORE = 4
 """Results a block or thread computes from what it loads, where it computes one."""
 
 
-def redundant(case: Case) -> Change | None:
+def redundant(case: PredictionCase) -> Change | None:
     """A block asks for the same sectors again and again: a tile in shared memory has them."""
     block, changed, more = case.block, {}, []
-    loads = places(case, lambda one: plain(one) and kept(one.site))
+    loads = places(case, lambda one: plain(one) and l1_hits(one.site))
     extra = dict(case.work.issued)
     times: dict[int, float] = {}
     for array, distinct in block.sectors.items():
@@ -53,15 +53,15 @@ def redundant(case: Case) -> Change | None:
     work = dataclasses.replace(mended.work, issued=extra)
     first = worst([case.work.sites[at] for at in changed], lambda one: one.requests)
     there = [at for at in times if case.work.sites[at].site.line == first.user_line]
-    told = {"times": max(times[at] for at in there)}
-    return Change(dataclasses.replace(mended, work=work), first, told)
+    fields = {"times": max(times[at] for at in there)}
+    return Change(dataclasses.replace(mended, work=work), first, fields)
 
 
 def _dense(one: SiteWork) -> bool:
     return plain(one) and one.sectors < 2 * one.ideal
 
 
-def between_blocks(case: Case) -> Change | None:
+def between_blocks(case: PredictionCase) -> Change | None:
     """Blocks ask L2 for what other blocks ask for too."""
     arrays, asked = case.block.arrays, dict[int | None, float]()
     for one in case.work.loads:
@@ -83,13 +83,13 @@ def between_blocks(case: Case) -> Change | None:
         return None
     changed = {at: dataclasses.replace(one, missed=one.missed / _MORE) for at, one in loads.items()}
     first = worst(loads.values(), lambda one: one.missed)
-    told = max(often(one) for one in loads.values() if one.site.line == first.user_line)
+    fields = max(often(one) for one in loads.values() if one.site.line == first.user_line)
     tiled = any(one.space == "shared" and one.site.access == "store" for one in case.work.sites)
     cure = "larger tiles" if tiled else "more results a block"
-    return Change(case.with_sites(changed), first, {"times": told, "cure": cure})
+    return Change(case.with_sites(changed), first, {"times": fields, "cure": cure})
 
 
-def again(case: Case) -> Change | None:
+def again(case: PredictionCase) -> Change | None:
     """Loads and stores in a loop that go to one place in all of its rounds."""
     counts = case.seen.sample.requests
 
@@ -107,12 +107,12 @@ def again(case: Case) -> Change | None:
         figures = ("requests", "sectors", "lines", "tags", "missed", "bytes", "ideal")
         changed[at] = dataclasses.replace(one, **{f: rest * getattr(one, f) for f in figures})
     first = worst(some.values(), lambda one: one.requests)
-    told = max(share(one) for one in some.values() if one.site.line == first.user_line)
+    share_used = max(share(one) for one in some.values() if one.site.line == first.user_line)
     mended = case.without(lambda i: i.line in lines and i.pipe in ("load_global", "store_global"))
-    return Change(mended.with_sites(changed), first, {"share": told})
+    return Change(mended.with_sites(changed), first, {"share": share_used})
 
 
-def operands(case: Case) -> Change | None:
+def operands(case: PredictionCase) -> Change | None:
     """Each multiply-add loads its operands from shared memory, which others load as well."""
     loads = places(case, lambda one: one.space == "shared" and one.site.access == "load")
     stored = sum(
@@ -146,7 +146,7 @@ def operands(case: Case) -> Change | None:
     return Change(dataclasses.replace(mended, work=work), first, {"each": requests / products})
 
 
-def spills(case: Case) -> Change | None:
+def spills(case: PredictionCase) -> Change | None:
     """Registers that the compiler keeps in local memory."""
     known = {one.site.instruction.line for one in case.work.sites if one.space == "local"}
 

@@ -11,7 +11,7 @@ from ...compile.cfg.basic_blocks import successors
 from ...gpus.occupancy import most_shared
 from ...gpus.occupancy import occupancy as occupancy_of
 from ..block_footprint import some_of, together
-from ..model_input import Case, counted
+from ..model_input import PredictionCase, counted
 from ..work import SiteWork, repeated, scaled
 from .change import Change, places, worst
 
@@ -23,7 +23,7 @@ _SUMS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 """Operations of which a block can do several as one."""
 
 
-def occupancy(case: Case) -> Change | None:
+def occupancy(case: PredictionCase) -> Change | None:
     """Few warps fit on a multiprocessor, so that all of them wait at once."""
     held, launch, gpu = case.seen.occupancy, case.launch, case.seen.gpu
     threads = math.prod(launch.block)
@@ -43,15 +43,15 @@ def occupancy(case: Case) -> Change | None:
         cures.append(f"{most:,} bytes of shared memory a block instead of {launch.shared_bytes:,}")
     if "blocks" in held.limiters:
         cures.append(f"larger blocks than {threads} threads")
-    told = {
+    fields = {
         "warps": held.warps, "most": held.most_warps, "limiter": " and ".join(held.limiters),
         "cure": ", and ".join(cures),
     }  # fmt: skip
     shape = dataclasses.replace(case.shape, resident=wanted)
-    return Change(dataclasses.replace(case, shape=shape), None, told)
+    return Change(dataclasses.replace(case, shape=shape), None, fields)
 
 
-def few_blocks(case: Case) -> Change | None:
+def few_blocks(case: PredictionCase) -> Change | None:
     """The grid leaves multiprocessors without a block, or with fewer than they can hold."""
     gpu, shape = case.seen.gpu, case.shape
     blocks = len(case.seen.sample.blocks)
@@ -77,11 +77,11 @@ def few_blocks(case: Case) -> Change | None:
     warps = max(1, round(shape.warps / in_warps))
     split = dataclasses.replace(shape, blocks=wanted, warps=warps)
     counted_blocks = "1 block" if shape.blocks == 1 else f"{shape.blocks:,} blocks"
-    told = {"blocks": counted_blocks, "sms": gpu.sms, "wanted": wanted}
-    return Change(dataclasses.replace(mended, work=work, shape=split), None, told)
+    fields = {"blocks": counted_blocks, "sms": gpu.sms, "wanted": wanted}
+    return Change(dataclasses.replace(mended, work=work, shape=split), None, fields)
 
 
-def divergence(case: Case) -> Change | None:
+def divergence(case: PredictionCase) -> Change | None:
     """Warps go both ways at a branch: as many threads would fit into fewer warps."""
     sample, program = case.seen.sample, case.launch.program
     if not any(sample.ran.parted):
@@ -118,7 +118,7 @@ def divergence(case: Case) -> Change | None:
     )
 
 
-def _branch_to(case: Case, number: int) -> Instruction | None:
+def _branch_to(case: PredictionCase, number: int) -> Instruction | None:
     """The branch that sends threads to a basic block, or to another."""
     blocks = case.launch.program.blocks
     for block in blocks:
@@ -128,7 +128,7 @@ def _branch_to(case: Case, number: int) -> Instruction | None:
     return next((b.block.instructions[0] for b in blocks if b.number == number), None)
 
 
-def atomics(case: Case) -> Change | None:
+def atomics(case: PredictionCase) -> Change | None:
     """Many atomics of a block go to few places."""
     distinct = case.block.places
     some = {at: one for at, one in _global_sums(case).items() if _serial(case, one)}
@@ -151,7 +151,7 @@ def atomics(case: Case) -> Change | None:
     return Change(dataclasses.replace(mended, work=work), first, {"passes": passes})
 
 
-def atomics_of_blocks(case: Case) -> Change | None:
+def atomics_of_blocks(case: PredictionCase) -> Change | None:
     """Each of many blocks adds to the same few places."""
     sample, shape = case.seen.sample, case.shape
     slots = case.seen.gpu.sms * shape.resident
@@ -175,11 +175,11 @@ def atomics_of_blocks(case: Case) -> Change | None:
     mended = dataclasses.replace(mended, work=work).with_sites(changed)
     fewer = dataclasses.replace(shape, blocks=slots)
     first = worst([case.work.sites[at] for at in changed], lambda one: one.passes)
-    told = {"blocks": shape.blocks, "slots": slots}
-    return Change(dataclasses.replace(mended, shape=fewer), first, told)
+    fields = {"blocks": shape.blocks, "slots": slots}
+    return Change(dataclasses.replace(mended, shape=fewer), first, fields)
 
 
-def _global_sums(case: Case) -> dict[int, SiteWork]:
+def _global_sums(case: PredictionCase) -> dict[int, SiteWork]:
     """Atomics of global memory of which a block could do fewer."""
     return places(
         case,
@@ -192,19 +192,19 @@ def _global_sums(case: Case) -> dict[int, SiteWork]:
     )
 
 
-def _serial(case: Case, one: SiteWork) -> bool:
+def _serial(case: PredictionCase, one: SiteWork) -> bool:
     """Whether those of a block go to few places."""
     return one.passes >= 2 * case.block.places[one.site.number]
 
 
-def _sums(case: Case, one: SiteWork) -> bool:
+def _sums(case: PredictionCase, one: SiteWork) -> bool:
     """Whether a block could do fewer of an atomic: not of a lock's, nor of one lane's ticket."""
     ran, site = case.seen.sample.ran, one.site
     alone = ran.threads[site.block] <= ran.warps[site.block]
     return site.operation in _SUMS and not (site.returns and alone)
 
 
-def shared_atomics(case: Case) -> Change | None:
+def shared_atomics(case: PredictionCase) -> Change | None:
     """Lanes of a warp go to one word of shared memory."""
 
     def serial(one: SiteWork) -> bool:
@@ -229,5 +229,5 @@ def shared_atomics(case: Case) -> Change | None:
     work = dataclasses.replace(mended.work, issued=more)
     first = worst(some.values(), lambda one: one.passes)
     there = [one for one in some.values() if one.site.line == first.user_line]
-    told = {"passes": sum(one.passes + one.requests for one in there)}
-    return Change(dataclasses.replace(mended, work=work), first, told)
+    fields = {"passes": sum(one.passes + one.requests for one in there)}
+    return Change(dataclasses.replace(mended, work=work), first, fields)

@@ -15,7 +15,7 @@ from ..accesses import SHARED, EscalateCheck, by_block, columns_of, dense
 from ..order.happens_before import HappensBefore
 from ..shadow.conflicts import WRITTEN, clash, use
 from ..shadow.ownership import OwnershipTable
-from ..shadow.shadow_memory import Shadow
+from ..shadow.shadow_memory import ShadowMemory
 
 _Told = tuple[tuple[Site, ...], Lanes, Mask | None]
 """An access, or several from one base; or (no site) a warp barrier's member masks."""
@@ -138,7 +138,7 @@ class BarrierIntervals:
                     flat[at] = True
                 if races:
                     owners.access(site, place, thread)
-        if owners.disputed:
+        if owners.has_contention:
             self._look_at(owners.contested, pending, one)
         if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
             return self.state
@@ -181,7 +181,7 @@ class BarrierIntervals:
             for site, address, on in _each(union):
                 for place, thread in self._places(one, site, address, on):
                     owners.access(site, place, thread)
-            self.harmless[key] = not owners.disputed
+            self.harmless[key] = not owners.has_contention
         return self.harmless[key]
 
     def _places(
@@ -196,7 +196,7 @@ class BarrierIntervals:
 
     def _look_at(self, contested: Mask, pending: list[_Told], g: Geometry) -> None:
         """Is what several threads access at some locations in order, by warp barriers?"""
-        shadow, happens_before = Shadow(g.threads * g.columns, g.threads), HappensBefore(g)
+        shadow, happens_before = ShadowMemory(g.threads * g.columns, g.threads), HappensBefore(g)
         for now, (sites, address, mask) in enumerate(pending, 1):
             if not sites:
                 happens_before.warp_sync(mask, address, now)
@@ -207,18 +207,20 @@ class BarrierIntervals:
                         self._check(site, place[at], thread[at], shadow, happens_before, now)
 
     def _check(
-        self, site: Site, place: Flat, thread: Flat, shadow: Shadow,
+        self, site: Site, place: Flat, thread: Flat, shadow: ShadowMemory,
         happens_before: HappensBefore, now: int,
     ) -> None:  # fmt: skip
         column, mine = np.divmod(thread, self.geometry.threads)
         ordered, asked = happens_before.before(mine, column), shadow.asked(place, thread)
-        for history, _ in shadow.against(site):
+        for history, _ in shadow.conflicting_histories(site):
             if any(True for _ in shadow.races(history, asked, ordered, "near")):
                 raise EscalateCheck(SHARED)
-        if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
+        if clash(site, site) and any(
+            True for _ in shadow.intra_instruction_conflicts(place, thread, "near")
+        ):
             raise EscalateCheck(SHARED)
         values, since = np.zeros(len(place), np.uint64), np.zeros(len(place), np.int64)
-        shadow.remember(site, place, thread, now, values, since)
+        shadow.record(site, place, thread, now, values, since)
 
 
 def _first(reserved: int, granule: int, nbytes: int) -> Mask | None:

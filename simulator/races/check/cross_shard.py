@@ -10,16 +10,18 @@ from ...memory.storage.spaces import Allocation
 from ..accesses import Race
 from ..report.race_log import RaceLog
 from ..shadow.access_history import AccessHistory
-from ..shadow.shadow_memory import Shadow
+from ..shadow.shadow_memory import ShadowMemory
 from ..shadow.stored_values import compare, other_values
 from .shadow_check import ShadowChecker
 
 
-def find_between(look: ShadowChecker, first: Shadow, second: Shadow, home: Allocation) -> None:
+def find_between(
+    look: ShadowChecker, first: ShadowMemory, second: ShadowMemory, home: Allocation
+) -> None:
     """Write down the races of what a table remembers with what another one does."""
     g = look.geometry
     for later in second.histories.values():
-        for earlier, how in first.against(later.site):
+        for earlier, how in first.conflicting_histories(later.site):
             if how == "volatile" and look.polled(later.site, earlier.site):
                 continue
             race = Race(
@@ -30,7 +32,7 @@ def find_between(look: ShadowChecker, first: Shadow, second: Shadow, home: Alloc
 
 
 def _write_down(
-    book: RaceLog, race: Race, first: Shadow, earlier: AccessHistory, later: AccessHistory
+    book: RaceLog, race: Race, first: ShadowMemory, earlier: AccessHistory, later: AccessHistory
 ) -> None:
     asked = first.asked(*np.divmod(later.table.keys, first.threads))
     bound, free = book.bound(race), None

@@ -19,14 +19,14 @@ from ...analysis.influence import ForwardSlices
 from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ...events import Observer, Stall
 from ...memory.addressing.address_range_cache import AddressRangeCache
-from ...memory.event import CompactAccessEvent, Event
+from ...memory.event import AccessEvent, CompactAccessEvent
 from ...memory.site import PHASE, Granules, Site
 from ...memory.storage.spaces import Allocation
 from ..accesses import SHARED, Accesses, EscalateCheck, PrecisionPlan, by_block, lanes_of
 from ..order.stale_reads import Sectors, cached
 from ..report.race_log import RaceLog
 from ..shadow.ownership import ArrayAccessFilter, OwnershipTable
-from ..shadow.shadow_memory import Shadow
+from ..shadow.shadow_memory import ShadowMemory
 from ..shadow.stored_values import located
 from . import exited_blocks
 from .barrier_intervals import BarrierIntervals, Memo
@@ -61,7 +61,7 @@ class RaceCheck(Observer):
         initialised: bool, memo: Memo,
     ) -> None:  # fmt: skip
         self.closer, self.granules, self.book, self.races = closer, granules, book, races
-        self.shadows: dict[int, Shadow] = {}
+        self.shadows: dict[int, ShadowMemory] = {}
         self.arrays: dict[int, Allocation] = {}
         self.owners: dict[int, OwnershipTable] = {}
         self.reaches = AddressRangeCache()
@@ -84,7 +84,7 @@ class RaceCheck(Observer):
         self.exact.start(geometry, self.order.happens_before, self.order.releases)
         self.shared.start(self.order, SHARED in self.closer)
         for owners in self.owners.values():
-            owners.forget()
+            owners.reset_cache()
 
     def finish(self) -> None:
         """The batch is done."""
@@ -97,11 +97,13 @@ class RaceCheck(Observer):
             EscalateCheck: Locations of an array are contested.
         """
         for number, owners in self.owners.items():
-            if owners.disputed:
+            if owners.has_contention:
                 raise EscalateCheck(number, owners.contested)
-        if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
+        if not (
+            self.shadows or self.exact.lock_ordered_pairs
+        ):  # nothing to go through the releases for
             return
-        self.exact.settle()
+        self.exact.resolve_lock_ordered_pairs()
 
     def merge(self, other: RaceCheck) -> None:
         """See ``Observer``.
@@ -114,7 +116,7 @@ class RaceCheck(Observer):
             known = self.owners.setdefault(number, owners)
             if known is not owners:
                 known.merge(owners)
-        other.exact.settle()
+        other.exact.resolve_lock_ordered_pairs()
         self.book.merge(other.book)
         for number, shadow in other.shadows.items():
             mine = self.shadows.setdefault(number, shadow)
@@ -125,7 +127,7 @@ class RaceCheck(Observer):
 
     # -- events -------------------------------------------------------------------
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site, space = event.site, event.space
         if not site.counted:
@@ -142,15 +144,15 @@ class RaceCheck(Observer):
             self._global(event)
             self.shared.repeats.pass_over(site, self.order.now)
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
         if self.shared.shadow is not None:
-            super().loads(sites, events)
+            super().grouped_loads(sites, events)
             return
         self.order.now += len(sites)
-        self.shared.loads(sites, events[0])
+        self.shared.grouped_loads(sites, events[0])
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``; what is only read, or a thread's own, need not be looked at."""
         site, space = event.site, event.space
         if not site.counted:
@@ -197,14 +199,14 @@ class RaceCheck(Observer):
 
     # -- global memory ---------------------------------------------------------------
 
-    def _global(self, event: Event) -> None:
+    def _global(self, event: AccessEvent) -> None:
         site, home, g = event.site, event.home, self.geometry
         number = home.number
         closer = self.closer.get(number)
         if closer is None:
             self.quick.look(event, g)
             return
-        if closer is False and self._owners(home).seen(event):
+        if closer is False and self._owners(home).is_repeat(event):
             return
         granule = self.granules.array
         shift, parts = granule.bit_length() - 1, max(1, site.nbytes // granule)
@@ -218,7 +220,7 @@ class RaceCheck(Observer):
         place = ((lanes.address - home.base) >> shift) + part
         shadow = self.shadows.get(number)
         if shadow is None:
-            shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
+            shadow = self.shadows[number] = ShadowMemory(g.everyone, g.threads)
             self.arrays[number] = home
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         self.exact.in_step.access(site, thread, shadow.threads, self.order.now)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...analysis.influence import ForwardSlices
 from ...core.geometry import GROUP, Flat, Geometry, Mask
-from ...memory.event import Event
+from ...memory.event import AccessEvent
 from ...memory.site import Granules, Site
 from ...memory.storage.spaces import Allocation
 from ..accesses import SHARED, Accesses, Race
@@ -17,15 +17,15 @@ from ..order.happens_before import HappensBefore
 from ..order.locks import Lock
 from ..order.release_acquire import ReleaseAcquireTracker
 from ..order.stale_reads import Reads, Sectors, cached, needed
-from ..order.vector_clock import NOTHING, Clock
+from ..order.vector_clock import BOTTOM, VectorClock
 from ..report.first_of import Firsts
-from ..report.pair_limit import Bound
+from ..report.pair_limit import PairBound
 from ..report.pairs import DISTANCES, distances
 from ..report.race_log import UNACQUIRED, RaceLog
 from ..shadow.access_history import AccessHistory
 from ..shadow.conflicts import clash
 from ..shadow.lookups import Alike, Clocks
-from ..shadow.shadow_memory import Conflict, Ordered, Shadow
+from ..shadow.shadow_memory import Conflict, Ordered, ShadowMemory
 from ..shadow.stored_values import compare, in_steps, other_values, out_of_scope
 from .combined_lookup import Locked, all_before
 from .lockstep import InStep
@@ -48,7 +48,7 @@ class ShadowChecker:
 
     def __init__(self, granules: Granules, book: RaceLog, steering: ForwardSlices) -> None:
         self.granules, self.book, self.steering = granules, book, steering
-        self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
+        self.lock_ordered_pairs: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
         self.in_step = InStep()
         self.first: dict[tuple[int, object], Firsts] = {}  # by array and line
@@ -62,7 +62,7 @@ class ShadowChecker:
         self.geometry, self.happens_before, self.releases = g, happens_before, releases
 
     def check_and_record(
-        self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
+        self, shadow: ShadowMemory, event: AccessEvent, now: int, lanes: Accesses, place: Flat, thread: Flat,
         values: Flat | None, again: bool = False,
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
@@ -75,24 +75,24 @@ class ShadowChecker:
             array = event.home.number if event.space == "global" else SHARED
             first = self.first.setdefault((array, event.site.line), Firsts())
             first.add(place * self.geometry.everyone + thread, np.full_like(place, now))
-        site, since = event.site, self.happens_before.block_time[lanes.column]
+        site, since = event.site, self.happens_before.block_barrier_epoch[lanes.column]
         all_of_them = site, place, thread, now, values, since
         if again and site.access == "load":
-            shadow.remember(*all_of_them)
+            shadow.record(*all_of_them)
             return
         if shadow.newest is not None:
-            known = shadow.newest.access(site, place, lanes, now, self.happens_before.horizon)
+            known = shadow.newest.access(site, place, lanes, now, self.happens_before.known_epoch)
             if site.access == "load" and known.any():
                 rest = np.flatnonzero(~known)
                 lanes, since = lanes.some(rest), since[rest]
                 place, thread = place[rest], thread[rest]
                 values = None if values is None else values[rest]
         if len(place):
-            self._hold(shadow, event, now, lanes, place, thread, values, since, again)
-        shadow.remember(*all_of_them)
+            self._check(shadow, event, now, lanes, place, thread, values, since, again)
+        shadow.record(*all_of_them)
 
-    def _hold(
-        self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
+    def _check(
+        self, shadow: ShadowMemory, event: AccessEvent, now: int, lanes: Accesses, place: Flat, thread: Flat,
         values: Flat | None, since: Flat, again: bool,
     ) -> None:  # fmt: skip
         """Write down the races of lanes with what is remembered, and of each other."""
@@ -108,7 +108,7 @@ class ShadowChecker:
         met = int(since.min(initial=now)) if own else -1
         rivals = [
             (history, how)
-            for history, how in shadow.against(site, clusters, met)
+            for history, how in shadow.conflicting_histories(site, clusters, met)
             if not (how == "volatile" and self.polled(site, history.site))
             # Those are a matter of other blocks; or known.
             and not (own and (how in ("scope", "steps") or (again and history.loads)))
@@ -129,7 +129,7 @@ class ShadowChecker:
                 together = self._alike(site, lanes, place, thread, clocks)
 
             def races(
-                distance: str, bound: Bound | None = None, history: AccessHistory = history,
+                distance: str, bound: PairBound | None = None, history: AccessHistory = history,
                 before: Ordered = before, alike: Alike | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
                 free = None
@@ -150,14 +150,14 @@ class ShadowChecker:
                     self._doubted += at.size
                     conflict = self._conflict(shadow, history, place, thread, lane[at], earlier[at])
                     race = self._race(event, history.site, how, distance)
-                    race.at_once = history.site is site  # they took turns
+                    race.same_execution = history.site is site  # they took turns
                     found = compare(conflict, history, site, history.site, values, distance)
-                    self.doubts.append((lock, now, (race, conflict, *found)))
+                    self.lock_ordered_pairs.append((lock, now, (race, conflict, *found)))
             locked.clear()
         if how := clash(site, site, clusters):
             self._write_down(
                 event, site, how,
-                lambda distance, bound: shadow.within(place, thread, distance, bound, values),
+                lambda distance, bound: shadow.intra_instruction_conflicts(place, thread, distance, bound, values),
                 None, values, lanes,
             )  # fmt: skip
 
@@ -193,7 +193,7 @@ class ShadowChecker:
 
     def _conflict(
         self,
-        shadow: Shadow,
+        shadow: ShadowMemory,
         history: AccessHistory,
         place: Flat,
         thread: Flat,
@@ -203,7 +203,7 @@ class ShadowChecker:
         entry = np.searchsorted(history.table.keys, place[lane] * shadow.threads + earlier)
         return Conflict(place[lane], earlier, thread[lane], lane, entry)
 
-    def _race(self, event: Event, other: Site, how: str, distance: str) -> Race:
+    def _race(self, event: AccessEvent, other: Site, how: str, distance: str) -> Race:
         g = self.geometry
         allocation = event.home if isinstance(event.home, Allocation) else None
         space = "shared" if event.space == "cluster" else event.space
@@ -214,15 +214,15 @@ class ShadowChecker:
 
     def polled(self, *sites: Site) -> bool:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
-        return any(site.access == "load" and self.steering.polls(site) for site in sites)
+        return any(site.access == "load" and self.steering.is_polled(site) for site in sites)
 
-    def _known(self, event: Event, other: Site, how: str) -> bool:
+    def _known(self, event: AccessEvent, other: Site, how: str) -> bool:
         """Whether such races have been found."""
         return any(self.book.knows(self._race(event, other, how, far)) for far in DISTANCES)
 
     def _write_down(
-        self, event: Event, other: Site, how: str,
-        races: Callable[[str, Bound | None], Iterator[Conflict]],
+        self, event: AccessEvent, other: Site, how: str,
+        races: Callable[[str, PairBound | None], Iterator[Conflict]],
         history: AccessHistory | None, values: Flat | None, lanes: Accesses,
     ) -> None:  # fmt: skip
         site = event.site
@@ -238,7 +238,7 @@ class ShadowChecker:
                     home = lanes.home[conflict.lane]
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
-                for race.at_once, some in self.in_step.apart(site, other, conflict, history):
+                for race.same_execution, some in self.in_step.apart(site, other, conflict, history):
                     behind = self._behind(race, conflict, history, lanes)
                     for race.behind in (False, True) if behind.any() else (False,):
                         at = np.flatnonzero(some & (behind == race.behind))
@@ -310,7 +310,9 @@ class ShadowChecker:
 
         def horizon(other: Flat, mine: Flat) -> Flat:
             block, lane = np.divmod(mine, g.threads)
-            return self.happens_before.near(other, lane, np.searchsorted(g.blocks, block))
+            return self.happens_before.known_epoch_in_block(
+                other, lane, np.searchsorted(g.blocks, block)
+            )
 
         return self.releases.looks.known(thread, horizon, self.now)
 
@@ -338,9 +340,9 @@ class ShadowChecker:
             each, place = np.unique(asking, return_inverse=True)
             for clock, lots in self._by_clock(site, lanes, each, clocks, mine):
                 at = those[lots[place]]
-                known = clock.covers(time[at], earlier[at], g.threads, strong)
+                known = clock.happens_after(time[at], earlier[at], g.threads, strong)
                 out[at] = known
-                if not clock.held or known.all():
+                if not clock.lock_clocks or known.all():
                     continue
                 at = at[~known]
                 who = own[at] * g.threads + lane[at]
@@ -353,19 +355,29 @@ class ShadowChecker:
 
     def _by_clock(
         self, site: Site, lanes: Accesses, asking: Flat, clocks: Clocks, reads: Reads
-    ) -> Iterator[tuple[Clock, Mask]]:
+    ) -> Iterator[tuple[VectorClock, Mask]]:
         """What others have handed on to the threads of some lanes; and to which of them that."""
         missing = clocks.missing(asking, len(lanes.thread))
         if missing.size:
             g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
             lane, column = lanes.thread[missing], lanes.column[missing]
-            columns = (missing, lane, column, g.blocks[column], *happens_before.met(lane, column))
+            columns = (
+                missing,
+                lane,
+                column,
+                g.blocks[column],
+                *happens_before.last_barrier_epochs(lane, column),
+            )
             rows = zip(*(c.tolist() for c in columns), strict=True)
             for i, me, at, block, met, warp in rows:
                 asker = block * g.threads + me
-                clock = clocks.of.get(asker) if block in blocks else NOTHING
+                clock = clocks.of.get(asker) if block in blocks else BOTTOM
                 if clock is None:
-                    seen = happens_before.known(me, at) if happens_before.partly else None
+                    seen = (
+                        happens_before.known(me, at)
+                        if happens_before.has_partial_barriers
+                        else None
+                    )
                     clock = self.releases.known(site, asker, met, warp, seen, reads)
                 clocks.add(i, asker, clock)
         yield from clocks.groups(asking)
@@ -391,9 +403,9 @@ class ShadowChecker:
 
         return together
 
-    def settle(self) -> None:
+    def resolve_lock_ordered_pairs(self) -> None:
         """The launch is done: write down the doubts that were right."""
-        for lock, time, raced in self.doubts:
+        for lock, time, raced in self.lock_ordered_pairs:
             race = raced[0]
             if self.releases.doubtful(lock, time, race.other, race.site):
                 self.book.add(*raced)

@@ -7,11 +7,11 @@ from typing import cast
 import numpy as np
 
 from ...core.geometry import Addresses, Lanes, Mask
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site
 from ..accesses import SHARED, EscalateCheck, lanes_of
 from ..shadow.repeated_loads import Repeats
-from ..shadow.shadow_memory import Shadow
+from ..shadow.shadow_memory import ShadowMemory
 from ..shadow.stored_values import located
 from . import exited_blocks
 from .barrier_intervals import BarrierIntervals
@@ -53,12 +53,12 @@ class SharedMemory:
     def start(self, order: SyncObserver, exactly: bool) -> None:
         """Begin a batch; ``exactly``: with the table."""
         self.order, g = order, order.geometry
-        self.shadow: Shadow | None = None
+        self.shadow: ShadowMemory | None = None
         self.repeats = Repeats()
         if exactly and self.nbytes:
             places = -(-self.nbytes // self.granule) * g.columns
             own = places if order.happens_before.cluster is None else 0
-            self.shadow = Shadow(g.everyone, g.threads, own)
+            self.shadow = ShadowMemory(g.everyone, g.threads, own)
             self.written = np.zeros(places, bool)
             self.written[: self.intervals.reserved // self.granule * g.columns] = True
         self.unwritten = Unwritten(self.uninitialised)
@@ -127,12 +127,12 @@ class SharedMemory:
 
     # -- accesses ---------------------------------------------------------------------
 
-    def loads(self, sites: tuple[Site, ...], first: Event) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], first: AccessEvent) -> None:
         """Loads from one base, without the table; ``first``: the first of them."""
         self._accesses += len(sites)
         self.intervals.add(sites, cast(Addresses, first.address), first.mask)
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """An access of shared memory, or of that of another block of the cluster."""
         self._accesses += 1
         if self.shadow is not None:
@@ -143,7 +143,7 @@ class SharedMemory:
         else:
             self.intervals.add((event.site,), event.address, event.mask)
 
-    def _access(self, event: Event, shadow: Shadow) -> None:
+    def _access(self, event: AccessEvent, shadow: ShadowMemory) -> None:
         g, site, now = self.order.geometry, event.site, self.order.now
         lanes = lanes_of(g, event)
         if event.space == "cluster":

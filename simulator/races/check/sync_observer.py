@@ -12,13 +12,13 @@ from ...analysis.influence import ForwardSlices
 from ...core.geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ...isa.decoded import relaxed, roles
 from ...isa.table import CLUSTER, INITS, scope
-from ...memory.event import Event
-from ...memory.storage.word_ops import distinct
+from ...memory.event import AccessEvent
+from ...memory.storage.word_ops import unique
 from ..accesses import lanes_of
 from ..order.happens_before import HappensBefore
-from ..order.mbarrier_phases import Arrival, Key, arrivals, at_barriers
+from ..order.mbarrier_phases import Key, PhaseArrival, arrivals, at_barriers
 from ..order.release_acquire import ReleaseAcquireTracker
-from ..order.sync_events import Place, by_block, mbarrier_at
+from ..order.sync_events import BarrierId, by_block, mbarrier_at
 from ..shadow.stored_values import written
 
 
@@ -39,7 +39,7 @@ class SyncObserver:
         self.steering = steering
         self.now = 0
         self._started = False
-        self._arrived: tuple[Event, list[Arrival]] | None = None
+        self._arrived: tuple[AccessEvent, list[PhaseArrival]] | None = None
 
     def start(self, geometry: Geometry) -> None:
         """Begin a batch."""
@@ -99,22 +99,22 @@ class SyncObserver:
             numbers = self._numbers(place[0], threads)
             self.releases.waited(numbers, self.now, self._at(place), fences)
 
-    def _at(self, place: Key) -> Place:
+    def _at(self, place: Key) -> BarrierId:
         return mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
 
-    def arrive_at(self, event: Event) -> None:
+    def arrive_at(self, event: AccessEvent) -> None:
         """Threads arrive at mbarriers, or bytes of copies do."""
         hands_on = scope(event.site.instruction) != "cta"
         for arrival in self.arrivals(event):
             self._arrive_at(arrival, hands_on, relaxed(event.site.instruction))
 
-    def arrivals(self, event: Event) -> list[Arrival]:
+    def arrivals(self, event: AccessEvent) -> list[PhaseArrival]:
         """See ``mbarrier_phases.arrivals``, of the present event."""
         if self._arrived is None or self._arrived[0] is not event:
             self._arrived = event, list(arrivals(event, self.geometry))
         return self._arrived[1]
 
-    def _arrive_at(self, arrival: Arrival, hands_on: bool, loose: bool) -> None:
+    def _arrive_at(self, arrival: PhaseArrival, hands_on: bool, loose: bool) -> None:
         """Threads arrive at an mbarrier; see ``HappensBefore.arrive_at``; ``loose``: relaxed."""
         self.happens_before.arrive_at(arrival, self.now, hands_on, loose)
         place, threads, column, end = arrival
@@ -157,7 +157,7 @@ class SyncObserver:
                 self.releases.waited(threads, self.now, at, fences=True)
         return bool(full.all())
 
-    def make(self, event: Event) -> None:
+    def make(self, event: AccessEvent) -> None:
         """An access that initialises mbarriers, if it does: of interest in clusters."""
         cluster = self.happens_before.cluster
         if cluster is not None and roles(event.site.instruction).row.phase == "init":
@@ -183,7 +183,7 @@ class SyncObserver:
             known = self.happens_before.clocks_of(threads)
             self.releases.fence(threads, self.now, reach, met, warp, known)
 
-    def strong_access(self, event: Event) -> None:
+    def strong_access(self, event: AccessEvent) -> None:
         """A strong access releases and acquires; its lanes take turns.
 
         Block by block, threads ascending, as ``atomics`` has it.
@@ -201,7 +201,7 @@ class SyncObserver:
             place = -1 - (g.blocks[lanes.home] << 32 | lanes.address)
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
-        met, warp = self.happens_before.met(lanes.thread, lanes.column)
+        met, warp = self.happens_before.last_barrier_epochs(lanes.thread, lanes.column)
         known = self.happens_before.clocks_of(thread) if site.releases or site.acquires else None
         vain = None
         if site.operation == "cas":
@@ -228,6 +228,6 @@ def _meeting(g: Geometry, lanes: Mask | None, members: Lanes) -> tuple[Flat, Fla
     warp = thread // WARP
     together = g.full(members)[thread, column].astype(np.int64) & bits[warp, column]
     # A lane that names others than these do meets them, and they do not meet it.
-    found = distinct((column * g.warps + warp) << 32 | together)
+    found = unique((column * g.warps + warp) << 32 | together)
     at, together = found >> 32, found & 0xFFFFFFFF
     return at // g.warps, at % g.warps, together

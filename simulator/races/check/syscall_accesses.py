@@ -13,7 +13,7 @@ from ...core.geometry import Geometry
 from ...events import Observer
 from ...isa.memory.address_windows import WINDOWS
 from ...memory.addressing import distributed_shared
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import FREES, Site
 from ...memory.storage.spaces import Allocation
 from .detector import RaceCheck
@@ -49,7 +49,7 @@ class CallCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
 
-    def text_read(
+    def string_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
         home: Allocation | None,
     ) -> None:  # fmt: skip
@@ -73,7 +73,7 @@ class CallCheck(Observer):
         where = base + piece.start, base + piece.stop, base
         self._access(site, "global", lane, where, lane[3], home)
 
-    def taken_again(self, home: Allocation, piece: range) -> None:
+    def reallocated(self, home: Allocation, piece: range) -> None:
         """See ``Observer``."""
         self.race.forget(home, piece)
 
@@ -90,4 +90,4 @@ class CallCheck(Observer):
         )
         spread = LaneAddressList(thread, column, places, homes)
         values = None if site.access == "load" else (places,)  # nobody leaves the same
-        self.race.access(Event(site, space, spread, None, False, home, values))
+        self.race.access(AccessEvent(site, space, spread, None, False, home, values))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...core.geometry import Flat
 from ...memory.site import Site
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from ..accesses import Accesses
 from ..report.pair_limit import pieces
 from ..shadow.shadow_memory import Ordered
@@ -77,7 +77,7 @@ class Unwritten:
         """Report those that are left."""
         nothing = np.zeros((5, 0), np.int64)
         left = np.concatenate([nothing, *self._reads[False], *self._reads[True]], axis=1)
-        for number in distinct(left[2]):
+        for number in unique(left[2]):
             site, lanes = self._accesses[number]
             read = lanes.some(np.sort(left[4, left[2] == number]))
             self.report(site, read.address, read.thread, read.column, read.home)

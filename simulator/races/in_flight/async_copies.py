@@ -18,15 +18,15 @@ from kernels.ptx.module import Instruction
 
 from ...core.geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ...events import Observer
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import PHASE, Site
-from ...memory.storage.word_ops import among, distinct
+from ...memory.storage.word_ops import among, unique
 from ..accesses import Race, rows_of
 from ..check.detector import RaceCheck
 from ..order.mbarrier_phases import barrier_number
 from ..report.race_log import READING, SENT, RaceLog
 from ..shadow.shadow_memory import Conflict
-from .in_flight import TOUCHES, Copy, Touch, meetings, places_of, whole_warps
+from .in_flight import TOUCHES, Copy, InFlightAccess, overlapping_lanes, places_of, whole_warps
 from .late_waits import LateWaits
 
 _SITES = 2
@@ -61,7 +61,7 @@ class AsyncCopyCheck(Observer):
         self.geometry, self.open, self.over = geometry, [], []
         self.groups = {queue: np.zeros((), np.int32) for queue in UNDER_WAY}
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         g, site = self.geometry, event.site
         followed = self.open or self.over or site.asynchronous
@@ -81,7 +81,7 @@ class AsyncCopyCheck(Observer):
             if low < copy.high and copy.low < high and not reads:
                 self._look(copy, event, lanes)
         for copy, wait in self.over:
-            strays = self.book.find_order().strays(copy.event.site, site, wait)
+            strays = self.book.find_order().wait_follows_access(copy.event.site, site, wait)
             if strays and low < copy.high and copy.low < high:
                 self._meet(copy, event)
         if site.asynchronous:
@@ -92,12 +92,12 @@ class AsyncCopyCheck(Observer):
             self.open.append(copy)
             self._came_before(copy)
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
         if (self.open or self.over) and not self._far(sites, events[0]):
-            super().loads(sites, events)
+            super().grouped_loads(sites, events)
 
-    def _far(self, sites: tuple[Site, ...], event: Event) -> bool:
+    def _far(self, sites: tuple[Site, ...], event: AccessEvent) -> bool:
         """Whether accesses are surely of other bytes than copies are, lanes that are off too."""
         if isinstance(event.address, LaneAddressList):
             return False
@@ -105,7 +105,7 @@ class AsyncCopyCheck(Observer):
         copies = self.open + [copy for copy, _ in self.over] if self.over else self.open
         return not any(low < copy.high and copy.low < high for copy in copies)
 
-    def copies(
+    def async_group(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
@@ -173,14 +173,16 @@ class AsyncCopyCheck(Observer):
             if touch.near:  # behind its wait in the text: then it is a race of two lanes
                 told = ends & (wait is None or not self._between(touch, wait))
             else:
-                known = self.order.happens_before.horizon(touch.mine, touch.issuer, touch.column)
+                known = self.order.happens_before.known_epoch(
+                    touch.mine, touch.issuer, touch.column
+                )
                 told = ends & (known >= touch.time)
             self._tell(touch.race, touch.conflict.some(told))
             if not ends.all():
                 left.append(touch.some(~ends))
         copy.touched = left
 
-    def _between(self, touch: Touch, wait: Instruction) -> bool:
+    def _between(self, touch: InFlightAccess, wait: Instruction) -> bool:
         """Whether a wait stands between a copy and what touches its bytes in the text."""
         return self.book.find_order().waits_between(touch.race.other, touch.race.site, wait)
 
@@ -195,7 +197,7 @@ class AsyncCopyCheck(Observer):
         on = self.geometry.full(as_mask(lanes))
         numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
         clusters = self.order.happens_before.cluster is not None
-        few = distinct(numbers[on])
+        few = unique(numbers[on])
         names, columns = set(few.tolist()), np.flatnonzero(on.any(axis=0)).tolist()
         for copy in self.open:  # those that are split off among them
             if names.isdisjoint(copy.barriers) or not copy.over_at(few).any():
@@ -253,7 +255,7 @@ class AsyncCopyCheck(Observer):
         if copy.known[:, column].all():
             copy.leave((slice(None), column))
 
-    def _look(self, copy: Copy, event: Event, lanes: Rows) -> None:
+    def _look(self, copy: Copy, event: AccessEvent, lanes: Rows) -> None:
         """Of those who access what a copy is to write: who does not know that it is done."""
         if copy.waited is not None and copy.known is not None:
             finished = copy.finished
@@ -262,7 +264,7 @@ class AsyncCopyCheck(Observer):
                 other = np.flatnonzero(copy.waited[:, column])
                 pairs = [a.reshape(-1) for a in np.meshgrid(other, mine, indexing="ij")]
                 where = np.full(pairs[0].size, column)
-                seen = self.order.happens_before.horizon(pairs[0], pairs[1], where)
+                seen = self.order.happens_before.known_epoch(pairs[0], pairs[1], where)
                 told = seen.reshape(len(other), -1) >= copy.waited[other, column][:, None]
                 copy.known[mine[told.any(axis=0)], column] = True
             lanes = lanes & ~(copy.known & finished)
@@ -272,7 +274,7 @@ class AsyncCopyCheck(Observer):
                 event = event._replace(mask=self.geometry.from_rows(lanes))
         self._meet(copy, event)
 
-    def _replaced(self, event: Event, low: int, high: int, lanes: Rows) -> None:
+    def _replaced(self, event: AccessEvent, low: int, high: int, lanes: Rows) -> None:
         """A copy begins: who does not know of the instruction's last one there races with it."""
         done = [copy for copy in self.open if copy.waited is not None]
         last = [copy for copy in done if copy.within(event.site.instruction, low, high)]
@@ -286,7 +288,7 @@ class AsyncCopyCheck(Observer):
         if last or max(len(done), len(ended)) > _FINISHED:
             self._forget()
 
-    def _arrived(self, event: Event) -> None:
+    def _arrived(self, event: AccessEvent) -> None:
         """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
         g, site = self.geometry, event.site
         if site.queue == "transaction" and not isinstance(event.address, LaneAddressList):
@@ -313,7 +315,7 @@ class AsyncCopyCheck(Observer):
         if shadow is None or site.queue == "transaction" or not self.book.groups:
             return
         text = self.book.find_order()
-        for history, how in shadow.against(site):
+        for history, how in shadow.conflicting_histories(site):
             other = history.site
             race = Race(
                 other, site, "shared", None, self.granule, how, "lane", g.threads, g.columns
@@ -329,16 +331,16 @@ class AsyncCopyCheck(Observer):
                     found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
                     mine, issuer = pairs.earlier % g.threads, pairs.later % g.threads
                     column = lanes.column[pairs.lane]
-                    touch = Touch(race, found, self.order.now, mine, issuer, column, True)
+                    touch = InFlightAccess(race, found, self.order.now, mine, issuer, column, True)
                     copy.touched.append(touch)
 
-    def _meet(self, copy: Copy, event: Event) -> None:
+    def _meet(self, copy: Copy, event: AccessEvent) -> None:
         """Write down who accesses what a copy is to write."""
         g = self.geometry
         under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
         lanes, places = places_of(g, event, self.granule)
         others, theirs = places_of(g, under_way, self.granule)
-        lane, entry, place = meetings(places, theirs)
+        lane, entry, place = overlapping_lanes(places, theirs)
         if not place.size:
             return
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
@@ -360,7 +362,7 @@ class AsyncCopyCheck(Observer):
             near &= mine == issuer
         far = others.column[entry] != column
         since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
-        horizon = self.order.happens_before.horizon(issuer, mine, column)
+        horizon = self.order.happens_before.known_epoch(issuer, mine, column)
         seen = horizon >= since
         self.book.waits |= copy.waited_short(event.site, horizon)
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
@@ -388,7 +390,7 @@ class AsyncCopyCheck(Observer):
         if not beside.any() or text.unwaited(race.other, event.site):
             beside[:] = False
         self._tell(race, conflict.some((near | seen | far) & ~later & ~beside))
-        touch = Touch(race, conflict, self.order.now, mine, issuer, column)
+        touch = InFlightAccess(race, conflict, self.order.now, mine, issuer, column)
         for which, is_near in ((later, False), (beside, True)):
             if not which.any():
                 continue

@@ -15,17 +15,17 @@ from kernels.ptx.module import Instruction
 
 from ...core.geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
 from ...events import Observer
-from ...memory.event import Event
+from ...memory.event import AccessEvent
 from ...memory.site import Site
 from ...memory.storage.spaces import Allocation
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from ..accesses import Accesses, Race, lanes_of
 from ..check.detector import RaceCheck
 from ..report.race_log import SENT, RaceLog
 from ..shadow.conflicts import clash
 from ..shadow.lookups import Clocks
 from ..shadow.shadow_memory import Conflict
-from .in_flight import TOUCHES, Touch
+from .in_flight import TOUCHES, InFlightAccess
 
 _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE, _WAIT = range(7)
 """What is kept of a lane's copy: who, its group, when it began and was waited for, and where."""
@@ -60,12 +60,14 @@ class BulkStoreCheck(Observer):
         self.groups = np.zeros((geometry.threads, geometry.columns), np.int64)
         self.kept = np.zeros((_WAIT + 1, 64), np.int64)
         self.count, self.waits = 0, list[Instruction]()
-        self.touched: list[Touch] = []  # by lanes of the warps; the issuers are copies' numbers
+        self.touched: list[
+            InFlightAccess
+        ] = []  # by lanes of the warps; the issuers are copies' numbers
         # Of each array that copies write: a copy to write each location, or -1; in layers, for
         # there are several where somebody does not know yet that one before is done.
         self.last: dict[int, list[Flat]] = {}
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         home, site = event.home, event.site
         if event.space != "global" or not isinstance(home, Allocation) or not site.counted:
@@ -145,9 +147,9 @@ class BulkStoreCheck(Observer):
         """Copies; which are by the threads of some others, and up to when all know of them."""
         there, mine = self.kept[:, old], self.kept[:, number]
         same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
-        return there, same, self.order.happens_before.block_time[there[_COLUMN]]
+        return there, same, self.order.happens_before.block_barrier_epoch[there[_COLUMN]]
 
-    def copies(
+    def async_group(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
@@ -179,7 +181,9 @@ class BulkStoreCheck(Observer):
         for touch in self.touched:
             self._tell(touch.race, touch.conflict)
 
-    def _came_before(self, event: Event, lanes: Accesses, places: Rows, numbers: Flat) -> None:
+    def _came_before(
+        self, event: AccessEvent, lanes: Accesses, places: Rows, numbers: Flat
+    ) -> None:
         """Lanes that nothing orders, behind copies in the text, touched them before they began.
 
         They might as well have come while they are under way, and are told as if they had.
@@ -190,7 +194,7 @@ class BulkStoreCheck(Observer):
             return
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
-        for history, how in shadow.against(site):
+        for history, how in shadow.conflicting_histories(site):
             other = history.site
             known = self.book.knows(self._race(event, other, site, how, "lane"))
             if not known or text.first(other, site, SENT):
@@ -209,7 +213,7 @@ class BulkStoreCheck(Observer):
             self._tell(race, conflict)
         elif conflict.place.size:
             who = conflict.later % self.geometry.threads
-            self.touched.append(Touch(race, conflict, 0, who, copies, copies, near=True))
+            self.touched.append(InFlightAccess(race, conflict, 0, who, copies, copies, near=True))
 
     def _begin(self, site: Site, lanes: Accesses) -> Flat:
         """Lanes' copies begin; the number of each element's."""
@@ -228,7 +232,9 @@ class BulkStoreCheck(Observer):
         numbers: Flat = first - 1 + np.cumsum(starts)
         return numbers
 
-    def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> None:
+    def _look(
+        self, event: AccessEvent, lanes: Accesses, lane: Flat, place: Flat, copies: Flat
+    ) -> None:
         """Of lanes that touch what copies write: who knows of them, and not that they are done."""
         g, site, order = self.geometry, event.site, self.book.find_order()
         found = self.kept[:, copies]
@@ -237,7 +243,7 @@ class BulkStoreCheck(Observer):
         late = np.flatnonzero(~(waited & self._knows(site, lanes, lane, copies, _DONE)[2]))
         near = earlier // g.threads == mine // g.threads
         near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
-        for number in distinct(found[_SITE, late]).tolist():
+        for number in unique(found[_SITE, late]).tolist():
             other = self.book.sites[number]
             if not (how := clash(other, site)):
                 continue
@@ -256,7 +262,7 @@ class BulkStoreCheck(Observer):
             race = self._race(event, other, site, how, "lane")
             self._tell(race, conflict.some(at[behind]))
 
-    def _race(self, event: Event, one: Site, two: Site, how: str, distance: str) -> Race:
+    def _race(self, event: AccessEvent, one: Site, two: Site, how: str, distance: str) -> Race:
         g = self.geometry
         return Race(
             one, two, "global", event.home, self.granule, how, distance, g.threads, g.columns

@@ -9,9 +9,9 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ...core.geometry import WARP, Flat, Geometry, Mask, Rows
-from ...memory.event import Event
+from ...memory.event import AccessEvent
 from ...memory.site import Site
-from ...memory.storage.word_ops import among, distinct
+from ...memory.storage.word_ops import among, unique
 from ..accesses import Accesses, Race, lanes_of
 from ..shadow.shadow_memory import Conflict
 
@@ -24,7 +24,7 @@ _WAITS = 16
 
 
 @dataclass
-class Touch:
+class InFlightAccess:
     """An access that began between the begin of a copy and its end, an element a pair.
 
     Attributes:
@@ -41,10 +41,10 @@ class Touch:
     column: Flat
     near: bool = False
 
-    def some(self, which: Mask) -> Touch:
+    def some(self, which: Mask) -> InFlightAccess:
         """Those that a mask names."""
         columns = (self.mine[which], self.issuer[which], self.column[which])
-        return Touch(self.race, self.conflict.some(which), self.time, *columns, self.near)
+        return InFlightAccess(self.race, self.conflict.some(which), self.time, *columns, self.near)
 
 
 @dataclass
@@ -66,13 +66,13 @@ class Copy:
             what they had to.
     """
 
-    event: Event
+    event: AccessEvent
     lanes: Rows
     group: Rows
     low: int
     high: int
     since: Rows
-    touched: list[Touch] = field(default_factory=list)
+    touched: list[InFlightAccess] = field(default_factory=list)
     barrier: Rows | None = None
     over: Rows | None = None
     barriers: set[int] = field(default_factory=set)
@@ -124,7 +124,7 @@ class Copy:
         By this copy's site and theirs: of the last wait, the numbers of ``short``.
         """
         last = np.searchsorted([time for time, _, _ in self.short], until, "right") - 1
-        known = [self.short[at][1:] for at in distinct(last[last >= 0])]
+        known = [self.short[at][1:] for at in unique(last[last >= 0])]
         pair = self.event.site.number, site.number
         return {pair: min(known, key=lambda one: one[1])} if known else {}
 
@@ -154,7 +154,7 @@ class Copy:
             )
         which &= self.barrier < 0
         self.barrier[which] = at[which]
-        self.barriers |= set(distinct(at[which]).tolist())
+        self.barriers |= set(unique(at[which]).tolist())
 
     def ends(self, which: Rows, now: int) -> None:
         """Lanes have waited for their own; others may see the end of the phase instead."""
@@ -167,7 +167,7 @@ _MOST = 1 << 20
 """Pairs of lanes of two accesses that are looked at."""
 
 
-def meetings(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
+def overlapping_lanes(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
     """Of two accesses, ``(lanes, parts)`` each: the lanes that meet, pair by pair, and where."""
     order = np.argsort(theirs, axis=None, kind="stable")
     sorted_places, wanted = theirs.reshape(-1)[order], places.reshape(-1)
@@ -179,7 +179,7 @@ def meetings(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
     return hit // places.shape[1], order[at] // theirs.shape[1], wanted[hit]
 
 
-def places_of(g: Geometry, event: Event, granule: int) -> tuple[Accesses, Rows]:
+def places_of(g: Geometry, event: AccessEvent, granule: int) -> tuple[Accesses, Rows]:
     """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
     lanes = lanes_of(g, event)
     parts = np.arange(max(1, event.site.nbytes // granule))

@@ -29,7 +29,7 @@ class LateWaits:
         if found is None:
             order = self.book.find_order()
             self._some = self._some or _one_of_each(self.book.sites, order.blocks)
-            found = any(order.strays(copy, site, wait) for site in self._some)
+            found = any(order.wait_follows_access(copy, site, wait) for site in self._some)
             self._known[key] = found
         return found
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ...core.geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
 from ...events import Observer
-from ...memory.event import Event
+from ...memory.event import AccessEvent
 from ...memory.site import PHASE, Site
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 from ..accesses import Race, lanes_of
 from ..check.detector import RaceCheck
 from ..report.race_log import RaceLog
@@ -43,7 +43,7 @@ class ProxyCheck(Observer):
         self.own = np.zeros((geometry.threads, geometry.columns), np.int64)
         self.heard: dict[str, NDArray[np.int64]] = {}
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site = event.site
         if event.space != "shared" or site.operation == PHASE or not site.counted:
@@ -62,10 +62,10 @@ class ProxyCheck(Observer):
             self._read(site, at, lanes.thread)
         else:
             number = COPY if site.asynchronous else site.number
-            now, everybody = self.order.now, order.block_time
+            now, everybody = self.order.now, order.block_barrier_epoch
             self.writes.add(at, lanes.thread, number, now, everybody, self._seen)
 
-    def _extent(self, event: Event) -> tuple[int, int]:
+    def _extent(self, event: AccessEvent) -> tuple[int, int]:
         """The bytes that an access touches, or some more: by whole locations."""
         size, (low, high) = self.granule, self.race.reaches.of(event)
         return low // size * size, -(-high // size) * size
@@ -117,7 +117,7 @@ class ProxyCheck(Observer):
     def _seen(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads have seen what others did."""
         who, where = np.broadcast_to(mine, other.shape), np.broadcast_to(column, other.shape)
-        return self.order.happens_before.horizon(other, who, where)
+        return self.order.happens_before.known_epoch(other, who, where)
 
     def _passed(self, writer: Flat, reader: Flat, column: Flat) -> Flat:
         """Up to when what writers did has passed the last fence of somebody readers know of."""
@@ -125,7 +125,7 @@ class ProxyCheck(Observer):
         everyone, passed = np.arange(g.threads), np.zeros(len(writer), np.int64)
         keys = column * g.threads + reader
         known: dict[bytes, Flat] = {}
-        for key in distinct(keys).tolist():
+        for key in unique(keys).tolist():
             where, who = divmod(key, g.threads)
             fenced = self.own[:, where]
             knows = self._seen(everyone, np.array(who), np.array(where)) >= fenced
@@ -152,7 +152,7 @@ class ProxyCheck(Observer):
             if bad.size:
                 passed = self._passed(write.thread[bad], mine[bad], column[bad])
                 bad = bad[passed < write.time[bad]]
-            for number in distinct(write.site[bad]).tolist():
+            for number in unique(write.site[bad]).tolist():
                 those = bad[write.site[bad] == number]
                 self._tell(number, site, at, lane[those], write.thread[those], mine[those])
 

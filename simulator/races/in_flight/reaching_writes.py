@@ -29,7 +29,7 @@ NOBODY = COPY = -1
 not followed (docs/architecture.md, "Races")."""
 At = tuple[Flat, Flat]
 """Locations, and columns."""
-Seen = Callable[[Flat, Flat, Flat], Flat]
+KnownEpoch = Callable[[Flat, Flat, Flat], Flat]
 """(others, threads, columns) to up to when the threads have seen what the others did."""
 
 
@@ -72,7 +72,9 @@ class LastWrites:
         kinds = np.int32, np.int32, np.int64, np.int16, np.int32, np.int64
         return Write(*(np.full(self._shape, NOBODY, kind) for kind in kinds))
 
-    def add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
+    def add(
+        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: KnownEpoch
+    ) -> None:
         """Threads write; ``everybody``: up to when all of each column have seen each other."""
         all_at, threads = at, thread
         for _ in range(DEPTH):  # lanes that write one location do so in no order, too
@@ -88,7 +90,7 @@ class LastWrites:
         if site != COPY and thread.size:
             self.crowd.add(at, _rows(thread, site, now))
 
-    def _cover(self, at: At, thread: Flat, now: int, everybody: Flat, seen: Seen) -> None:
+    def _cover(self, at: At, thread: Flat, now: int, everybody: Flat, seen: KnownEpoch) -> None:
         """Threads write over those of the crowd that they know of."""
         if self.crowd.rows.size:
             lane, entry = self.crowd.meet(at)
@@ -96,7 +98,9 @@ class LastWrites:
             knew = (other == mine) | (seen(other, mine, column) >= self.crowd.rows[TIME, entry])
             self.crowd.cover(entry, knew, mine, now, everybody)
 
-    def _add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
+    def _add(
+        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: KnownEpoch
+    ) -> None:
         old = [layer.some(at) for layer in self.layers]
         below = np.zeros(len(thread), bool)
         for level in reversed(range(len(old))):
@@ -157,7 +161,7 @@ class LastWrites:
         thread = np.where(rows[KEY] % self.crowd.columns == column, rows[THREAD], NOBODY)
         yield thread, rows[TIME], rows[FENCER], rows[FENCED]
 
-    def known(self, at: At, thread: Flat, seen: Seen) -> list[tuple[Flat, Write]]:
+    def known(self, at: At, thread: Flat, seen: KnownEpoch) -> list[tuple[Flat, Write]]:
         """Which elements' threads know of a write that may be the last; and those, by layers.
 
         (There are several where atomics met, or where writes race.)
@@ -175,7 +179,7 @@ class LastWrites:
         kept = [(left[one.site[left] != COPY], one) for left, one in found]
         return [*((left, one.some(left)) for left, one in kept), self._of_crowd(at, thread, seen)]
 
-    def _of_crowd(self, at: At, thread: Flat, seen: Seen) -> tuple[Flat, Write]:
+    def _of_crowd(self, at: At, thread: Flat, seen: KnownEpoch) -> tuple[Flat, Write]:
         lane, entry = self.crowd.meet(at)
         rows, mine, column = self.crowd.rows[:, entry], thread[lane], at[1][lane]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 import numpy as np
 
 from ...core.geometry import WARP
-from .thread_clock import Seen
-from .vector_clock import NOTHING, Clock
+from .thread_clock import ThreadClock
+from .vector_clock import BOTTOM, VectorClock
 
 
 class AcquiredClock:
@@ -15,9 +15,9 @@ class AcquiredClock:
 
     __slots__ = ("_through", "by_site")
 
-    def __init__(self, by_site: Mapping[int, Clock]) -> None:
+    def __init__(self, by_site: Mapping[int, VectorClock]) -> None:
         self.by_site = by_site
-        self._through: dict[Set[int], Clock] = {}
+        self._through: dict[Set[int], VectorClock] = {}
 
     def merge(self, other: "AcquiredClock") -> "AcquiredClock":
         """What either has; one of the two, if it has all."""
@@ -27,7 +27,7 @@ class AcquiredClock:
             return other
         made = dict(self.by_site)
         for site, clock in other.by_site.items():
-            made[site] = made.get(site, NOTHING).merge(clock)
+            made[site] = made.get(site, BOTTOM).merge(clock)
         for one in (self, other):
             if len(made) == len(one.by_site) and all(
                 one.by_site.get(site) is clock for site, clock in made.items()
@@ -35,11 +35,11 @@ class AcquiredClock:
                 return one
         return AcquiredClock(made)
 
-    def through(self, sites: Set[int]) -> Clock:
+    def through(self, sites: Set[int]) -> VectorClock:
         """What some instructions' reads have brought."""
         found = self._through.get(sites)
         if found is None:
-            found = NOTHING
+            found = BOTTOM
             for site, clock in self.by_site.items():
                 if site in sites:
                     found = found.merge(clock)
@@ -70,7 +70,7 @@ class _Since:
                 mine.pop()
         mine.append((now, acquired))
 
-    def seen(self, lane: int, seen: Seen) -> Iterator[AcquiredClock]:
+    def seen(self, lane: int, seen: ThreadClock) -> Iterator[AcquiredClock]:
         """What others have acquired up to when a thread has seen them."""
         row = seen.row(len(self._first))
         for other in np.flatnonzero(row >= self._first).tolist():
@@ -120,7 +120,7 @@ class AcquireLog:
         """What all threads of a block had acquired when it met last."""
         return self._together.get(block, NONE)
 
-    def of(self, thread: int, met: int, warp: int, seen: Seen | None) -> AcquiredClock:
+    def of(self, thread: int, met: int, warp: int, seen: ThreadClock | None) -> AcquiredClock:
         """What a thread has acquired, and its block's others up to when it has seen them.
 
         ``met``, ``warp``, ``seen``: as ``ReleaseAcquireTracker.fence`` takes them.
@@ -132,7 +132,7 @@ class AcquireLog:
         if lane in since.by_lane:
             found = found.merge(since.by_lane[lane][-1][1])
         if seen is None and warp > met:
-            seen = Seen(lane // WARP, warp, met, None, None, None)
+            seen = ThreadClock(lane // WARP, warp, met, None, None, None)
         if seen is not None:
             for acquired in since.seen(lane, seen):
                 found = found.merge(acquired)

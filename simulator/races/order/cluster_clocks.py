@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ...core.geometry import Flat, Geometry, Rows
-from ...memory.storage.word_ops import distinct
-from ..in_flight.reaching_writes import Seen
+from ...memory.storage.word_ops import unique
+from ..in_flight.reaching_writes import KnownEpoch
 from .mbarrier_phases import Key, Known
 from .relaxed_mbarrier import RelaxedMbarriers
-from .sync_events import Place, cluster_phase
+from .sync_events import BarrierId, cluster_phase
 
 _KEPT = 16
 """Waits of a thread that others may hear of later on, the latest; it knows of all itself."""
@@ -76,7 +76,7 @@ class ClusterClocks:
     """
 
     def __init__(
-        self, geometry: Geometry, near: Seen, block_time: Flat, unfenced: RelaxedMbarriers | None,
+        self, geometry: Geometry, near: KnownEpoch, block_time: Flat, unfenced: RelaxedMbarriers | None,
         mixed: bool,
     ) -> None:  # fmt: skip
         self.geometry, self.mixed = geometry, mixed
@@ -108,7 +108,7 @@ class ClusterClocks:
     def arrive(self, lanes: Rows, releases: bool, now: int) -> None:
         """Threads arrive; a phase has a number, and begins with what the last handed on."""
         self._arrivals[lanes] += 1
-        for number in distinct(self._arrivals[lanes]).tolist():
+        for number in unique(self._arrivals[lanes]).tolist():
             which = lanes & (self._arrivals == number)
             given = self._phases.get(number)
             if given is None or len(given) < len(lanes):
@@ -139,7 +139,7 @@ class ClusterClocks:
         """Threads have waited: everybody has arrived in their phase."""
         self.forget()
         self._waited[lanes], self._waited_at[lanes] = self._arrivals[lanes], now
-        for number in distinct(self._waited[lanes]).tolist():
+        for number in unique(self._waited[lanes]).tolist():
             given = self._phases[number]
             if len(given) > 1 and (given == given[:1]).all():
                 given = self._phases[number] = given[:1].copy()
@@ -161,14 +161,14 @@ class ClusterClocks:
             phase[at] = self._waited[told, where].max(initial=phase[at])
         return phase
 
-    def phases(self, lanes: Rows) -> Iterator[tuple[Place, Flat]]:
+    def phases(self, lanes: Rows) -> Iterator[tuple[BarrierId, Flat]]:
         """The barriers at which threads have arrived, and at each their global numbers."""
         g = self.geometry
         for columns in np.unique(g.clusters.columns, axis=0):
             thread, at = np.nonzero(lanes[:, columns])
             column = columns[at]
             phase, number = self._arrivals[thread, column], g.blocks[column] * g.threads + thread
-            for one in distinct(phase).tolist():
+            for one in unique(phase).tolist():
                 place = cluster_phase(int(g.clusters.number[columns[0]]), one)
                 yield place, number[phase == one]
 
@@ -226,7 +226,7 @@ class ClusterClocks:
         out = np.zeros(len(other), np.int64)
         number = self.geometry.clusters.number
         phase = np.where(number[there] == number[column], self._phase(mine, column), -1)
-        for one in distinct(phase[phase >= 0]).tolist():
+        for one in unique(phase[phase >= 0]).tolist():
             at, given = np.flatnonzero(phase == one), self._phases[one]
             row = other[at] if len(given) > 1 else np.zeros(len(at), np.int64)
             out[at] = given[row, there[at]]
@@ -237,7 +237,7 @@ class ClusterClocks:
             ends = np.cumsum(np.bincount(which, minlength=len(asking)))[:-1]
             for asker, at in zip(asking.tolist(), np.split(turn, ends), strict=True):
                 known = self._told(asker % threads, asker // threads)
-                for home in known.keys() & set(distinct(there[at]).tolist()):
+                for home in known.keys() & set(unique(there[at]).tolist()):
                     some = at[there[at] == home]
                     out[some] = np.maximum(out[some], known[home][other[some]])
         return out

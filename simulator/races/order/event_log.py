@@ -10,16 +10,16 @@ import numpy as np
 from ...core.geometry import Flat
 from ...memory.site import Site
 from .sync_events import (
-    Arrival,
+    BarrierArrival,
+    BarrierId,
     BarrierReleased,
-    Fence,
+    FenceEvent,
     PhaseObserved,
-    Place,
     StrongAccess,
     SyncEvent,
     WarpBarrierReleased,
 )
-from .thread_clock import Seen
+from .thread_clock import ThreadClock
 
 _MUCH = 1 << 20
 """Lanes that are noted down at most before they are gone through."""
@@ -52,7 +52,7 @@ class Notes(ABC):
 
     def fence(
         self, threads: Flat, now: int, reach: int, met: Flat, warp: Flat,
-        known: Sequence[Seen] | None,
+        known: Sequence[ThreadClock] | None,
     ) -> None:  # fmt: skip
         """A fence of some threads.
 
@@ -62,7 +62,7 @@ class Notes(ABC):
         """
         if self.acquiring:
             self.fences = True
-            self._note(Fence(now, threads, reach, met, warp, known))
+            self._note(FenceEvent(now, threads, reach, met, warp, known))
 
     def barrier(self, threads: Flat, now: int, blocks: Flat, number: int) -> None:
         """A barrier let threads go (``BarrierReleased``)."""
@@ -70,14 +70,14 @@ class Notes(ABC):
             self._note(BarrierReleased(now, threads, blocks, number))
 
     def arrive(
-        self, threads: Flat, now: int, at: Place, ends: bool = False,
-        known: Sequence[Seen] | None = None, relaxed: bool = False,
+        self, threads: Flat, now: int, at: BarrierId, ends: bool = False,
+        known: Sequence[ThreadClock] | None = None, relaxed: bool = False,
     ) -> None:  # fmt: skip
         """Threads came to a barrier, and go on (``Arrival``)."""
         if self.acquiring and self.active:
-            self._note(Arrival(now, threads, at, ends, known, relaxed))
+            self._note(BarrierArrival(now, threads, at, ends, known, relaxed))
 
-    def waited(self, threads: Flat, now: int, at: Place, fences: bool) -> None:
+    def waited(self, threads: Flat, now: int, at: BarrierId, fences: bool) -> None:
         """Threads saw that a phase is over (``PhaseObserved``)."""
         if self.acquiring and self.active:
             self._note(PhaseObserved(now, threads, at, fences))
@@ -89,7 +89,7 @@ class Notes(ABC):
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
-        known: Sequence[Seen] | None, vain: Flat | None = None, quiet: Flat | None = None,
+        known: Sequence[ThreadClock] | None, vain: Flat | None = None, quiet: Flat | None = None,
     ) -> None:  # fmt: skip
         """A strong access.
 

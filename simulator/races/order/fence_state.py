@@ -8,9 +8,9 @@ import numpy as np
 
 from ...core.geometry import WARP, Flat
 from .acquired import NONE, AcquiredClock
-from .sync_events import Fence, Place
-from .thread_clock import Seen
-from .vector_clock import latest
+from .sync_events import BarrierId, FenceEvent
+from .thread_clock import ThreadClock
+from .vector_clock import join
 
 
 @dataclass(eq=False, slots=True)
@@ -24,7 +24,7 @@ class FenceSnapshot:
     """
 
     time: int
-    seen: Seen
+    seen: ThreadClock
     acquired: AcquiredClock
 
 
@@ -42,7 +42,7 @@ class CumulativeFences:
 
     def merge(self, other: "CumulativeFences") -> "CumulativeFences":
         """What both brought; one of the two, if it has all."""
-        times, acquired = latest(self.times, other.times), self.acquired.merge(other.acquired)
+        times, acquired = join(self.times, other.times), self.acquired.merge(other.acquired)
         for one in (self, other):
             if times is one.times and acquired is one.acquired:
                 return one
@@ -56,15 +56,15 @@ class FenceState:
         self.times = np.zeros(everyone, np.int64)
         self.met = np.zeros_like(self.times)
         self.warp = np.zeros_like(self.times)
-        self.known: dict[int, Seen] = {}
+        self.known: dict[int, ThreadClock] = {}
         self.acquired: dict[int, AcquiredClock] = {}
         self.published: dict[int, CumulativeFences] = {}
         self.lanes: dict[int, CumulativeFences] = {}
-        self.arrived: dict[Place, CumulativeFences] = {}
-        self.over: dict[Place, CumulativeFences | None] = {}
+        self.arrived: dict[BarrierId, CumulativeFences] = {}
+        self.over: dict[BarrierId, CumulativeFences | None] = {}
         self._made: dict[int, FenceSnapshot] = {}
 
-    def fence(self, event: Fence) -> None:
+    def fence(self, event: FenceEvent) -> None:
         """Threads fence."""
         who = event.threads
         self.times[who], self.met[who], self.warp[who] = event.time, event.met, event.warp
@@ -96,10 +96,10 @@ class FenceState:
             acquired = acquired.merge(self.acquired.get(one, NONE))
         for one in fenced if self.known else ():
             seen = self.known.get(one)
-            times = latest(times, (seen and seen.others) or {})
+            times = join(times, (seen and seen.others) or {})
         return CumulativeFences(times, acquired)
 
-    def meet(self, block: int, lanes: Flat, threads: int, at: Place | None = None) -> None:
+    def meet(self, block: int, lanes: Flat, threads: int, at: BarrierId | None = None) -> None:
         """Some threads of a block meet: any may release what one had fenced, or had been brought.
 
         ``__threadfence`` is a ``fence.sc``: that of a thread that then meets others, of whom one
@@ -112,7 +112,7 @@ class FenceState:
         if together:
             self.lanes.update(dict.fromkeys((block * threads + lanes).tolist(), together))
 
-    def arrive(self, block: int, lanes: Flat, threads: int, at: Place, relaxed: bool) -> None:
+    def arrive(self, block: int, lanes: Flat, threads: int, at: BarrierId, relaxed: bool) -> None:
         """Some threads of a block come to a barrier, for those who wait there."""
         here = None if relaxed else self.published.get(block)
         for ready in (here, self._ready(block, lanes, threads, relaxed)):
@@ -120,11 +120,11 @@ class FenceState:
                 come = self.arrived.get(at)
                 self.arrived[at] = come.merge(ready) if come else ready
 
-    def end(self, at: Place) -> None:
+    def end(self, at: BarrierId) -> None:
         """A phase is over."""
         self.over[at] = self.arrived.pop(at, None)
 
-    def waited(self, threads: Sequence[int], at: Place) -> None:
+    def waited(self, threads: Sequence[int], at: BarrierId) -> None:
         """Threads have seen that a phase is over."""
         if brought := self.over.get(at):
             for thread in threads:
@@ -151,7 +151,7 @@ class FenceState:
             brought[self._of(who[fenced].tolist(), {block: known})] = None
         return functools.reduce(CumulativeFences.merge, brought) if brought else None
 
-    def brought(self, thread: int, threads: int) -> CumulativeFences | None:
+    def cumulative_fences_of(self, thread: int, threads: int) -> CumulativeFences | None:
         """What barriers brought to a thread that others had fenced before them."""
         one, other = self.published.get(thread // threads), self.lanes.get(thread)
         if one is None or other is None:
@@ -162,7 +162,7 @@ class FenceState:
         """A thread's last fence."""
         time, made = int(self.times[thread]), self._made.get(thread)
         if made is None or made.time != time:
-            seen = self.known.get(thread) or Seen(
+            seen = self.known.get(thread) or ThreadClock(
                 thread % threads // WARP, int(self.warp[thread]), int(self.met[thread]),
                 None, None, None,
             )  # fmt: skip

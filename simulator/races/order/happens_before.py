@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ...core.geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ..shadow.shadow_memory import Ordered
 from .cluster_clocks import ClusterClocks
-from .mbarrier_phases import Arrival, Key, Known, Phases
-from .named_barriers import Arrivals, Pairs
+from .mbarrier_phases import Key, Known, PhaseArrival, Phases
+from .named_barriers import NamedBarrierArrivals, Pairs
 from .relaxed_mbarrier import Over, RelaxedMbarriers
-from .thread_clock import Seen
+from .thread_clock import ThreadClock
 
 
 class HappensBefore:
@@ -32,17 +32,23 @@ class HappensBefore:
     ) -> None:  # fmt: skip
         g = self.geometry = geometry
         # Up to when every thread of a block has seen all others.
-        self.block_time = np.zeros(g.columns, np.int64)
+        self.block_barrier_epoch = np.zeros(g.columns, np.int64)
         self.unfenced = (
-            RelaxedMbarriers(g.threads, clustered, self.gives, self.hear) if relaxed else None
+            RelaxedMbarriers(g.threads, clustered, self.release_clocks, self.acquire)
+            if relaxed
+            else None
         )
         self.cluster = None
         if clustered:
-            self.cluster = ClusterClocks(g, self.near, self.block_time, self.unfenced, mixed)
-        self._pairs: Pairs | None = None
+            self.cluster = ClusterClocks(
+                g, self.known_epoch_in_block, self.block_barrier_epoch, self.unfenced, mixed
+            )
+        self.warp_clocks: Pairs | None = None
         self._warp_time = np.zeros((g.warps, g.columns), np.int64)
-        self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]
-        self._arrived: dict[int, Arrivals] = {}
+        self.lane_clocks: NDArray[np.int64] | None = (
+            None  # (threads, 32, blocks): [mine, other lane]
+        )
+        self._arrived: dict[int, NamedBarrierArrivals] = {}
         self.phases: Phases | None = None
 
     def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
@@ -51,11 +57,11 @@ class HappensBefore:
         if self.cluster is not None:
             self.cluster.forget()
         if lanes is None:
-            self.block_time[:] = now
+            self.block_barrier_epoch[:] = now
             return True
         full = g.full(lanes)
         whole = full.all(axis=0)
-        self.block_time[whole] = now
+        self.block_barrier_epoch[whole] = now
         rest = full.any(axis=0) & ~whole
         if rest.any():
             self._partial(full & rest, number, now)
@@ -68,10 +74,10 @@ class HappensBefore:
         comes again comes to the next one.
         """
         full = self.geometry.full(as_mask(lanes))
-        arrivals = self._arrived.setdefault(number, Arrivals(self.geometry))
-        late = arrivals.arrive(full, self._pairs, now)
+        arrivals = self._arrived.setdefault(number, NamedBarrierArrivals(self.geometry))
+        late = arrivals.arrive(full, self.warp_clocks, now)
         if self.phases or late.any():
-            self._all_phases().bring(number, full, np.where(late, now, 0))
+            self._all_phases().carry_arrivals(number, full, np.where(late, now, 0))
 
     def _partial(self, full: Mask, number: int, now: int) -> None:
         """Some warps of a block met (named or counted barriers, or divergence)."""
@@ -87,13 +93,13 @@ class HappensBefore:
         givers = given > 0
         own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)
         known = np.where(givers[:, None, :], own, 0).max(axis=0)
-        self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
+        self.warp_clocks = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
 
     def _all_pairs(self) -> Pairs:
-        if self._pairs is None:
+        if self.warp_clocks is None:
             g = self.geometry
-            self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
-        return self._pairs
+            self.warp_clocks = np.zeros((g.warps, g.warps, g.columns), np.int64)
+        return self.warp_clocks
 
     def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> None:
         """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
@@ -115,48 +121,48 @@ class HappensBefore:
         partial = ~whole & (bits != 0)
         if not partial.any():
             return
-        if self._lanes is None:
-            self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
+        if self.lane_clocks is None:
+            self.lane_clocks = np.zeros((g.threads, WARP, g.columns), np.int64)
         meeting = full & np.repeat(partial, WARP, axis=0)[: g.threads]
         present = named & np.repeat(bits, WARP, axis=0)[: g.threads]
-        before, starts = self._lanes.copy(), np.arange(0, g.threads, WARP)
+        before, starts = self.lane_clocks.copy(), np.arange(0, g.threads, WARP)
         together = _one_group(named, meeting, starts)
         if together:  # what one of them has seen, all have now
             seen = np.where(meeting[:, None], before, 0)
             shared = np.repeat(np.maximum.reduceat(seen, starts, axis=0), WARP, axis=0)
-            self._lanes = np.where(
+            self.lane_clocks = np.where(
                 meeting[:, None], np.maximum(before, shared[: g.threads]), before
             )
         first = np.arange(g.threads) // WARP * WARP
         for lane in range(WARP):
             met = meeting & ((present >> np.uint32(lane)) & np.uint32(1)).astype(bool)
-            self._lanes[:, lane][met] = now
+            self.lane_clocks[:, lane][met] = now
             if not together:
                 theirs = before[np.minimum(first + lane, g.threads - 1)]
-                more = np.maximum(self._lanes, theirs)
-                self._lanes = np.where(met[:, None], more, self._lanes)
+                more = np.maximum(self.lane_clocks, theirs)
+                self.lane_clocks = np.where(met[:, None], more, self.lane_clocks)
 
-    def met(self, thread: Flat, column: Flat) -> tuple[Flat, Flat]:
+    def last_barrier_epochs(self, thread: Flat, column: Flat) -> tuple[Flat, Flat]:
         """When each thread's block, and its warp, last met as a whole."""
-        return self.block_time[column], self._warp_time[thread // WARP, column]
+        return self.block_barrier_epoch[column], self._warp_time[thread // WARP, column]
 
     @property
-    def partly(self) -> bool:
+    def has_partial_barriers(self) -> bool:
         """Whether only some threads of a block have met, so that who has seen what differs."""
-        kept = (self._pairs, self._lanes, self.phases, self.cluster)
+        kept = (self.warp_clocks, self.lane_clocks, self.phases, self.cluster)
         return bool(self._arrived) or any(one is not None for one in kept)
 
-    def known(self, mine: int, column: int) -> Seen:
+    def known(self, mine: int, column: int) -> ThreadClock:
         """Up to when a thread has seen each thread of its block."""
-        warp, pairs, lanes = mine // WARP, self._pairs, self._lanes
+        warp, pairs, lanes = mine // WARP, self.warp_clocks, self.lane_clocks
         threads = None if self.phases is None else self.phases.seen[mine, :, column].copy()
         if self.cluster is not None:
             others = np.arange(self.geometry.threads)
             me, where = np.full_like(others, mine), np.full_like(others, column)
             by_cluster = self.cluster.horizon(others, where, me, where)
             threads = by_cluster if threads is None else np.maximum(threads, by_cluster)
-        return Seen(
-            warp, int(self._warp_time[warp, column]), int(self.block_time[column]),
+        return ThreadClock(
+            warp, int(self._warp_time[warp, column]), int(self.block_barrier_epoch[column]),
             None if pairs is None else pairs[warp, :, column].copy(),
             None if lanes is None else lanes[mine, :, column].copy(),
             threads, self._by_block(mine, column),
@@ -172,11 +178,11 @@ class HappensBefore:
     def met_by(self, threads: Flat) -> tuple[Flat, Flat]:
         """``met`` of threads by their global numbers."""
         block, thread = np.divmod(threads, self.geometry.threads)
-        return self.met(thread, np.searchsorted(self.geometry.blocks, block))
+        return self.last_barrier_epochs(thread, np.searchsorted(self.geometry.blocks, block))
 
-    def clocks_of(self, threads: Flat) -> list[Seen] | None:
+    def clocks_of(self, threads: Flat) -> list[ThreadClock] | None:
         """``known`` of some threads (global numbers), if only parts of blocks have met."""
-        if not self.partly:
+        if not self.has_partial_barriers:
             return None
         g = self.geometry
         block, thread = np.divmod(threads, g.threads)
@@ -188,38 +194,41 @@ class HappensBefore:
         (Together they say what ``near`` does.)
         """
         warp = threads // WARP
-        yield "block", np.broadcast_to(self.block_time, (len(threads), 1, self.geometry.columns))
+        yield (
+            "block",
+            np.broadcast_to(self.block_barrier_epoch, (len(threads), 1, self.geometry.columns)),
+        )
         yield "own warp", self._warp_time[warp][:, None]
-        if self._pairs is not None:
-            yield "warps", self._pairs[warp]
-        if self._lanes is not None:
-            yield "own lanes", self._lanes[threads]
+        if self.warp_clocks is not None:
+            yield "warps", self.warp_clocks[warp]
+        if self.lane_clocks is not None:
+            yield "own lanes", self.lane_clocks[threads]
         if self.phases is not None:
             yield "threads", self.phases.seen[threads]
 
-    def ordered(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
+    def happens_before(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
-        return time <= self.horizon(other, mine, column)
+        return time <= self.known_epoch(other, mine, column)
 
-    def horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+    def known_epoch(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads ``mine`` have seen what threads ``other`` of their block did."""
-        seen = self.near(other, mine, column)
+        seen = self.known_epoch_in_block(other, mine, column)
         if self.cluster is None:
             return seen
         return np.maximum(seen, self.cluster.horizon(other, column, mine, column))
 
-    def near(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+    def known_epoch_in_block(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """``horizon`` but for what the block has by its cluster."""
-        seen = self.block_time[column]
-        if self._pairs is not None:
-            seen = np.maximum(seen, self._pairs[mine // WARP, other // WARP, column])
-        met = self._lanes is not None or self._warp_time.any()
+        seen = self.block_barrier_epoch[column]
+        if self.warp_clocks is not None:
+            seen = np.maximum(seen, self.warp_clocks[mine // WARP, other // WARP, column])
+        met = self.lane_clocks is not None or self._warp_time.any()
         mates = np.flatnonzero(mine // WARP == other // WARP) if met else np.zeros(0, np.int64)
         if mates.size:
             me, where = mine[mates], column[mates]
             by_warp = self._warp_time[me // WARP, where]
-            if self._lanes is not None:
-                by_warp = np.maximum(by_warp, self._lanes[me, other[mates] % WARP, where])
+            if self.lane_clocks is not None:
+                by_warp = np.maximum(by_warp, self.lane_clocks[me, other[mates] % WARP, where])
             seen[mates] = np.maximum(seen[mates], by_warp)
         if self.phases is not None:
             seen = np.maximum(seen, self.phases.of(mine, other, column))
@@ -234,11 +243,11 @@ class HappensBefore:
         asked, group = np.divmod(np.repeat(keys, GROUP), g.threads)
         where, who = np.divmod(asked, g.threads)
         members = group * GROUP + np.tile(np.arange(GROUP), len(keys))
-        times = self.horizon(np.minimum(members, g.threads - 1), who, where)
+        times = self.known_epoch(np.minimum(members, g.threads - 1), who, where)
         latest: Flat = times.reshape(-1, GROUP).max(axis=1, initial=0)[back]
         return latest
 
-    def arrive_at(self, arrival: Arrival, now: int, hands_on: bool, relaxed: bool) -> None:
+    def arrive_at(self, arrival: PhaseArrival, now: int, hands_on: bool, relaxed: bool) -> None:
         """Threads of a block arrive at an mbarrier, which ``hands_on`` what they have done.
 
         ``relaxed``: what they have fenced, in a program whose fences are kept.
@@ -248,7 +257,7 @@ class HappensBefore:
         if relaxed and self.unfenced is not None:
             given = self.unfenced.given(threads, column, far)
         else:
-            given = self.gives(threads, column, now, far)
+            given = self.release_clocks(threads, column, now, far)
         if self.cluster is not None:
             cut = len(threads) if end is None else end + 1
             hands_on &= far
@@ -262,14 +271,14 @@ class HappensBefore:
         else:
             self._all_phases().arrive(place, np.array([one[column] for one in given]), end)
 
-    def gives(self, threads: Flat, column: int, now: int, far: bool) -> list[Known]:
+    def release_clocks(self, threads: Flat, column: int, now: int, far: bool) -> list[Known]:
         """What each of some threads of a block has seen of it, itself up to now.
 
         ``far``: of other blocks of its cluster, too.
         """
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
-        rows = self.horizon(other, mine, np.full(len(mine), column)).reshape(len(threads), -1)
+        rows = self.known_epoch(other, mine, np.full(len(mine), column)).reshape(len(threads), -1)
         rows[np.arange(len(threads)), threads] = now
         given: list[Known] = [{column: row} for row in rows]
         if far and self.cluster is not None:
@@ -287,9 +296,9 @@ class HappensBefore:
         if relaxed and self.unfenced is not None:
             self.unfenced.wait(place, threads, over)
         else:
-            self.hear(threads, place[0], over, now)
+            self.acquire(threads, place[0], over, now)
 
-    def hear(self, threads: Flat, column: int, over: Over, now: int) -> None:
+    def acquire(self, threads: Flat, column: int, over: Over, now: int) -> None:
         """Threads of a block have seen what a phase hands on that is over: near, and from afar."""
         near, far = over
         self._all_phases().wait(column, threads, near)
@@ -308,7 +317,7 @@ class HappensBefore:
         block, other = np.divmod(earlier, g.threads)
         same = block == g.blocks[column]
         out = np.zeros(len(time), bool)
-        out[same] = self.ordered(time[same], other[same], mine[same], column[same])
+        out[same] = self.happens_before(time[same], other[same], mine[same], column[same])
         if self.cluster is not None and not same.all():
             far = np.flatnonzero(~same & np.isin(block, g.blocks))
             there = np.searchsorted(g.blocks, block[far])

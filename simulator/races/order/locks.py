@@ -14,8 +14,8 @@ import numpy as np
 
 from ...core.geometry import Flat, Mask, Rows
 from ...memory.site import Site
-from ...memory.storage.word_ops import distinct
-from .vector_clock import Blocks, Clock, HeldRows, by_lock
+from ...memory.storage.word_ops import unique
+from .vector_clock import Blocks, HeldRows, VectorClock, by_lock
 
 NEVER = 1 << 62
 COUNTS = ("add", "inc", "dec")
@@ -36,7 +36,7 @@ class Lock(NamedTuple):
     place: int
     near: bool
     both: bool
-    by_chance: bool = False
+    schedule_dependent: bool = False
 
 
 class LockOperation(NamedTuple):
@@ -51,7 +51,7 @@ class LockOperation(NamedTuple):
     met: int = NEVER
 
 
-class _Handed(NamedTuple):
+class _LockHandover(NamedTuple):
     """Accesses that a lock has handed over; ``both``: see ``Lock``; ``turns``: ``HeldRows``."""
 
     held: HeldRows
@@ -136,7 +136,7 @@ class Locks:
                     self._changed(thread, place)
 
     def ordered(
-        self, clock: Clock, mine: Flat, time: Flat, thread: Flat, met: bool
+        self, clock: VectorClock, mine: Flat, time: Flat, thread: Flat, met: bool
     ) -> tuple[Mask, Iterator[tuple[Flat, Lock]]]:
         """Which accesses at ``time`` by ``thread`` were handed over to ``mine`` with a lock.
 
@@ -148,7 +148,7 @@ class Locks:
         """
         block, lane = np.divmod(thread, self.threads)
         alone = np.zeros(len(time), bool)  # those that need no second look
-        found: list[_Handed] = []
+        found: list[_LockHandover] = []
         by_block = Blocks(block)
         for held in by_lock(clock):
             at, row = by_block.among(held.blocks)
@@ -158,18 +158,18 @@ class Locks:
                 continue
             taken, fenced = self._last(held.place, held.near, time[at], thread[at], met)
             if held.place in self._free:
-                found.append(_Handed(held, False, at[~taken], held.turns[row[~taken]]))
+                found.append(_LockHandover(held, False, at[~taken], held.turns[row[~taken]]))
             else:
                 alone[at[~taken]] = True
             taken &= fenced <= time[at]
-            found.append(_Handed(held, True, at[taken], held.turns[row[taken]]))
+            found.append(_LockHandover(held, True, at[taken], held.turns[row[taken]]))
         known = alone.copy()
         for one in found:
             known[one.at] = True
         return known, self._chosen(found, mine, ~alone)
 
     def _chosen(
-        self, found: Sequence[_Handed], mine: Flat, left: Mask
+        self, found: Sequence[_LockHandover], mine: Flat, left: Mask
     ) -> Iterator[tuple[Flat, Lock]]:
         """Of what locks have handed over to ``mine``, for each one lock: rather not by chance."""
         numbers: dict[Lock | None, int] = {}
@@ -177,7 +177,7 @@ class Locks:
         for held, both, at, turns in found:
             taker, order = self._takers(held.place, mine[at])
             which, chance = np.zeros(len(at), np.int64), np.zeros(len(at), bool)
-            for who in distinct(taker).tolist():
+            for who in unique(taker).tolist():
                 by_chance = who >= 0 and self._let_go(who, held.place)
                 lock = Lock(who, held.place, held.near, both, by_chance) if who >= 0 else None
                 some = taker == who
@@ -202,7 +202,7 @@ class Locks:
         """
         block = mine // self.threads
         taker, order = np.full(len(mine), -1), 2 * self.threads * (block + 1) - 1
-        for one in distinct(block).tolist():
+        for one in unique(block).tolist():
             if takes := self._takes.get((one, place)):
                 here = np.flatnonzero(block == one)
                 taker[here] = self._newest[one, place]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ...isa.memory import mbarrier
-from ...memory.event import Event, LaneAddressList
-from ...memory.storage.word_ops import distinct
+from ...memory.event import AccessEvent, LaneAddressList
+from ...memory.storage.word_ops import unique
 
 Key = tuple[int, int]
 """A barrier: its block's column, and its address."""
@@ -31,7 +31,7 @@ def at_barriers(
     for column in np.flatnonzero(on.any(axis=0)).tolist():
         threads = np.flatnonzero(on[:, column])
         there = address[threads, column] + offset
-        for at in distinct(there).tolist():
+        for at in unique(there).tolist():
             yield (column, at), threads[there == at]
 
 
@@ -41,7 +41,7 @@ def barrier_number(column: Rows | int, address: Rows | int) -> Rows:
     return number
 
 
-class Arrival(NamedTuple):
+class PhaseArrival(NamedTuple):
     """Threads of a block arrive at a barrier, in their order.
 
     Attributes:
@@ -55,7 +55,7 @@ class Arrival(NamedTuple):
     end: int | None
 
 
-def arrivals(event: Event, g: Geometry) -> Iterator[Arrival]:
+def arrivals(event: AccessEvent, g: Geometry) -> Iterator[PhaseArrival]:
     """The barriers at which lanes arrive, block after block of theirs."""
     assert event.old is not None
     assert event.values is not None
@@ -74,13 +74,13 @@ def arrivals(event: Event, g: Geometry) -> Iterator[Arrival]:
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(column)], strict=True):
         own = slice(start, end)
-        few = distinct(places[own]).tolist()
+        few = unique(places[own]).tolist()
         for place in few:
             these = own if len(few) == 1 else start + np.flatnonzero(places[own] == place)
             last = np.flatnonzero(ends[these])
             key = place >> _ADDRESS, place & (1 << _ADDRESS) - 1
             first = int(last[0]) if last.size else None
-            yield Arrival(key, thread[these], int(column[start]), first)
+            yield PhaseArrival(key, thread[these], int(column[start]), first)
 
 
 class Phases:
@@ -137,7 +137,7 @@ class Phases:
             seen = self._seen[column]
             seen[threads] = np.maximum(seen[threads], over)
 
-    def bring(self, number: int, lanes: Rows, times: Rows) -> None:
+    def carry_arrivals(self, number: int, lanes: Rows, times: Rows) -> None:
         """Threads arrive at a named barrier: what they have seen is for who waits there next.
 
         So is what some did themselves up to ``times``, ``(threads, columns)``.

@@ -9,7 +9,7 @@ Pairs = NDArray[np.int64]
 """Up to when each warp has seen each other, ``(warps, warps, columns)``: [mine, other]."""
 
 
-class Arrivals:
+class NamedBarrierArrivals:
     """Those at one barrier of each block, since it last let threads go."""
 
     def __init__(self, geometry: Geometry) -> None:

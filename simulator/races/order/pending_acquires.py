@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from .acquired import NONE, AcquiredClock
 from .release_sequence import Taken
-from .vector_clock import NOTHING, Clock
+from .vector_clock import BOTTOM, VectorClock
 
-Found = Mapping[int, Sequence[Clock]]
+AcquiredBySite = Mapping[int, Sequence[VectorClock]]
 """By the instruction that read: what a fence makes known, by levels of its scope."""
 
 
@@ -15,15 +15,15 @@ Found = Mapping[int, Sequence[Clock]]
 class ArrivalClock:
     """What those bring who arrive at a barrier: what they have read, and (from afar) acquired."""
 
-    read: Found = field(default_factory=dict)
+    read: AcquiredBySite = field(default_factory=dict)
     acquired: AcquiredClock = NONE
 
 
-class Readings:
+class PendingAcquires:
     """What threads (global numbers) have found since they fenced last, or heard of."""
 
     def __init__(self) -> None:
-        self._of: dict[int, Found | Taken] = {}
+        self._of: dict[int, AcquiredBySite | Taken] = {}
 
     @property
     def any(self) -> bool:
@@ -36,9 +36,9 @@ class Readings:
         if before is None or (isinstance(before, Taken) and before.source == taken.source):
             self._of[thread] = taken
         else:
-            self._of[thread] = _both(_made(before), taken.found)
+            self._of[thread] = _both(_made(before), taken.observed_writes)
 
-    def share(self, threads: Sequence[int], more: Found | None = None) -> Found:
+    def share(self, threads: Sequence[int], more: AcquiredBySite | None = None) -> AcquiredBySite:
         """Threads meet: what one has read, any may acquire by a fence (``FenceState.meet``).
 
         ``more``: what others brought there. Returns what all of them have now.
@@ -48,7 +48,7 @@ class Readings:
             self._of.update(dict.fromkeys(threads, found))
         return found
 
-    def of(self, threads: Iterable[int], more: Found) -> Found:
+    def of(self, threads: Iterable[int], more: AcquiredBySite) -> AcquiredBySite:
         """What threads have found, and more."""
         if not self._of:
             return more
@@ -57,13 +57,13 @@ class Readings:
             more = _both(more, _made(found))
         return more
 
-    def take(self, thread: int, covered: int) -> dict[int, Clock]:
+    def take(self, thread: int, covered: int) -> dict[int, VectorClock]:
         """What a fence of so many levels makes known to a thread; what is left waits on."""
-        brought: dict[int, Clock] = {}
-        left: dict[int, Sequence[Clock]] = {}
+        brought: dict[int, VectorClock] = {}
+        left: dict[int, Sequence[VectorClock]] = {}
         for site, clocks in _made(self._of.pop(thread, {})).items():
             clock = clocks[:covered][-1]
-            if clock is not NOTHING:
+            if clock is not BOTTOM:
                 brought[site] = clock
             if clock is not clocks[-1]:
                 left[site] = clocks
@@ -72,11 +72,11 @@ class Readings:
         return brought
 
 
-def _made(found: Found | Taken) -> Found:
-    return found.found if isinstance(found, Taken) else found
+def _made(found: AcquiredBySite | Taken) -> AcquiredBySite:
+    return found.observed_writes if isinstance(found, Taken) else found
 
 
-def _both(known: Found, more: Found) -> Found:
+def _both(known: AcquiredBySite, more: AcquiredBySite) -> AcquiredBySite:
     """What either says, by levels."""
     if not (known and more):
         return known or more

@@ -32,21 +32,21 @@ from .acquired import NONE, AcquiredClock, AcquireLog
 from .event_log import Notes
 from .fence_state import FenceSnapshot, FenceState
 from .locks import COUNTS, Lock, Locks
-from .pending_acquires import ArrivalClock, Readings
-from .release_sequence import Levels, Release, SyncVariable
+from .pending_acquires import ArrivalClock, PendingAcquires
+from .release_sequence import Release, ScopeLevels, SyncVariable
 from .stale_reads import Looks, Reads
 from .sync_events import (
-    Arrival,
+    BarrierArrival,
+    BarrierId,
     BarrierReleased,
-    Fence,
+    FenceEvent,
     PhaseObserved,
-    Place,
     StrongAccess,
     WarpBarrierReleased,
     by_block,
 )
-from .thread_clock import Seen
-from .vector_clock import Clock
+from .thread_clock import ThreadClock
+from .vector_clock import VectorClock
 
 
 class ReleaseAcquireTracker(Notes):
@@ -59,15 +59,15 @@ class ReleaseAcquireTracker(Notes):
     def __init__(
         self, steering: ForwardSlices, everyone: int, threads: int, clusters: Clusters
     ) -> None:
-        self.steering, self.threads, self.levels = steering, threads, Levels(clusters)
+        self.steering, self.threads, self.levels = steering, threads, ScopeLevels(clusters)
         super().__init__(steering.synchronising_reads)
         size = everyone if self.acquiring else 0
         self._scopes = [FenceState(size) for _ in range(self.levels.count)]
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, SyncVariable] = {}
-        self._read = Readings()
-        self._come: dict[Place, ArrivalClock] = {}
-        self._over: dict[Place, ArrivalClock] = {}
+        self._read = PendingAcquires()
+        self._come: dict[BarrierId, ArrivalClock] = {}
+        self._over: dict[BarrierId, ArrivalClock] = {}
         self._acquired = AcquireLog(threads)
         self._met = AcquireLog(threads)  # what relaxed reads found, by a barrier with no fence
         self.looks = Looks(threads)
@@ -87,7 +87,7 @@ class ReleaseAcquireTracker(Notes):
     def _catch_up(self) -> None:
         noted, self._noted, self._lanes = self._noted, [], 0
         for event in noted:
-            if isinstance(event, Fence):
+            if isinstance(event, FenceEvent):
                 self._fence(event)
             elif isinstance(event, BarrierReleased):
                 self._publish(event)
@@ -102,7 +102,7 @@ class ReleaseAcquireTracker(Notes):
                     self._meet(range(first, first + self.threads), event.time, None)
                 for known in (self._acquired, self._met):
                     known.meet(event.blocks.tolist())
-            elif isinstance(event, Arrival):
+            elif isinstance(event, BarrierArrival):
                 self._arrive(event)
             elif isinstance(event, PhaseObserved):
                 self._wait(event)
@@ -123,7 +123,7 @@ class ReleaseAcquireTracker(Notes):
                 self._met.add(thread, now, brought, now)
         self.locks.meet(threads, now)
 
-    def _fence(self, event: Fence) -> None:
+    def _fence(self, event: FenceEvent) -> None:
         heard = np.maximum(event.met, event.warp) if event.known is None else None
         self._effective(event.threads, event.time, event.reach, heard)
         scopes = self._scopes[: self.levels.covered(event.reach)]
@@ -147,7 +147,7 @@ class ReleaseAcquireTracker(Notes):
                     block, self.threads, before, self._acquired.together(block)
                 )
 
-    def _arrive(self, event: Arrival) -> None:
+    def _arrive(self, event: BarrierArrival) -> None:
         """Threads come to a barrier: what they have read is for those who wait, not themselves."""
         come = self._come.setdefault(event.at, ArrivalClock())
         for block, lanes in by_block(event.threads, self.threads):
@@ -161,7 +161,7 @@ class ReleaseAcquireTracker(Notes):
         if event.ends:
             self._end(event.at)
 
-    def _acquired_by(self, event: Arrival) -> AcquiredClock:
+    def _acquired_by(self, event: BarrierArrival) -> AcquiredClock:
         """What threads have acquired that arrive at a barrier of others than their block.
 
         (At a cluster's, where all arrive, each tells its own.)
@@ -176,7 +176,7 @@ class ReleaseAcquireTracker(Notes):
             )
         return found
 
-    def _end(self, at: Place) -> None:
+    def _end(self, at: BarrierId) -> None:
         """A phase is over."""
         self._over[at] = self._come.pop(at, ArrivalClock())
         for scope in self._scopes:
@@ -221,14 +221,14 @@ class ReleaseAcquireTracker(Notes):
             if site.acquires and (self._read.any or self.locks.open):
                 # Behind it nothing is read that L1 held before, whatever it reads itself.
                 before = np.array([max(met, warp)])
-                self._effective(np.array([thread]), turn, site.reach, before)
-            idle = site.access == "load" or (event.quiet is not None and event.quiet[i])
-            vain = event.vain is not None and event.vain[i]
+                self._effective(np.array([thread]), turn, site.scope, before)
+            idle = site.access == "load" or (event.silent is not None and event.silent[i])
+            vain = event.failed is not None and event.failed[i]
             if reads:
                 # A comparison that fails takes nothing; nor does who counts: it is the last who
                 # comes that goes on, and it could not have come before the others.
                 if not (idle or vain or site.operation in COUNTS):
-                    far = self.levels.covered(site.reach) > 1
+                    far = self.levels.covered(site.scope) > 1
                     self.locks.take(site, place, thread, turn, far, content is None)
                 heard = turn if event.known is not None else max(met, warp)
                 if self._finds(site, thread, turn, content, heard, not idle):
@@ -240,16 +240,18 @@ class ReleaseAcquireTracker(Notes):
                     place, self.threads, self.levels, self._number, self._waits,
                     self.locks.free(place),
                 )  # fmt: skip
-            covered = self.levels.covered(site.reach)
+            covered = self.levels.covered(site.scope)
             fenced = [scope.last(thread, self.threads) for scope in self._scopes]
             if site.releases:
                 seen = event.known[i] if event.known is not None else None
                 acquired = self._acquired.of(thread, met, warp, seen)
                 acquired = acquired.merge(self._met.of(thread, met, warp, seen))
-                seen = seen or Seen(thread % self.threads // WARP, warp, met, None, None, None)
+                seen = seen or ThreadClock(
+                    thread % self.threads // WARP, warp, met, None, None, None
+                )
                 fenced[:covered] = [FenceSnapshot(turn, seen, acquired)] * covered
             self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
-            published = [scope.brought(thread, self.threads) for scope in self._scopes]
+            published = [scope.cumulative_fences_of(thread, self.threads) for scope in self._scopes]
             by = list(zip(fenced, published, strict=True))[:covered]
             content.add(Release(site, thread, end, by))
 
@@ -266,16 +268,16 @@ class ReleaseAcquireTracker(Notes):
         if content is None:
             return False
         block = thread // self.threads
-        count = self.levels.covered(site.reach)
-        taken = content.taken(site.number, block, count, atomic)
+        count = self.levels.covered(site.scope)
+        taken = content.acquire_clock(site.number, block, count, atomic)
         if taken is None:
             return False
         if site.acquires:
-            clock = taken.found[site.number][-1]
+            clock = taken.observed_writes[site.number][-1]
             self._acquired.add(thread, turn, AcquiredClock({site.number: clock}), heard)
             return False
         if site.number in self._returns:
-            found = AcquiredClock({site.number: content.found(block, count)})
+            found = AcquiredClock({site.number: content.observed_writes(block, count)})
             self._acquired.add(thread, turn, found, heard)
         self._read.hear(thread, taken)
         return True
@@ -331,8 +333,8 @@ class ReleaseAcquireTracker(Notes):
         }
 
     def known(
-        self, site: Site, thread: int, met: int, warp: int, seen: Seen | None, reads: Reads
-    ) -> Clock:
+        self, site: Site, thread: int, met: int, warp: int, seen: ThreadClock | None, reads: Reads
+    ) -> VectorClock:
         """What others have handed on to a thread (a global number) that accesses at ``site``.
 
         ``met``, ``warp``, ``seen``: as ``fence`` takes them; ``reads``: which strong reads count.
@@ -352,7 +354,7 @@ class ReleaseAcquireTracker(Notes):
         acquired = self._acquired.all_of(block).merge(self._met.all_of(block))
         clock = acquired.through(self.acquiring)
         when, who = np.array([time]), np.array([thread])
-        if clock.covers(when, who, self.threads).all():
+        if clock.happens_after(when, who, self.threads).all():
             return True
         mine = np.array([block * self.threads])
         return bool(self.locks.ordered(clock, mine, when, who, True)[0].any())
@@ -367,7 +369,7 @@ class ReleaseAcquireTracker(Notes):
             self._catch_up()
         if self.locks.let_go_unfenced(lock, time):
             return True
-        if not lock.by_chance:
+        if not lock.schedule_dependent:
             return False
         reads = (
             s

@@ -13,7 +13,7 @@ from ...core.geometry import Flat
 from ...isa.table import DEVICE
 from ...memory.site import Site
 from .fence_state import CumulativeFences, FenceSnapshot
-from .vector_clock import NOTHING, Clock, latest
+from .vector_clock import BOTTOM, VectorClock, join
 
 
 @dataclass(eq=False, slots=True)
@@ -34,17 +34,17 @@ class _Handed:
     writes themselves.
     """
 
-    clock: Clock = NOTHING
-    writes: Clock = NOTHING
+    clock: VectorClock = BOTTOM
+    writes: VectorClock = BOTTOM
     own: dict[int, Flat] = field(default_factory=dict)
 
 
-_Parts = Sequence[tuple[Clock, Mapping[int, Flat]]]
+_Parts = Sequence[tuple[VectorClock, Mapping[int, Flat]]]
 """Of what is handed on together: the clock, and what each has done itself."""
 _Source = tuple["SyncVariable", int, int, int, bool]
 
 
-class Levels:
+class ScopeLevels:
     """How far scopes reach in a launch: the block, its cluster (if it has any), the device."""
 
     def __init__(self, clusters: Clusters) -> None:
@@ -78,18 +78,20 @@ class Taken:
         self.source, self._place, self._parts = source, place, parts
 
     @functools.cached_property
-    def found(self) -> dict[int, list[Clock]]:
+    def observed_writes(self) -> dict[int, list[VectorClock]]:
         """By the instruction that read, as ``Readings`` keeps it."""
         _, site, block, _, atomic = self.source
         return {site: [self._clock(part, block, atomic) for part in self._parts]}
 
-    def _clock(self, parts: _Parts, block: int, atomic: bool) -> Clock:
-        made = NOTHING
+    def _clock(self, parts: _Parts, block: int, atomic: bool) -> VectorClock:
+        made = BOTTOM
         for clock, own in parts:
             if atomic:
-                mine = Clock(held={(b, self._place, b == block): row for b, row in own.items()})
+                mine = VectorClock(
+                    lock_clocks={(b, self._place, b == block): row for b, row in own.items()}
+                )
             else:
-                mine = Clock(work=own)
+                mine = VectorClock(work=own)
             made = made.merge(clock).merge(mine)
         return made
 
@@ -107,7 +109,7 @@ class SyncVariable:
     """
 
     def __init__(
-        self, place: int, threads: int, levels: Levels, number: Callable[[int, Site], int],
+        self, place: int, threads: int, levels: ScopeLevels, number: Callable[[int, Site], int],
         guards: Callable[[Site], Set[int]], lock: bool,
     ) -> None:  # fmt: skip
         self.lock = lock
@@ -121,7 +123,7 @@ class SyncVariable:
         """Another release; a thread's later one hands on what its earlier one did, and more."""
         self._new[release.site.number, release.thread] = release
 
-    def taken(self, site: int, block: int, count: int, atomic: bool) -> Taken | None:
+    def acquire_clock(self, site: int, block: int, count: int, atomic: bool) -> Taken | None:
         """What a read at ``site`` by a block's thread takes over; an ``atomic`` may be a lock's.
 
         ``count``: of levels, those that its scope covers.
@@ -137,13 +139,13 @@ class SyncVariable:
             taken = self._taken[key] = Taken((self, *key), self.place, parts)
         return taken
 
-    def found(self, block: int, count: int) -> Clock:
+    def observed_writes(self, block: int, count: int) -> VectorClock:
         """The strong writes that a read by a block's thread finds: these come before it as it is.
 
         (PTX ISA, "Causality order": what precedes in observation order needs no fence.)
         """
         self._settle()
-        clock = NOTHING
+        clock = BOTTOM
         for one in self._reached(block, count):
             clock = clock.merge(one.writes)
         return clock
@@ -174,9 +176,7 @@ class SyncVariable:
             work = published.times
             handed.clock = handed.clock.merge(published.acquired.through(sites))
         if fenced.time:
-            work = latest(
-                work, {**(fenced.seen.others or {}), block: fenced.seen.row(self.threads)}
-            )
+            work = join(work, {**(fenced.seen.others or {}), block: fenced.seen.row(self.threads)})
             handed.clock = handed.clock.merge(fenced.acquired.through(sites))
         row = work[block].copy() if block in work else np.zeros(self.threads, np.int64)
         own = handed.own.get(block)
@@ -191,5 +191,5 @@ class SyncVariable:
         at = block, self._number(self.place, release.site)
         work = {one: times for one, times in work.items() if one != block}
         work |= {block: row} if row.any() else {}
-        handed.clock = handed.clock.merge(Clock(work=work, ends={at: ends}))
-        handed.writes = handed.writes.merge(Clock(ends={at: ends}))
+        handed.clock = handed.clock.merge(VectorClock(work=work, last_releases={at: ends}))
+        handed.writes = handed.writes.merge(VectorClock(last_releases={at: ends}))

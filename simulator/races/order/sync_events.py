@@ -7,21 +7,21 @@ import numpy as np
 
 from ...core.geometry import WARP, Flat
 from ...memory.site import Site
-from ...memory.storage.word_ops import distinct
-from .thread_clock import Seen
+from ...memory.storage.word_ops import unique
+from .thread_clock import ThreadClock
 
 _NUMBERS = 16
 """Barriers of a block that have numbers (PTX ISA, "barrier{.cta}")."""
-Place = tuple[int, int]
+BarrierId = tuple[int, int]
 """A barrier: its block and its number there, ``mbarrier_at``, or ``cluster_phase``."""
 
 
-def mbarrier_at(block: int, address: int) -> Place:
+def mbarrier_at(block: int, address: int) -> BarrierId:
     """The barrier at an address of a block's shared memory."""
     return block, _NUMBERS + address
 
 
-def cluster_phase(cluster: int, phase: int) -> Place:
+def cluster_phase(cluster: int, phase: int) -> BarrierId:
     """The barrier of a cluster, in a phase; all have left it before the next but one begins."""
     return -1 - cluster, phase & 1
 
@@ -29,12 +29,12 @@ def cluster_phase(cluster: int, phase: int) -> Place:
 def by_block(threads: Flat, size: int) -> Iterator[tuple[int, Flat]]:
     """Of threads (global numbers) in blocks of ``size``: each block, and their numbers in it."""
     block, lane = np.divmod(threads, size)
-    for one in distinct(block).tolist():
+    for one in unique(block).tolist():
         yield one, lane[block == one]
 
 
 @dataclass(slots=True)
-class Fence:
+class FenceEvent:
     """Fence of some threads; the fields are arguments of ``ReleaseAcquireTracker.fence``."""
 
     time: int
@@ -42,7 +42,7 @@ class Fence:
     reach: int
     met: Flat
     warp: Flat
-    known: Sequence[Seen] | None
+    known: Sequence[ThreadClock] | None
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class BarrierReleased:
 
 
 @dataclass(slots=True)
-class Arrival:
+class BarrierArrival:
     """Threads came to a barrier, for others who wait there.
 
     Attributes:
@@ -79,9 +79,9 @@ class Arrival:
 
     time: int
     threads: Flat
-    at: Place
+    at: BarrierId
     ends: bool
-    known: Sequence[Seen] | None
+    known: Sequence[ThreadClock] | None
     relaxed: bool
 
 
@@ -95,7 +95,7 @@ class PhaseObserved:
 
     time: int
     threads: Flat
-    at: Place
+    at: BarrierId
     fences: bool
 
 
@@ -126,10 +126,17 @@ class StrongAccess:
     turns: Flat
     met: Flat
     warp: Flat
-    known: Sequence[Seen] | None
-    vain: list[bool] | None
-    quiet: list[bool] | None
+    known: Sequence[ThreadClock] | None
+    failed: list[bool] | None
+    silent: list[bool] | None
 
 
-SyncEvent = Fence | BarrierReleased | Arrival | PhaseObserved | WarpBarrierReleased | StrongAccess
+SyncEvent = (
+    FenceEvent
+    | BarrierReleased
+    | BarrierArrival
+    | PhaseObserved
+    | WarpBarrierReleased
+    | StrongAccess
+)
 """Something that happened, in the order of time."""

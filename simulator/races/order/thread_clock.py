@@ -9,7 +9,7 @@ from ...core.geometry import WARP, Flat
 
 
 @dataclass(slots=True)
-class Seen:
+class ThreadClock:
     """Up to when a thread had seen each thread of its block, by its number, at some moment.
 
     Attributes:

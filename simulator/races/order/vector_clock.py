@@ -19,7 +19,7 @@ Held = tuple[int, int, bool]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Clock:
+class VectorClock:
     """Work that has been handed on.
 
     Attributes:
@@ -30,26 +30,26 @@ class Clock:
     """
 
     work: Mapping[int, Flat] = field(default_factory=dict)
-    held: Mapping[Held, Flat] = field(default_factory=dict)
-    ends: Mapping[tuple[int, int], Flat] = field(default_factory=dict)
+    lock_clocks: Mapping[Held, Flat] = field(default_factory=dict)
+    last_releases: Mapping[tuple[int, int], Flat] = field(default_factory=dict)
 
-    def merge(self, other: "Clock") -> "Clock":
+    def merge(self, other: "VectorClock") -> "VectorClock":
         """What either knows; one of the two, if it knows all."""
-        if other is self or other is NOTHING:
+        if other is self or other is BOTTOM:
             return self
-        if self is NOTHING:
+        if self is BOTTOM:
             return other
         return _merged(self, other)
 
-    def _with(self, other: "Clock") -> "Clock":
-        work, held = _either(self.work, other.work), latest(self.held, other.held)
-        ends = _either(self.ends, other.ends)
+    def _with(self, other: "VectorClock") -> "VectorClock":
+        work, held = _either(self.work, other.work), join(self.lock_clocks, other.lock_clocks)
+        ends = _either(self.last_releases, other.last_releases)
         for one in (self, other):
-            if work is one.work and held is one.held and ends is one.ends:
+            if work is one.work and held is one.lock_clocks and ends is one.last_releases:
                 return one
-        return Clock(work, held, ends)
+        return VectorClock(work, held, ends)
 
-    def covers(self, time: Flat, thread: Flat, threads: int, strong: bool = True) -> Flat:
+    def happens_after(self, time: Flat, thread: Flat, threads: int, strong: bool = True) -> Flat:
         """Whether accesses at ``time`` by ``thread`` (global numbers) are known, bools.
 
         ``threads``: of a block; ``strong``: whether some may be strong writes, of which the ends
@@ -57,16 +57,16 @@ class Clock:
         """
         block, lane = np.divmod(thread, threads)
         known: Flat = time <= _looked_up(self.work, block, lane, threads)
-        if strong and self.ends and not known.all():
+        if strong and self.last_releases and not known.all():
             left = np.flatnonzero(~known)
             by_block = Blocks(block[left])
-            for (number, _), row in self.ends.items():
+            for (number, _), row in self.last_releases.items():
                 at = left[by_block.of(number)]
                 known[at] |= row[lane[at]] == time[at]
         return known
 
 
-NOTHING = Clock()
+BOTTOM = VectorClock()
 _STACKED = 32
 """Clocks of which ``by_lock`` is kept: an access asks for one or a few of them, many times."""
 _TOGETHER = 1024
@@ -74,7 +74,7 @@ _TOGETHER = 1024
 
 
 @functools.lru_cache(_TOGETHER)
-def _merged(one: Clock, other: Clock) -> Clock:
+def _merged(one: VectorClock, other: VectorClock) -> VectorClock:
     return one._with(other)
 
 
@@ -94,10 +94,10 @@ class HeldRows(NamedTuple):
 
 
 @functools.lru_cache(_STACKED)
-def by_lock(clock: Clock) -> list[HeldRows]:
+def by_lock(clock: VectorClock) -> list[HeldRows]:
     """What a clock has with locks, for each lock together."""
     found: dict[tuple[int, bool], list[tuple[int, int, Flat]]] = {}
-    for turn, ((block, place, near), row) in enumerate(clock.held.items()):
+    for turn, ((block, place, near), row) in enumerate(clock.lock_clocks.items()):
         found.setdefault((place, near), []).append((block, turn, row))
     out = []
     for (place, near), those in found.items():
@@ -148,10 +148,10 @@ def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) 
 
 def _either(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
     """``latest``, in the order of whichever has more: the time is that of the shorter one."""
-    return latest(one, other) if len(one) >= len(other) else latest(other, one)
+    return join(one, other) if len(one) >= len(other) else join(other, one)
 
 
-def latest(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
+def join(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
     """The later time of each; one of the two, if it has them all."""
     made: dict[_Key, Flat] | None = None
     theirs = True

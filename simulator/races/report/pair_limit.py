@@ -13,7 +13,7 @@ _FIRST, _PIECE = 1 << 12, 1 << 18
 """Candidates that are looked at together, at first and at most."""
 
 
-class Bound(NamedTuple):
+class PairBound(NamedTuple):
     """Which pairs are wanted, while some are found.
 
     Attributes:
@@ -36,7 +36,7 @@ class Clip:
     """
 
     def __init__(
-        self, bound: Bound, keys: Flat, start: Flat, thread: Flat, free: Mask | None = None
+        self, bound: PairBound, keys: Flat, start: Flat, thread: Flat, free: Mask | None = None
     ) -> None:
         self._bound, self._keys, self._start, self._thread = bound, keys, start, thread
         self._free = free

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.geometry import WARP, Flat
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 
 MOST = 4096
 """Pairs of one hazard that are counted."""
@@ -92,7 +92,7 @@ class Pairs:
         """Blocks that a thread of a pair is in."""
         self._gather()
         both = np.concatenate([self.keys >> 32, self.keys & 0xFFFFFFFF])
-        return set(distinct(both // threads).tolist())
+        return set(unique(both // threads).tolist())
 
     def threads(self) -> Flat:
         """The threads of the pairs, ``(2, pairs)``."""
@@ -105,6 +105,6 @@ class Pairs:
 
     def _gather(self) -> None:
         if self._new:
-            self.keys = distinct(np.concatenate([self.keys, *self._new]))[: self.most + 1]
+            self.keys = unique(np.concatenate([self.keys, *self._new]))[: self.most + 1]
             self._new = []
             self._waiting = 0

@@ -17,7 +17,7 @@ from kernels.ptx.module import Instruction
 
 from ...analysis.influence import ForwardSlices
 from ...compile.cfg.basic_blocks import Block
-from ...compile.cfg.cfg import Paths
+from ...compile.cfg.cfg import BlockReachability
 from ...compile.program import Program
 from ...isa import Flow
 from ...isa.decoded import callee, calls, roles
@@ -147,7 +147,7 @@ class ProgramOrder:
 
     @functools.cached_property
     def _steering(self) -> ForwardSlices:
-        return self._program.fact(ForwardSlices)
+        return self._program.analysis(ForwardSlices)
 
     @functools.cached_property
     def _tells(self) -> list[Site]:
@@ -158,10 +158,10 @@ class ProgramOrder:
     @functools.cached_property
     def _hears(self) -> frozenset[Site]:
         """What may be told something that decides."""
-        sites, numbers = self._program.sites, self._steering.acquiring
+        sites, numbers = self._program.sites, self._steering.controlling_strong_reads
         return frozenset(s for s in sites if s.number in numbers)
 
-    def leads(self, one: Site, other: Site) -> bool:
+    def precedes(self, one: Site, other: Site) -> bool:
         """Whether a way leads from one instruction to the other, past barriers as well."""
         return self._leads(one, other, "all")
 
@@ -219,7 +219,7 @@ class ProgramOrder:
         ]
 
     @_memo
-    def strays(self, copy: Site, other: Site, wait: Instruction) -> bool:
+    def wait_follows_access(self, copy: Site, other: Site, wait: Instruction) -> bool:
         """Whether an access in shared memory stands behind a copy, and its wait behind both."""
         return (
             other is not copy
@@ -241,7 +241,9 @@ class ProgramOrder:
         def passes(block: Block, to: int) -> bool:
             return not any(_waits(ins, queue) for ins in block.instructions)
 
-        return {self._program.start} | Paths(self.blocks, passes).after(self._program.start)
+        return {self._program.start} | BlockReachability(self.blocks, passes).after(
+            self._program.start
+        )
 
     @functools.cached_property
     def _functions(self) -> dict[str, list[tuple[_Place, Instruction]]]:
@@ -317,7 +319,7 @@ class ProgramOrder:
         return found.union(*map(self._paths(way, True, _NOWHERE).after, {number} | found))
 
     @_memo
-    def _paths(self, way: str, arrived: bool, closed: frozenset[int]) -> Paths:
+    def _paths(self, way: str, arrived: bool, closed: frozenset[int]) -> BlockReachability:
         """The ways that pass no barrier of a kind; ``closed``: nor these blocks."""
 
         def passes(block: Block, to: int) -> bool:
@@ -331,7 +333,7 @@ class ProgramOrder:
             body = self.blocks[to].body
             return not (way == "lane" and body and roles(body[0]).row.warp_barrier)
 
-        return Paths(self.blocks, passes)
+        return BlockReachability(self.blocks, passes)
 
     def _awaits_phase(self, block: Block, to: int) -> bool:
         """Whether threads wait at an ``mbarrier`` on the way from a block to the next.

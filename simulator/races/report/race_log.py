@@ -20,10 +20,10 @@ from ..accesses import Race
 from ..order.stale_reads import Loaded
 from ..shadow.conflicts import FREED
 from ..shadow.shadow_memory import Conflict
-from .pair_limit import Bound
+from .pair_limit import PairBound
 from .pairs import MOST, Pairs
 from .program_order import ProgramOrder
-from .raced_elements import LOCATIONS, Places
+from .raced_elements import LOCATIONS, RacedElements
 
 
 class _Example(NamedTuple):
@@ -78,7 +78,7 @@ class RaceGroup:
     pairs: Pairs = field(default_factory=Pairs)
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     meets: set[tuple[int, int]] = field(default_factory=set)
-    places: dict[str, Places] = field(default_factory=dict)
+    places: dict[str, RacedElements] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class RaceGroup:
     def take_places(self, other: RaceGroup) -> None:
         """The elements of another group are raced for, too."""
         for name, places in other.places.items():
-            self.places.setdefault(name, Places()).update(places)
+            self.places.setdefault(name, RacedElements()).update(places)
 
     def merge(self, other: RaceGroup) -> None:
         """Take over such races between other threads."""
@@ -166,9 +166,9 @@ class RaceLog:
         """One of the same program in which nothing is written down."""
         return RaceLog(self.sites, self.find_order, self.place, self.most)
 
-    def bound(self, race: Race) -> Bound:
+    def bound(self, race: Race) -> PairBound:
         """Which pairs of such a race are to be found yet."""
-        return Bound(functools.partial(self._last, race), functools.partial(self._learnt, race))
+        return PairBound(functools.partial(self._last, race), functools.partial(self._learnt, race))
 
     def _last(self, race: Race) -> int | None:
         # A pair that is out of bounds hides no plain one of the same instructions.
@@ -225,8 +225,8 @@ class RaceLog:
         group.turns.add(turn)
         group.unequal |= bool(unequal[at].any())
         group.swaps |= "atomic" in (one.access, other.access)
-        group.at_once |= race.at_once
-        group.clashes |= race.at_once and bool(unequal[at].any())
+        group.at_once |= race.same_execution
+        group.clashes |= race.same_execution and bool(unequal[at].any())
         group.fresh &= race.met
         group.loaded += [race.loaded] if race.loaded and group.fresh else []
         group.pairs.add(earlier, later)
@@ -248,7 +248,7 @@ class RaceLog:
                 blocks = race.blocks[conflict.place[at] % race.columns]
             places |= blocks << 32
         keys = np.minimum(earlier, later) << 32 | np.maximum(earlier, later)
-        group.places.setdefault(name, Places()).add(places, keys)
+        group.places.setdefault(name, RacedElements()).add(places, keys)
 
     def _under_way(self, one: Site, other: Site, distance: str) -> tuple[str, str]:
         """How a race is told: is one of the two surely under way when the other comes?"""

@@ -12,7 +12,7 @@ _TOGETHER = 1 << 16
 """So many new ones are sorted in together."""
 
 
-class Places:
+class RacedElements:
     """Elements by number; once there are ``LOCATIONS``, no more are added."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Places:
             if self._waiting > _TOGETHER:
                 self._gather()
 
-    def update(self, other: Places) -> None:
+    def update(self, other: RacedElements) -> None:
         """Take over another set."""
         other._gather()
         self.add(other._places, other._pairs)

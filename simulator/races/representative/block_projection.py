@@ -8,7 +8,7 @@ import numpy as np
 
 from ...analysis.influence import ForwardSlices
 from ...core.geometry import Flat, Geometry, Lanes, Mask
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import PHASE, Site
 from ..accesses import SHARED, PrecisionPlan
 from ..in_flight.bulk_stores import sends
@@ -16,7 +16,7 @@ from ..in_flight.bulk_stores import sends
 _Value = TypeVar("_Value", Lanes, Lanes | None)
 
 
-class Apart(Exception):
+class BlocksDiffer(Exception):
     """Blocks do not do the same."""
 
 
@@ -47,14 +47,14 @@ class FirstBlock:
         self.one.moves = g.moves
         self._places: dict[object, LaneAddressList] = {}
 
-    def of(self, event: Event) -> tuple[Event, bool]:
+    def of(self, event: AccessEvent) -> tuple[AccessEvent, bool]:
         """Its part of an access; and whether that is in bulk, and blocks' follow each other.
 
         Raises:
             Apart: Blocks do not do the same; or it is not their own memory.
         """
         if event.columns is not None or event.space != "shared":
-            raise Apart
+            raise BlocksDiffer
         mask, values, old = event.mask, event.values, event.old
         if isinstance(event.address, LaneAddressList):
             at, tiled = _first_of(event.address, self.geometry.columns)
@@ -74,7 +74,7 @@ class FirstBlock:
             old = old and tuple(map(_of_first, old))
         return event._replace(address=address, mask=mask, values=values, old=old), False
 
-    def whole(self, event: Event) -> Event:
+    def whole(self, event: AccessEvent) -> AccessEvent:
         """All blocks' part of an access in bulk, of which the first one's was kept."""
         one, columns = cast(LaneAddressList, event.address), self.geometry.columns
         column = np.repeat(np.arange(columns), len(one.thread))
@@ -106,7 +106,7 @@ def cut(value: _Value, mask: Mask | None = None) -> _Value:
     if mask is not None:
         same = same | ~mask
     if not same.all():
-        raise Apart
+        raise BlocksDiffer
     return np.ascontiguousarray(first)
 
 
@@ -134,12 +134,12 @@ def _first_of(where: LaneAddressList, columns: int) -> tuple[slice | Flat, bool]
     if not tiled:
         order = np.argsort(where.column, kind="stable")
         if not _in_order(where.column[order], columns):
-            raise Apart
+            raise BlocksDiffer
         at = order[at]
     for values in (where.thread, where.address):
         rows = values[order].reshape(columns, -1)
         if not (rows == rows[0]).all():
-            raise Apart
+            raise BlocksDiffer
     if where.home is not None and not np.array_equal(where.home, where.column):
-        raise Apart
+        raise BlocksDiffer
     return at, tiled

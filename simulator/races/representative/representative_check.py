@@ -18,12 +18,12 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ...core.geometry import Addresses, Geometry, Lanes, Mask
-from ...events import Observer, Stall, Told
-from ...memory.event import CompactAccessEvent, Event
+from ...events import Dispatcher, Observer, Stall
+from ...memory.event import AccessEvent, CompactAccessEvent
 from ...memory.site import PHASE, Site
 from ..check.detector import RaceCheck
 from ..report.race_log import RaceLog
-from .block_projection import Apart, cut
+from .block_projection import BlocksDiffer, cut
 from .selection import Make, OneOfThem
 
 
@@ -38,7 +38,7 @@ class RepresentativeBlockCheck(Observer):
 
     def __init__(self, make: Make, book: RaceLog, checks: Sequence[Observer]) -> None:
         self.make, self.book, self.checks = make, book, checks
-        self.race, self.told = cast(RaceCheck, checks[0]), Told(checks)
+        self.race, self.dispatcher = cast(RaceCheck, checks[0]), Dispatcher(checks)
         self.geometry: Geometry
         self.alike: OneOfThem | None = None
 
@@ -52,7 +52,7 @@ class RepresentativeBlockCheck(Observer):
 
     def finish(self) -> None:
         """See ``Observer``."""
-        if self.alike and self.alike.tell("finish"):
+        if self.alike and self.alike.notify("finish"):
             self._tell_all()
         if self.alike:
             self.race.finish()
@@ -73,8 +73,8 @@ class RepresentativeBlockCheck(Observer):
     # -- all blocks, or one -----------------------------------------------------------------
 
     def _all(self, name: str, *what: object) -> None:
-        for tell in getattr(self.told, name):
-            tell(*what)
+        for callback in getattr(self.dispatcher, name):
+            callback(*what)
 
     def _tell_all(self) -> None:
         """Tell the checks of all blocks what there was; what is to come they are told at once."""
@@ -83,7 +83,9 @@ class RepresentativeBlockCheck(Observer):
         for check in self.checks[1:]:
             check.start(self.geometry)
         for name, what, tiled in alike.before:
-            self._all(name, *(map(alike.first.whole, cast(tuple[Event], what)) if tiled else what))
+            self._all(
+                name, *(map(alike.first.whole, cast(tuple[AccessEvent], what)) if tiled else what)
+            )
 
     def _each(self, name: str, *what: object) -> None:
         """What all blocks do, if they do the same: the first argument says which lanes."""
@@ -95,17 +97,17 @@ class RepresentativeBlockCheck(Observer):
                     for number, one in enumerate(what)
                 ]
                 self.alike.keep(name, what, what)
-            except Apart:
+            except BlocksDiffer:
                 self._tell_all()
             else:
-                if self.alike.tell(name, *first):
+                if self.alike.notify(name, *first):
                     self._tell_all()
                 return
         self._all(name, *what)
 
     # -- events -----------------------------------------------------------------------------
 
-    def access(self, event: Event) -> None:
+    def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
         site, alike = event.site, self.alike
         if alike and event.space not in ("shared", "cluster") and site.operation != PHASE:
@@ -115,15 +117,15 @@ class RepresentativeBlockCheck(Observer):
             try:
                 first, tiled = alike.first.of(event)
                 alike.keep_access(event, first, tiled)
-            except Apart:
+            except BlocksDiffer:
                 self._tell_all()
             else:
-                if alike.tell("access", first):
+                if alike.notify("access", first):
                     self._tell_all()
                 return
         self._all("access", event)
 
-    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+    def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
         one = events[0]
         if self.alike:
@@ -132,23 +134,23 @@ class RepresentativeBlockCheck(Observer):
                 some = events
                 if first.address is not one.address or first.mask is not one.mask:
                     some = [e._replace(address=first.address, mask=first.mask) for e in events]
-                self.alike.keep("loads", (sites, events), [one.address, one.mask])
-            except Apart:
+                self.alike.keep("grouped_loads", (sites, events), [one.address, one.mask])
+            except BlocksDiffer:
                 self._tell_all()
             else:
-                if self.alike.tell("loads", sites, some):
+                if self.alike.notify("grouped_loads", sites, some):
                     self._tell_all()
                 return
-        self._all("loads", sites, events)
+        self._all("grouped_loads", sites, events)
 
-    def picked(self, event: CompactAccessEvent) -> None:
+    def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
         if self.alike and event.space not in ("shared", "cluster"):
-            self.race.picked(event)
+            self.race.compact_access(event)
         elif self.alike:
             self.access(event.full)
         else:
-            self._all("picked", event)
+            self._all("compact_access", event)
 
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """See ``Observer``."""
@@ -170,11 +172,11 @@ class RepresentativeBlockCheck(Observer):
         """See ``Observer``."""
         self._each("proxy_fence", lanes)
 
-    def copies(
+    def async_group(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
-        self._each("copies", lanes, left, queue, reads, wait)
+        self._each("async_group", lanes, left, queue, reads, wait)
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
         """See ``Observer``."""

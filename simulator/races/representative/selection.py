@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.geometry import Geometry
-from ...events import Observer, Told
-from ...memory.event import Event, LaneAddressList
+from ...events import Dispatcher, Observer
+from ...memory.event import AccessEvent, LaneAddressList
 from ..report.race_log import RaceLog
-from .block_projection import Apart, FirstBlock
+from .block_projection import BlocksDiffer, FirstBlock
 
 _MOST = 1 << 28
 """Bytes of what was told that are kept, in case that it has to be told again."""
@@ -59,9 +59,9 @@ class OneOfThem:
         self._nbytes = 0
         self._suspicious, self._book = False, known.like()
         self.checks = make(self._book, self._suspect)
-        self._told = Told(self.checks)
-        for tell in self._told.start:
-            tell(self.first.one)
+        self._dispatcher = Dispatcher(self.checks)
+        for callback in self._dispatcher.start:
+            callback(self.first.one)
 
     def _suspect(self, *read: object) -> None:
         """Something may have to be reported that does not stand in the book."""
@@ -77,10 +77,10 @@ class OneOfThem:
         """
         self._nbytes += _AROUND + sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
         if self._nbytes > _MOST:
-            raise Apart
+            raise BlocksDiffer
         self.before.append(_Told(name, what, tiled))
 
-    def keep_access(self, event: Event, first: Event, tiled: bool) -> None:
+    def keep_access(self, event: AccessEvent, first: AccessEvent, tiled: bool) -> None:
         """The same of an access."""
         arrays: list[object] = [*(event.values or ()), *(event.old or ())]
         if tiled:  # what copies in bulk touch is much
@@ -91,10 +91,10 @@ class OneOfThem:
             )
         self.keep("access", (event,), arrays, tiled)
 
-    def tell(self, name: str, *what: object) -> bool:
+    def notify(self, name: str, *what: object) -> bool:
         """Tell the checks what was kept; whether those of all blocks have to be told."""
-        for tell in getattr(self._told, name):
-            tell(*what)
+        for callback in getattr(self._dispatcher, name):
+            callback(*what)
         return self._suspicious or not all(g.everywhere for g in self._book.groups.values())
 
     def of_all(self, book: RaceLog) -> None:

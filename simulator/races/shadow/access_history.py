@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.geometry import Flat, Mask
 from ...memory.site import Site
-from ...memory.storage.word_ops import distinct
+from ...memory.storage.word_ops import unique
 
 _FEW = 8
 """Where a table is so many times as long as what is added, only what that touches is looked at."""
@@ -140,7 +140,7 @@ class AccessHistory:
         if waiting * _FEW >= len(table.keys):
             self._table = _latest(table, added)
             return
-        keys = distinct(added.keys)
+        keys = unique(added.keys)
         at = np.searchsorted(table.keys, keys)
         known = np.zeros(len(keys), bool)
         inside = at < len(table.keys)

@@ -48,7 +48,7 @@ def clash(one: Site, other: Site, clusters: bool = False) -> str:
         return ""
     if FREES in (one.operation, other.operation):
         return FREED
-    steps = clusters and (one.in_steps or other.in_steps)
+    steps = clusters and (one.non_atomic_remotely or other.non_atomic_remotely)
     if strong_size(one) == strong_size(other) > 0:
         return "steps" if steps else ""
     if not (one.strong and other.strong):

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.geometry import Flat, Mask
 from ...memory.site import Site
 from ..accesses import Accesses
-from ..in_flight.reaching_writes import NOBODY, Seen
+from ..in_flight.reaching_writes import NOBODY, KnownEpoch
 
 
 class LastWriteEpochs:
@@ -24,16 +24,16 @@ class LastWriteEpochs:
     def __init__(self, places: int) -> None:
         self._thread = np.full(places, NOBODY, np.int32)
         self._time = np.zeros(places, np.int64)
-        self._apart = np.zeros(places, bool)  # some write was not known to a later one
+        self._unordered_writes = np.zeros(places, bool)  # some write was not known to a later one
         self._met = False
 
     def clear(self) -> None:
         """All blocks have met: every write so far is known to all."""
         if self._met:
-            self._apart[:] = False
+            self._unordered_writes[:] = False
         self._met = False
 
-    def access(self, site: Site, place: Flat, lanes: Accesses, now: int, seen: Seen) -> Mask:
+    def access(self, site: Site, place: Flat, lanes: Accesses, now: int, seen: KnownEpoch) -> Mask:
         """Lanes access their own block's memory, a place each; which surely race with no write."""
         thread = lanes.thread
         known = self._knows(place, thread, lanes.column, seen)
@@ -41,12 +41,12 @@ class LastWriteEpochs:
             self._thread[place], self._time[place] = thread, now
             known &= self._thread[place] == thread  # of several that write, one
             if not known.all():
-                self._apart[place[~known]] = self._met = True
+                self._unordered_writes[place[~known]] = self._met = True
         if self._met:
-            known &= ~self._apart[place]
+            known &= ~self._unordered_writes[place]
         return known
 
-    def _knows(self, place: Flat, thread: Flat, column: Flat, seen: Seen) -> Mask:
+    def _knows(self, place: Flat, thread: Flat, column: Flat, seen: KnownEpoch) -> Mask:
         """Whether threads know of the last write; of none, too."""
         writer, time = self._thread[place], self._time[place]
         known: Mask = (writer == NOBODY) | (writer == thread)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.geometry import WARP, Flat, Mask
-from ..order.vector_clock import NOTHING, Clock
+from ..order.vector_clock import BOTTOM, VectorClock
 from ..report.pair_limit import pieces
 
 
@@ -90,8 +90,8 @@ class Clocks:
     """
 
     def __init__(self) -> None:
-        self.of: dict[int, Clock] = {}
-        self._all: list[Clock] = []
+        self.of: dict[int, VectorClock] = {}
+        self._all: list[VectorClock] = []
         self._numbers: dict[int, int] = {}  # by identity
         self._which = np.zeros(0, np.int64)
 
@@ -102,7 +102,7 @@ class Clocks:
         found: Flat = lanes[self._which[lanes] < 0]
         return found
 
-    def add(self, lane: int, thread: int, clock: Clock) -> None:
+    def add(self, lane: int, thread: int, clock: VectorClock) -> None:
         """A lane's thread has acquired that."""
         self.of[thread] = clock
         number = self._numbers.setdefault(id(clock), len(self._all))
@@ -110,9 +110,9 @@ class Clocks:
             self._all.append(clock)
         self._which[lane] = number
 
-    def groups(self, lanes: Flat) -> Iterator[tuple[Clock, Mask]]:
+    def groups(self, lanes: Flat) -> Iterator[tuple[VectorClock, Mask]]:
         """What some lanes' threads have acquired, if anything; and which of them that."""
         which = self._which[lanes]
         for number in dict.fromkeys(which.tolist()):  # in the order of the lanes
-            if self._all[number] is not NOTHING:
+            if self._all[number] is not BOTTOM:
                 yield self._all[number], which == number

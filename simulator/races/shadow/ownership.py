@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site
 from ..accesses import EscalateCheck, dense
 from .conflicts import WRITTEN, strong_size, use
@@ -30,10 +30,10 @@ class OwnershipTable:
     def __init__(self, size: int, everyone: int) -> None:
         self.owner: Flat = np.zeros(size, np.int32 if everyone < 1 << 31 else np.int64)
         self.written = np.zeros(size, bool)
-        self.disputed = False
+        self.has_contention = False
         self._last: dict[int, tuple[Addresses, Mask | None]] = {}
 
-    def forget(self) -> None:
+    def reset_cache(self) -> None:
         """Other threads come: what they do is new."""
         self._last.clear()
 
@@ -42,9 +42,9 @@ class OwnershipTable:
         here = slice(places.start, places.stop)
         gone = self.owner[here] != _CONTESTED
         self.owner[here][gone] = self.written[here][gone] = 0
-        self.forget()
+        self.reset_cache()
 
-    def seen(self, event: Event) -> bool:
+    def is_repeat(self, event: AccessEvent) -> bool:
         """Whether an instruction does what it did last time: nothing new to be learnt."""
         if event.repeated or isinstance(event.address, LaneAddressList):
             return event.repeated
@@ -107,19 +107,19 @@ class OwnershipTable:
         np.bitwise_or(owner, given, out=owner)  # elsewhere one of them is zero
         owner[at] = np.where((mine == theirs) & (mine < 0), mine, both)
         written |= also
-        self.disputed |= other.disputed or bool(np.any(owner[at] == _CONTESTED))
+        self.has_contention |= other.has_contention or bool(np.any(owner[at] == _CONTESTED))
 
     def __getstate__(self) -> tuple[object, ...]:
         part = span(self.owner)
-        return len(self.owner), part, self.owner[part], self.written[part], self.disputed
+        return len(self.owner), part, self.owner[part], self.written[part], self.has_contention
 
     def __setstate__(self, state: tuple[int, slice, Flat, Flat, bool]) -> None:
-        size, part, owner, written, self.disputed = state
+        size, part, owner, written, self.has_contention = state
         self.owner, self.written, self._last = np.zeros(size, owner.dtype), np.zeros(size, bool), {}
         self.owner[part], self.written[part] = owner, written
 
     def _contest(self, place: Flat) -> None:
-        self.disputed |= len(place) > 0
+        self.has_contention |= len(place) > 0
         self.owner[place] = _CONTESTED
 
     @property
@@ -152,7 +152,7 @@ class ArrayAccessFilter:
         self._touches: dict[int, WriteOnceBitmap] = {}
         self._uses: dict[int, str] = {}
 
-    def look(self, event: Event, g: Geometry) -> None:
+    def look(self, event: AccessEvent, g: Geometry) -> None:
         """An access of global memory.
 
         Raises:

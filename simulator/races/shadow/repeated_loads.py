@@ -8,7 +8,7 @@ if nothing else is between them that puts threads in order.
 from __future__ import annotations
 
 from ...core.geometry import Addresses, Mask
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site
 
 _LONGEST = 1 << 14
@@ -34,7 +34,7 @@ class Repeats:
         if self._now == now - 1 and not site.strong and not site.asynchronous:
             self._now = now
 
-    def again(self, event: Event, now: int) -> bool:
+    def again(self, event: AccessEvent, now: int) -> bool:
         """Whether an access of the blocks' own memory came before, behind the same accesses."""
         site, address, mask = event.site, event.address, event.mask
         plain = self._now == now - 1 and not site.strong and not site.asynchronous

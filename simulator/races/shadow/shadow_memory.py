@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.geometry import WARP, Flat, Mask
 from ...memory.site import Site
-from ..report.pair_limit import Bound, Clip, pieces
+from ..report.pair_limit import Clip, PairBound, pieces
 from .access_history import AccessHistory
 from .conflicts import clash
 from .last_write_epochs import LastWriteEpochs
@@ -51,7 +51,7 @@ class Conflict:
         return Conflict(*(column[which] for column in columns))
 
 
-class Shadow:
+class ShadowMemory:
     """The table for one array, or for shared memory.
 
     ``threads`` is an upper bound of the thread numbers, ``block`` the threads of a block;
@@ -63,7 +63,7 @@ class Shadow:
         self.histories: dict[int, AccessHistory] = {}
         self.newest = LastWriteEpochs(places) if places else None
 
-    def merge(self, other: Shadow) -> None:
+    def merge(self, other: ShadowMemory) -> None:
         """Take over the accesses of other blocks."""
         for number, history in other.histories.items():
             mine = self.histories.setdefault(number, history)
@@ -81,7 +81,7 @@ class Shadow:
         for history in self.histories.values():
             history.drop(places.start * self.threads, places.stop * self.threads)
 
-    def against(
+    def conflicting_histories(
         self, site: Site, clusters: bool = False, met: int = -1
     ) -> Iterator[tuple[AccessHistory, str]]:
         """The histories that an access may race with, and how: see ``clash``.
@@ -95,7 +95,7 @@ class Shadow:
             if how:
                 yield history, how
 
-    def remember(
+    def record(
         self, site: Site, place: Flat, thread: Flat, now: int, values: Flat | None, since: Flat
     ) -> None:
         """Add an access, one location a lane; ``since``: when each lane's block last met."""
@@ -116,7 +116,7 @@ class Shadow:
 
     def races(
         self, history: AccessHistory, asked: Asked, ordered: Ordered, distance: str,
-        alike: Alike | None = None, bound: Bound | None = None, free: Mask | None = None,
+        alike: Alike | None = None, bound: PairBound | None = None, free: Mask | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """Races of lanes with what is remembered of threads at a distance.
 
@@ -150,7 +150,7 @@ class Shadow:
 
     def _of_alike(
         self, history: AccessHistory, asked: Asked, ordered: Ordered, alike: Alike,
-        bound: Bound | None, free: Mask | None,
+        bound: PairBound | None, free: Mask | None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """The same of lanes of other blocks, that are alike."""
         keys, one, thread = history.table.keys, alike.first, asked.thread
@@ -168,8 +168,8 @@ class Shadow:
                     earlier = keys[which] % self.threads
                     yield Conflict(asked.place[lane], earlier, thread[lane], lane, which)
 
-    def within(
-        self, place: Flat, thread: Flat, distance: str, bound: Bound | None = None,
+    def intra_instruction_conflicts(
+        self, place: Flat, thread: Flat, distance: str, bound: PairBound | None = None,
         values: Flat | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too.

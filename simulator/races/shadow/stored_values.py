@@ -6,14 +6,16 @@ import numpy as np
 
 from ...core.geometry import Flat, Geometry, Lanes, Mask, as_mask
 from ...isa.table import BLOCK
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site
 from ..accesses import Accesses
 from .access_history import AccessHistory
 from .shadow_memory import Conflict
 
 
-def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: int) -> Flat | None:
+def written(
+    event: AccessEvent, lanes: Accesses, g: Geometry, offset: int, granule: int
+) -> Flat | None:
     """What each lane leaves in its location, as bits; of an atomic, 1 where it changes nothing.
 
     The location is ``offset`` bytes from the start of what a lane accesses, and has ``granule``.
@@ -39,7 +41,7 @@ def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: in
 
 
 def located(
-    event: Event, lanes: Accesses, g: Geometry, granule: int
+    event: AccessEvent, lanes: Accesses, g: Geometry, granule: int
 ) -> tuple[Accesses, Flat, Flat | None]:
     """A lane for each location of each; which of its lane's that is; what is left there."""
     offsets = range(0, max(event.site.nbytes, granule), granule)
@@ -73,7 +75,7 @@ def compare(
     return ~nothing, nothing
 
 
-def changing(event: Event, g: Geometry) -> Mask | None:
+def changing(event: AccessEvent, g: Geometry) -> Mask | None:
     """The lanes of an atomic but for those that cannot change what is there (``_quiet``)."""
     if event.values is None:
         return event.mask
@@ -120,7 +122,7 @@ def _quiet(site: Site, operands: list[Flat]) -> Flat:
 def out_of_scope(g: Geometry, conflict: Conflict, one: Site, other: Site) -> Mask:
     """Which pairs of strong accesses are further apart than a scope reaches."""
     earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
-    if g.clusters.size == 1 or BLOCK in (one.reach, other.reach):
+    if g.clusters.size == 1 or BLOCK in (one.scope, other.scope):
         apart: Mask = earlier != later
     else:
         apart = ~g.clusters.together(earlier, later)
@@ -133,8 +135,8 @@ def in_steps(g: Geometry, conflict: Conflict, home: Flat, site: Site, other: Sit
     ``home``: the columns of these blocks; ``other`` was the earlier one.
     """
     earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
-    split: Mask = (earlier != g.blocks[home]) & other.in_steps
-    split |= (later != g.blocks[home]) & site.in_steps
+    split: Mask = (earlier != g.blocks[home]) & other.non_atomic_remotely
+    split |= (later != g.blocks[home]) & site.non_atomic_remotely
     if site.narrow or other.narrow:
         split |= out_of_scope(g, conflict, site, other)
     return split

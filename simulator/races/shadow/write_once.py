@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.geometry import Flat, Geometry, Mask, Rows
-from ...memory.event import Event, LaneAddressList
+from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.storage.spaces import Allocation
 from ..accesses import by_block, dense
 
@@ -39,7 +39,7 @@ class WriteOnceBitmap:
         vars(self).update(state[0])
         self._table = np.unpackbits(state[2], count=state[1]).view(bool)
 
-    def write(self, event: Event, g: Geometry) -> bool:
+    def write(self, event: AccessEvent, g: Geometry) -> bool:
         """An access; whether each of its lanes is the first one where it is."""
         if event.repeated:
             return False
@@ -70,7 +70,7 @@ class WriteOnceBitmap:
             self._table = np.repeat(self._table, self._unit)[: self.size]
             self._unit = 1
 
-    def _runs(self, event: Event, g: Geometry, parts: int) -> tuple[Flat, int] | None:
+    def _runs(self, event: AccessEvent, g: Geometry, parts: int) -> tuple[Flat, int] | None:
         """The places of a whole batch as runs: where each begins, ascending, and how long all are.
 
         ``None`` if they are close together, or not of this form.

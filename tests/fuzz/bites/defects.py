@@ -91,7 +91,7 @@ BITES = (
     Bite(
         "divergent branches: warps counted, not the ones that part", "tests/test_counts.py",
         "simulator/execute/calls/terminators.py",
-        "tell(block, taking + leaving - total)", "tell(block, taking)",
+        "callback(block, taking + leaving - total)", "callback(block, taking)",
     ),
     Bite(
         "lanes that meet as a part of their warp hand on no fences", "races",
@@ -188,8 +188,8 @@ BITES = (
     Bite(
         "waiting threads of different blocks are compared", "ptx",
         "simulator/execute/sync/barrier_divergence.py",
-        "both = blocks_of(here) & blocks_of(there) & ~told",
-        "both = np.ones_like(told) & ~told",
+        "both = blocks_of(here) & blocks_of(there) & ~reported",
+        "both = np.ones_like(reported) & ~reported",
     ),
     Bite(
         "lanes of a warp that come to one place in turns are called apart", "ptx",
@@ -227,7 +227,7 @@ BITES = (
     Bite(
         "undefined bits: a store over what nothing wrote leaves it unset", "unset",
         "simulator/memory/definedness.py",
-        "        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
+        "        self.uninitialised_v_bits.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
     ),
     Bite(
         "undefined bits: what is shorter than eight bytes counts as padding", "unset",
@@ -304,8 +304,8 @@ BITES = (
     Bite(
         "loads on both sides of a store are done together", "ptx",
         "simulator/compile/passes/group_loads.py",
-        'isinstance(step, Access) and step.site.access == "load" and not step.site.strong',
-        "isinstance(step, Access)",
+        'isinstance(step, MemoryOp) and step.site.access == "load" and not step.site.strong',
+        "isinstance(step, MemoryOp)",
     ),
     Bite(
         "quotients of negative numbers are rounded down", "cuda",
