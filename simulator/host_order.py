@@ -156,9 +156,11 @@ class Order:
             if work.touched.exists() and self.host.get(work.stream.number, 0) < work.number
         ]  # fmt: skip
         mine = [
-            _ArrayWork(number, stream, what, source, one, self.hazards if hazards is None else hazards)
+            _ArrayWork(
+                number, stream, what, source, one, self.hazards if hazards is None else hazards
+            )
             for one in touched
-        ]  # fmt: skip
+        ]
         said = set()
         unordered = [w for w in self._past if before.get(w.stream.number, 0) < w.number]
         for now, then in itertools.product(mine, unordered):

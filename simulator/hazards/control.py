@@ -36,8 +36,8 @@ from .kinds import (
     TRIPS,
     UNDEFINED,
     VOTE,
+    HazardCase,
     HazardKind,
-    RaceVariant,
 )
 from .sources import Sources, Who
 
@@ -225,7 +225,7 @@ class ControlHazards:
             case=group.case,
         )
 
-    def _notes(self, group: _HazardGroup, said: RaceVariant, parts: list[_Part]) -> Iterator[str]:
+    def _notes(self, group: _HazardGroup, said: HazardCase, parts: list[_Part]) -> Iterator[str]:
         branches = [part for part in parts if part.role in ("branch", "exited")]
         waits = {part.instruction.line for part in parts if part.role == "waits"}
         if branches and branches[0].instruction.line in waits:  # which way they went is not known

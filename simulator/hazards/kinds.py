@@ -15,7 +15,7 @@ from .races.race_cases import LOOK as LOOK
 from .races.race_cases import OVERRUN as OVERRUN
 from .races.race_cases import REACHES as REACHES
 from .races.race_cases import UPDATES as UPDATES
-from .races.race_cases import RaceVariant as RaceVariant
+from .races.race_cases import HazardCase as HazardCase
 
 KINDS: dict[str, HazardKind] = {}
 """The rows by name, in the order in which they are listed."""
@@ -49,7 +49,7 @@ class HazardKind:
     title: str
     help: str
     message: str = ""
-    cases: Mapping[str, RaceVariant] = field(default_factory=dict)
+    cases: Mapping[str, HazardCase] = field(default_factory=dict)
     reads: bool = False
     ends: bool = False
     by_address: bool = False
@@ -66,9 +66,9 @@ class HazardKind:
         """Whether two threads race."""
         return self.check == "races" and self.name.endswith("-race")
 
-    def case(self, name: str = "") -> RaceVariant:
+    def case(self, name: str = "") -> HazardCase:
         """One of the cases, with what the row says for all of them."""
-        case = self.cases[name] if name else RaceVariant()
+        case = self.cases[name] if name else HazardCase()
         message, severity = case.message or self.message, case.severity or self.severity
         return replace(case, message=message, severity=severity)
 
@@ -94,10 +94,14 @@ WAW_RACE = HazardKind(
     "waw-race", "races", "error", "Two writes race", _RACE,
     "WAW race on {place} (write over what {who} may have written)",
     ANY_RACE | {
-        EQUAL: RaceVariant("", "warning", "every write leaves the same value", policy="equal_writes"),
-        "lost": RaceVariant(note=LOST),
-        "one instruction": RaceVariant(note="lanes of one instruction: which of them wins is not defined"),
-        SCRATCH: RaceVariant(
+        EQUAL: HazardCase(
+            "", "warning", "every write leaves the same value", policy="equal_writes"
+        ),
+        "lost": HazardCase(note=LOST),
+        "one instruction": HazardCase(
+            note="lanes of one instruction: which of them wins is not defined"
+        ),
+        SCRATCH: HazardCase(
             "Triton's reduction stores a total to {place} from several threads, and theirs may "
             "differ in the last bits", "note",
             "each added up in an order of its own, and any of them may stay; this is Triton's own "
@@ -112,7 +116,7 @@ EXITED_BLOCK = HazardKind(
     "Shared memory is there as long as its block runs. After the last access to that of another "
     "block of the cluster, all have to meet once more: cluster.sync().",
     "{verb} in another block's shared memory, with nothing that keeps that block from leaving",
-    {LEAVES: RaceVariant(
+    {LEAVES: HazardCase(
         note="let the blocks meet behind the last access: cluster.sync(), which is "
         "barrier.cluster.arrive and barrier.cluster.wait"
     )},
@@ -130,54 +134,56 @@ BARRIER_DIVERGENCE = HazardKind(
     "Every thread of the block has to come to the same __syncthreads(). Move it out of code "
     "that only some threads enter.",
     cases={
-        "return": RaceVariant(
+        "return": HazardCase(
             "a barrier after some threads of the block have exited", "warning",
             branch="{who} leave at {line}, before it",
             advice="return after the barrier, or put the work under an if instead: {line}",
         ),
-        "skip": RaceVariant(
+        "skip": HazardCase(
             "a barrier in divergent code: some threads skip it and leave the kernel", "warning",
             branch=_KEEPS, advice=MOVE,
         ),
-        "rounds": RaceVariant(
+        "rounds": HazardCase(
             "a barrier in divergent code, which all happen to reach", "warning", advice=MOVE
         ),
-        "places": RaceVariant(
+        "places": HazardCase(
             "threads of a block wait at different barriers",
             advice="one barrier for all: behind the {word}, {line}",
         ),
-        "warp": RaceVariant(
+        "warp": HazardCase(
             "lanes of one warp come to a barrier apart from each other",
             note="all lanes of a warp have to come to bar.sync at once",
         ),
-        "again": RaceVariant(
+        "again": HazardCase(
             "threads arrive at their cluster's barrier twice, with no wait in between",
             note="every barrier.cluster.arrive needs a barrier.cluster.wait before the next one",
         ),
-        "unarrived": RaceVariant(
+        "unarrived": HazardCase(
             "threads wait at their cluster's barrier without having arrived",
             note="every barrier.cluster.wait needs a barrier.cluster.arrive before it",
         ),
-        "ways": RaceVariant(
+        "ways": HazardCase(
             "threads come to barrier {value} in ways that do not go together",
             note="until it is full all bring the same count of threads, or none of them one, and "
             "bar.red meets only its like: a GPU stops with an illegal instruction",
         ),
-        "chance": RaceVariant(
+        "chance": HazardCase(
             "threads meet at barrier {value} as they come: more do than it counts",
             note="nothing says which of them meet: give each group a barrier number of its own, or "
             "put a __syncthreads() between the two uses",
         ),
-        "count": RaceVariant("a barrier for {value:,} threads: the count has to be a multiple of 32"),
-        "number": RaceVariant("barrier number {value:,}: a block has 16 barriers, 0 to 15"),
+        "count": HazardCase(
+            "a barrier for {value:,} threads: the count has to be a multiple of 32"
+        ),
+        "number": HazardCase("barrier number {value:,}: a block has 16 barriers, 0 to 15"),
     },
 )  # fmt: skip
 _NEVER = "threads wait at a barrier that others never reach"
 _WAITS = "it waits for {value} threads; there are {who}"
-_FOR_EVER = RaceVariant("threads loop for ever: whatever runs next, nothing changes any more")
+_FOR_EVER = HazardCase("threads loop for ever: whatever runs next, nothing changes any more")
 SHORT = "short"
 """The case in which an mbarrier expects more arrivals than come."""
-_SHORT = RaceVariant(
+_SHORT = HazardCase(
     "threads wait at an mbarrier for arrivals that never come",
     note="let so many arrive in each phase, or initialise it for those who do",
 )
@@ -190,24 +196,26 @@ DEADLOCK = HazardKind(
     "Some threads wait at a barrier that others never reach, or the launch was given up after "
     "its steps.",
     cases={
-        "never": RaceVariant(_NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS),
-        "arrivals": RaceVariant(
+        "never": HazardCase(_NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS),
+        "arrivals": HazardCase(
             _NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS,
             note="each arrival counts, and who arrives goes on: it may come again before others",
         ),
-        "cluster": RaceVariant(
+        "cluster": HazardCase(
             "threads wait at their cluster's barrier, at which others of the cluster never arrive",
             branch=_KEEPS, advice=MOVE,
         ),
-        "crossed": RaceVariant("threads wait at different barriers, each for the others"),
-        "orders": RaceVariant(
+        "crossed": HazardCase("threads wait at different barriers, each for the others"),
+        "orders": HazardCase(
             "threads may wait for ever at barrier {value}: in another order others fill it",
             note="whoever comes counts, so that who comes again, or late, may find it let go: take "
             "another barrier for each round, or a count for all of them",
         ),
         "repeats": _FOR_EVER,
         SHORT: _SHORT,
-        "limit": RaceVariant("gave up after {value:,} steps (--step-limit), while threads still ran"),
+        "limit": HazardCase(
+            "gave up after {value:,} steps (--step-limit), while threads still ran"
+        ),
     },
     ends=True,
 )  # fmt: skip
@@ -221,8 +229,8 @@ OUT_OF_BOUNDS = HazardKind(
     "Guard the access with the array's length, or round the launch differently.",
     "{verb} out of bounds: {place} ({extent})",
     {
-        "nowhere": RaceVariant("{verb} outside any array, at address {place}"),
-        "picture": RaceVariant("{verb} out of bounds: {place}"),
+        "nowhere": HazardCase("{verb} outside any array, at address {place}"),
+        "picture": HazardCase("{verb} out of bounds: {place}"),
     },
     by_address=True, causes=True,
 )  # fmt: skip
@@ -240,7 +248,7 @@ ADDRESS_SPACE = HazardKind(
     "address-space", "memory", "error", "An access through the wrong address space",
     "A pointer of one address space was used in an instruction for another.",
     "{verb} as {space} memory of an address that is not: {place}",
-    {"picture": RaceVariant("{verb} of {place}")}, by_instruction=True,
+    {"picture": HazardCase("{verb} of {place}")}, by_instruction=True,
 )  # fmt: skip
 UNINITIALISED = HazardKind(
     "uninitialised", "uninitialised", "error", "A read of memory that nothing wrote",
@@ -248,15 +256,15 @@ UNINITIALISED = HazardKind(
     "A shuffle has a value of those lanes alone that execute it and are in its member mask.",
     "read of {place} that nothing wrote",
     {
-        "left out": RaceVariant(
+        "left out": HazardCase(
             "{who} reads lane {value}, which the member mask leaves out: its value is undefined",
             note="name each lane that is read in the mask, and let it come; or clamp the index",
         ),
-        "absent": RaceVariant(
+        "absent": HazardCase(
             "{who} reads lane {value}, which does not execute this: its value is undefined",
             note="let every lane that is read come: put the shuffle before the if or the return",
         ),
-        "nobody": RaceVariant(
+        "nobody": HazardCase(
             "{who} reads lane {value}, which its warp does not have: its value is undefined",
             note="read within the lanes there are: a smaller offset or width, or whole warps",
         ),
@@ -267,11 +275,11 @@ BAD_MASK = HazardKind(
     "bad-mask", "", "error", "A warp instruction waits for lanes that never come",
     "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it.",
     cases={
-        "absent": RaceVariant("a member mask names lanes that never come to this instruction"),
-        "left-out": RaceVariant(
+        "absent": HazardCase("a member mask names lanes that never come to this instruction"),
+        "left-out": HazardCase(
             "threads execute this, and their own member mask leaves them out", role="left out"
         ),
-        "warpgroup": RaceVariant(
+        "warpgroup": HazardCase(
             "not all four warps of a warpgroup execute this wgmma",
             note="the four warps of each 128 threads execute a wgmma together: put it where no "
             "branch or return keeps one of them from it, in blocks of whole warpgroups",
@@ -285,23 +293,23 @@ ASSERT = HazardKind(
 TRAP = HazardKind(
     "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
     "the kernel executed a trap",
-    {"undefined": RaceVariant("the compiler put a trap at undefined behaviour", condition="{text}"),
-     "astray": RaceVariant("a call through a pointer that holds no function of this program"),
-     "stack": RaceVariant("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
-     "free": RaceVariant("free() of what malloc() has not given, or of what is free already")},
+    {"undefined": HazardCase("the compiler put a trap at undefined behaviour", condition="{text}"),
+     "astray": HazardCase("a call through a pointer that holds no function of this program"),
+     "stack": HazardCase("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
+     "free": HazardCase("free() of what malloc() has not given, or of what is free already")},
 )  # fmt: skip
 TOO_MANY_RESOURCES = HazardKind(
     "too-many-resources", "", "error", "A launch that the GPU has too few resources for",
     "The driver refuses the launch: a block takes more registers or shared memory than it may. Use "
     "smaller blocks, or __launch_bounds__(), which holds the compiler to fewer registers.",
     cases={
-        "registers": RaceVariant(
+        "registers": HazardCase(
             "{threads:,} threads of {registers} registers do not fit on {gpu}, where a block has "
             "{most:,} registers: the launch fails",
             note="at most {fit:,} threads of so many registers fit: use smaller blocks, or {how}, "
             "for which the compiler takes no more than {each} registers a thread",
         ),
-        "shared memory": RaceVariant(
+        "shared memory": HazardCase(
             "{bytes:,} bytes of shared memory in a block do not fit on {gpu}, which has {most:,} "
             "for one: the launch fails",
             note="static and dynamic shared memory count together; use smaller tiles, fewer stages",
@@ -329,16 +337,16 @@ READ_ONLY_PATH = HazardKind(
     "Drop __ldg() or __restrict__: {place} is read through the read-only cache ({line}), and this "
     "launch writes it ({word})",
     {
-        CACHE: RaceVariant(
+        CACHE: HazardCase(
             note="the read-only path (__ldg(), const __restrict__) is not coherent within a "
             "launch: no barrier or fence helps. Load it plainly, or write to a copy"
         ),
-        PICTURE: RaceVariant(
+        PICTURE: HazardCase(
             "Texture of what the launch writes: {place} is fetched ({line}) and written ({word})",
             note="textures are not coherent within a launch: no barrier or fence helps. Load it by "
             "a plain pointer, or write to a copy",
         ),
-        ALIASED: RaceVariant(
+        ALIASED: HazardCase(
             "Drop __restrict__: {who} reach the same bytes, {place}, and write there",
             note="__restrict__ promises that bytes which are written are reached in one way: the "
             "compiler may reorder or drop accesses. Drop __restrict__, or pass a copy",
@@ -360,9 +368,10 @@ HOST_ORDER = HazardKind(
     "Let the later stream wait for an event that is recorded behind the earlier work, put both "
     "into one stream, or let the host synchronise in between.",
     "{who} {verb} {place}, which {word}: nothing orders the two",
-    {"streams": RaceVariant(note="let its stream wait for an event behind the earlier one, put both into "
-                     "one stream, or synchronise in between"),
-     "host": RaceVariant(note="let the host wait first: synchronise the stream, or an event behind it")},
+    {"streams": HazardCase(note="let its stream wait for an event behind the earlier one, put both "
+                           "into one stream, or synchronise in between"),
+     "host": HazardCase(note="let the host wait first: synchronise the stream, or an event behind "
+                        "it")},
 )  # fmt: skip
 
 CHECKS = tuple(dict.fromkeys(row.check for row in KINDS.values() if row.check))

@@ -24,9 +24,13 @@ class PathParticipant(NamedTuple):
 
 
 def read_only(
-    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[PathParticipant, PathParticipant]],
-    elements: int, fetches: bool,
-) -> None:  # fmt: skip
+    findings: Findings,
+    home: Allocation,
+    at: int,
+    pairs: Sequence[tuple[PathParticipant, PathParticipant]],
+    elements: int,
+    fetches: bool,
+) -> None:
     """Tell of read-only loads; ``pairs``: each a load and a write, of byte ``at`` the first."""
     _tell(findings, home, at, pairs, elements, PICTURE if fetches else CACHE)
 
@@ -40,9 +44,14 @@ def aliased(
 
 
 def _tell(
-    findings: Findings, home: Allocation, at: int, pairs: Sequence[tuple[PathParticipant, PathParticipant]],
-    elements: int, case: str, names: Sequence[str] = (),
-) -> None:  # fmt: skip
+    findings: Findings,
+    home: Allocation,
+    at: int,
+    pairs: Sequence[tuple[PathParticipant, PathParticipant]],
+    elements: int,
+    case: str,
+    names: Sequence[str] = (),
+) -> None:
     said = READ_ONLY_PATH.case(case)
     site = pairs[0][0].site
     place = spot(home, at, site, findings.layout, findings.functions, findings.shapes)

@@ -18,7 +18,7 @@ from ..gpus.occupancy import WARP, occupancy
 from ..gpus.table import Gpu
 from ..isa.decoded import calls, roles
 from .hazard import Hazard
-from .kinds import TOO_MANY_RESOURCES, RaceVariant
+from .kinds import TOO_MANY_RESOURCES, HazardCase
 from .sources import Sources
 
 _TIMES, _SPARE = 2, 24
@@ -50,7 +50,7 @@ def too_many(launch: PreparedLaunch, gpu: Gpu, sources: Sources) -> tuple[list[H
     return found, []
 
 
-def lacking(launch: PreparedLaunch, gpu: Gpu, taken: int | None = None) -> list[RaceVariant]:
+def lacking(launch: PreparedLaunch, gpu: Gpu, taken: int | None = None) -> list[HazardCase]:
     """What a block takes more of than a GPU has for one; ``taken``: registers of a thread."""
     threads, chip = math.prod(launch.block), gpu.architecture
     words: dict[str, dict[str, object]] = {}
@@ -75,7 +75,7 @@ def lacking(launch: PreparedLaunch, gpu: Gpu, taken: int | None = None) -> list[
     return found
 
 
-def _hazards(launch: PreparedLaunch, sources: Sources, cases: list[RaceVariant]) -> list[Hazard]:
+def _hazards(launch: PreparedLaunch, sources: Sources, cases: list[HazardCase]) -> list[Hazard]:
     name, part = TOO_MANY_RESOURCES.name, sources.part("kernel", launch.program.entry.body[:1])
     return [
         Hazard(name, case.message, case.severity, involved=(part,), notes=(case.note,))

@@ -32,8 +32,8 @@ class AddressSpaces:
 
     Attributes:
         allocations: Global arrays by number; ``heap``: hands out one of them.
-        callbacks: Called with each access; ``bad_access_callbacks``: with each bad one; ``moved``: with what a
-            copy in bulk has brought where.
+        callbacks: Called with each access; ``bad_access_callbacks``: with each bad one; ``moved``:
+            with what a copy in bulk has brought where.
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
         looked: Told of what functions of the system look at: address, bytes and lane.

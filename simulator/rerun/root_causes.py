@@ -36,7 +36,8 @@ class _Without(Observer):
         self.memory, self.steering = memory, seen.findings.races.steering
         dispatcher = seen.dispatcher
         self.observed = {name: all_of(getattr(dispatcher, name))
-                     for name in ("access", "bad_access", "barrier_divergence", "stuck")}  # fmt: skip
+                     for name in ("access", "bad_access", "barrier_divergence",
+                     "stuck")}  # fmt: skip
         for name in ("start", "block_executed", "frame_cleared", "bulk_copied"):
             setattr(dispatcher, name, (getattr(self, name), *getattr(dispatcher, name)))
         for name in (*self.observed, "grouped_loads", "compact_access", "traced"):

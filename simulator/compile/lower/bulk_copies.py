@@ -46,9 +46,14 @@ def lower_bulk_copy(operands: Operands, ins: Instruction, role: DecodedInstructi
 
 
 def _copy(
-    operands: Operands, ins: Instruction, role: DecodedInstruction, tensor: bool,
-    given: Sequence[Operand | None], guard: SourceValue | None, moves: tuple[Op, SourceValue] | None,
-) -> list[IrOp]:  # fmt: skip
+    operands: Operands,
+    ins: Instruction,
+    role: DecodedInstruction,
+    tensor: bool,
+    given: Sequence[Operand | None],
+    guard: SourceValue | None,
+    moves: tuple[Op, SourceValue] | None,
+) -> list[IrOp]:
     """Lower a copy to one block of the cluster.
 
     Args:

@@ -76,7 +76,8 @@ class Terminators:
     """Sends the lanes of a batch on: by branches, switches, calls, returns, barriers, exits."""
 
     def __init__(
-        self, state: LaneState, dispatcher: Dispatcher, paths: BranchHistory, frames: Frames, system: Syscalls,
+        self, state: LaneState, dispatcher: Dispatcher, paths: BranchHistory, frames: Frames,
+        system: Syscalls,
         barriers: Barriers, clusters: ClusterBarriers,
     ) -> None:  # fmt: skip
         self.state, self.dispatcher, self.paths = state, dispatcher, paths

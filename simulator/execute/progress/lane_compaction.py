@@ -3,8 +3,8 @@
 In a loop whose lanes go round unequally often, most of a batch soon waits behind it, and NumPy
 would work on all lanes to keep the results of a few. So the few are set side by side
 (``CompactLanes``), with the registers that the loop uses, and put back when they have left it. Who
-goes next, and all that is dispatcher, is as it would be without: a lane's way does not depend on how it
-    is stored.
+goes next, and every event, is as it would be without: a lane's path does not depend on how it is
+stored.
 """
 
 from __future__ import annotations

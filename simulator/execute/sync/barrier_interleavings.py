@@ -50,7 +50,8 @@ class BarrierInterleavings:
     """What came to the barriers of one batch.
 
     Attributes:
-        watches: Whether anything has to be remembered of it; ``reported``: blocks that have stopped.
+        watches: Whether anything has to be remembered of it; ``reported``: blocks that have
+            stopped.
     """
 
     def __init__(self, state: LaneState, dispatcher: Dispatcher, watches: bool) -> None:

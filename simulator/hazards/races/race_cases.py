@@ -8,7 +8,7 @@ from .relaxed_reads import BEHIND_RELAXED
 
 
 @dataclass(frozen=True)
-class RaceVariant:
+class HazardCase:
     """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
 
     Attributes:
@@ -71,75 +71,75 @@ OVERRUN = "overrun"
 GUESS = "guess"
 """The case in which a read is the first guess of a loop that swaps if it was right."""
 ANY_RACE = {
-    "blocks": RaceVariant(
+    "blocks": HazardCase(
         note="no __syncthreads() alone orders blocks: use atomics, two launches or a grid.sync(); "
         "an atomic or a flag that hands on needs a __threadfence() before it, and one behind "
         "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
     ),
-    "far": RaceVariant(
+    "far": HazardCase(
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
         "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
-    **{case: RaceVariant("", *said) for case, said in BEHIND_RELAXED.items()},
-    "scope": RaceVariant(
+    **{case: HazardCase("", *said) for case, said in BEHIND_RELAXED.items()},
+    "scope": HazardCase(
         note="an atomic of block scope (_block, .cta) is not atomic to other blocks"
     ),
-    "steps": RaceVariant(
+    "steps": HazardCase(
         note="of this atomic ptxas makes a load and a store where it is another block's shared "
         "memory: updates are lost on an H100 and H200; use a 32-bit one, or add, exch or cas"
     ),
-    OVERRUN: RaceVariant(
+    OVERRUN: HazardCase(
         note="one of the two is out of bounds of its own array, and lands in this one"
     ),
-    "freed": RaceVariant(note="free() takes the memory from all: what uses it has to be done"),
-    "size": RaceVariant(note="strong accesses of different sizes are not atomic to each other"),
-    "volatile": RaceVariant(note=_VOLATILE),
-    "polled": RaceVariant("", "warning", _VOLATILE),
-    "volatile lanes": RaceVariant("", "warning", f"{_LANES}: volatile orders nothing"),
-    "copy": RaceVariant(
+    "freed": HazardCase(note="free() takes the memory from all: what uses it has to be done"),
+    "size": HazardCase(note="strong accesses of different sizes are not atomic to each other"),
+    "volatile": HazardCase(note=_VOLATILE),
+    "polled": HazardCase("", "warning", _VOLATILE),
+    "volatile lanes": HazardCase("", "warning", f"{_LANES}: volatile orders nothing"),
+    "copy": HazardCase(
         note="wait for the copy first: cp.async.wait_group 0, __pipeline_wait_prior(0); then a "
         "__syncthreads() where other threads read it"
     ),
-    "product": RaceVariant(
+    "product": HazardCase(
         note="wgmma.wait_group 0 first; then a barrier where other warps write there"
     ),
-    "bulk": RaceVariant(
+    "bulk": HazardCase(
         note="wait for the copy first: cp.async.bulk.wait_group.read 0; then a barrier where other "
         "threads write there"
     ),
-    "sent": RaceVariant(
+    "sent": HazardCase(
         note="wait until it is written: cp.async.bulk.wait_group 0, without .read, which waits for "
         "what the copy reads alone; then a barrier where other threads touch it"
     ),
-    "transaction": RaceVariant(
+    "transaction": HazardCase(
         note="wait first until the phase of its mbarrier is over, for the right parity"
     ),
-    "proxy": RaceVariant(
+    "proxy": HazardCase(
         note="copies in bulk and wgmma read another way than threads write: put a "
         "fence.proxy.async (fence_proxy_async()) behind the write, before the barrier"
     ),
-    "registers": RaceVariant(
+    "registers": HazardCase(
         note="wait for it first: wgmma.wait_group, for so few groups that its own is done"
     ),
-    "ungrouped": RaceVariant(
+    "ungrouped": HazardCase(
         note="a wait is for groups: put a wgmma.commit_group behind the wgmma, and a "
         "wgmma.wait_group 0 in front of what touches its registers"
     ),
-    "unfenced": RaceVariant(
+    "unfenced": HazardCase(
         note="a wgmma.fence has to come before the first wgmma, and after its accumulators, or "
         "registers with A, were touched"
     ),
-    "quiet": RaceVariant(
+    "quiet": HazardCase(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
     ),
-    GUESS: RaceVariant("", "warning", _CHECKED),
-    "in step": RaceVariant("", "warning", _LANES, policy="warp_synchronous"),
-    "update": RaceVariant(note=_UPDATE),
-    LOOK: RaceVariant(
+    GUESS: HazardCase("", "warning", _CHECKED),
+    "in step": HazardCase("", "warning", _LANES, policy="warp_synchronous"),
+    "update": HazardCase(note=_UPDATE),
+    LOOK: HazardCase(
         note="the location is looked at and written in two steps, and another thread may come "
         "between them: let one atomic operation do both, as atomicCAS(), atomicExch(), "
         "atomicAdd() or atomicMax() do"
     ),
-    "update in step": RaceVariant("", "warning", _UPDATE, policy="warp_synchronous"),
-    "flag": RaceVariant("", "warning", _FLAG, policy="warp_synchronous"),
+    "update in step": HazardCase("", "warning", _UPDATE, policy="warp_synchronous"),
+    "flag": HazardCase("", "warning", _FLAG, policy="warp_synchronous"),
 }

@@ -80,9 +80,12 @@ def allocate(
 
 
 def module_variables_after(
-    layout: Layout, functions: Collection[str], arguments: Arguments, held: Mapping[str, VariableState],
+    layout: Layout,
+    functions: Collection[str],
+    arguments: Arguments,
+    held: Mapping[str, VariableState],
     allocations: Mapping[int, Allocation],
-) -> dict[str, VariableState]:  # fmt: skip
+) -> dict[str, VariableState]:
     """What variables hold behind a launch, of those that it or the host has filled."""
     found: dict[str, VariableState] = {}
     addresses = _addresses(layout, functions)

@@ -62,9 +62,16 @@ class ShadowChecker:
         self.geometry, self.happens_before, self.releases = g, happens_before, releases
 
     def check_and_record(
-        self, shadow: ShadowMemory, event: AccessEvent, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, again: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        shadow: ShadowMemory,
+        event: AccessEvent,
+        now: int,
+        lanes: Accesses,
+        place: Flat,
+        thread: Flat,
+        values: Flat | None,
+        again: bool = False,
+    ) -> None:
         """Hold lanes, a location each, against all that was there before; and remember them.
 
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
@@ -92,9 +99,17 @@ class ShadowChecker:
         shadow.record(*all_of_them)
 
     def _check(
-        self, shadow: ShadowMemory, event: AccessEvent, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None, since: Flat, again: bool,
-    ) -> None:  # fmt: skip
+        self,
+        shadow: ShadowMemory,
+        event: AccessEvent,
+        now: int,
+        lanes: Accesses,
+        place: Flat,
+        thread: Flat,
+        values: Flat | None,
+        since: Flat,
+        again: bool,
+    ) -> None:
         """Write down the races of lanes with what is remembered, and of each other."""
         site = event.site
         asked = shadow.asked(place, thread)
@@ -156,10 +171,16 @@ class ShadowChecker:
             locked.clear()
         if how := clash(site, site, clusters):
             self._write_down(
-                event, site, how,
-                lambda distance, bound: shadow.intra_instruction_conflicts(place, thread, distance, bound, values),
-                None, values, lanes,
-            )  # fmt: skip
+                event,
+                site,
+                how,
+                lambda distance, bound: shadow.intra_instruction_conflicts(
+                    place, thread, distance, bound, values
+                ),
+                None,
+                values,
+                lanes,
+            )
 
     def _granule(self, space: str) -> int:
         return self.granules.array if space == "global" else self.granules.shared

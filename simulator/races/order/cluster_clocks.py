@@ -76,7 +76,8 @@ class ClusterClocks:
     """
 
     def __init__(
-        self, geometry: Geometry, near: KnownEpoch, block_time: Flat, unfenced: RelaxedMbarriers | None,
+        self, geometry: Geometry, near: KnownEpoch, block_time: Flat,
+        unfenced: RelaxedMbarriers | None,
         mixed: bool,
     ) -> None:  # fmt: skip
         self.geometry, self.mixed = geometry, mixed

@@ -227,7 +227,9 @@ BITES = (
     Bite(
         "undefined bits: a store over what nothing wrote leaves it unset", "unset",
         "simulator/memory/definedness.py",
-        "        self.uninitialised_v_bits.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
+        "        self.uninitialised_v_bits.store("
+        "base, mask, *(value.dtype.type(0) for value in values))\n",
+        "",
     ),
     Bite(
         "undefined bits: what is shorter than eight bytes counts as padding", "unset",
