@@ -101,7 +101,7 @@ def hazards() -> str:
     """Every kind: what it means, a kernel that has it, its report, and the kernel without it."""
     from kernels import library
     from simulator.hazards.kinds import KINDS
-    from tests.test_faulty import TABLE
+    from tests.kernels.library.test_faulty import TABLE
 
     parts = [
         "# Hazards",

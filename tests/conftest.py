@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import KERNELS
 
 from kernels.compiler import precompiled
 from simulator.compile.compiler import CHECKED
+from tests.support.command_line import KERNELS
 
 WAYS = ("build", "schedule", "made_by")
 """Parameters by which tests of many programs run each of them in several ways."""

@@ -6,7 +6,7 @@ Read from the syntax trees: imports inside functions and for types alone count a
 
 from collections import defaultdict
 
-from .tree import PACKAGES, components, imports, modules, place
+from tests.architecture.tree import PACKAGES, components, imports, modules, place
 
 INSIDE = (
     "core", "gpus", "isa", "memory", "compile", "events", "execute", "analysis", "races",

@@ -2,7 +2,7 @@
 
 import tomllib
 
-from .tree import PACKAGES, ROOT
+from tests.architecture.tree import PACKAGES, ROOT
 
 
 def test_the_wheel_has_every_file_of_the_rooms() -> None:

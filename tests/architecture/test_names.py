@@ -4,7 +4,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 
-from .tree import definitions, docstrings, folder, modules
+from tests.architecture.tree import definitions, docstrings, folder, modules
 
 BANNED = frozenset(("seen", "told", "held", "kept", "left", "apart", "alike", "most", "ends"))
 """As names of classes, functions, parameters, variables and fields."""

@@ -2,7 +2,7 @@
 
 import re
 
-from .tree import PACKAGES, ROOT, modules
+from tests.architecture.tree import PACKAGES, ROOT, modules
 
 IMPORTED = re.compile(rf"\b(?:from|import) ((?:{'|'.join(PACKAGES)})(?:\.\w+)+)")
 TEXTS = ("tests/**/*.py", "benchmarks/**/*", "examples/**/*", "docs/*", "*.md", "*.toml", ".ci/run")

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from .tree import PACKAGES, ROOT, folder, modules
+from tests.architecture.tree import PACKAGES, ROOT, folder, modules
 
 LINES = 500
 FILES = 16

@@ -9,9 +9,9 @@ import numpy as np
 import simulator
 from kernels import Kernel
 from kernels.compiler.process import CompilerCrash
-from tests import interpreter
 from tests.fuzz.report import Difference, Report
 from tests.fuzz.tree import shrink
+from tests.oracles import interpreter
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 12345)
 

@@ -3,7 +3,7 @@
 Each thread has 32 bytes of its own in local, shared and global memory, in part written. Registers
 are loaded from there in other sizes than they were stored in, taken apart and put together,
 masked, shifted, chosen, shuffled, handed to a function; at the end some bits of some of them
-become a result. What of that is a use stands in ``tests/interpreter/definedness.py``.
+become a result. What of that is a use stands in ``tests/oracles/interpreter/definedness.py``.
 """
 
 from collections.abc import Callable

@@ -1,20 +1,21 @@
 """Random programs that copy what nothing wrote: is it told exactly where it is used?
 
-The simulator's verdict is held to the interpreter's account (``tests/interpreter/definedness.py``):
-whether there is a hazard at all and, where few instructions read what nothing wrote, at which of
-them. Where nothing is used the results have to be equal as well.
+The simulator's verdict is held to the interpreter's account
+(``tests/oracles/interpreter/definedness.py``): whether there is a hazard at all and, where few
+instructions read what nothing wrote, at which of them. Where nothing is used the results have to be
+equal as well.
 """
 
 from typing import Any
 
 import numpy as np
 
-from tests import interpreter
 from tests.fuzz import compare, cuda_unset, ptx_unset, ptx_unset_program
 from tests.fuzz.compare import SCHEDULES, Launch
 from tests.fuzz.cuda import BUILDS
 from tests.fuzz.report import Report, seeds
-from tests.interpreter import Follow
+from tests.oracles import interpreter
+from tests.oracles.interpreter import Follow
 
 Program = ptx_unset_program.Program | cuda_unset.Program
 CUDA = 6

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_driver import FakeDriver, installed
 
 import device
 from device.driver import STICKY
 from kernels import Kernel, Surface, Texture
+from tests.support.fake_driver import FakeDriver, installed
 
 SCALE = """
 __global__ void scale(float* x, float a, int n) {

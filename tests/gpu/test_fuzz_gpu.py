@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import fake_driver
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from device import DeviceError
 from kernels import Kernel
 from tests.fuzz import compare, gpu, gpu_programs
 from tests.fuzz.compare import Launch
+from tests.support import fake_driver
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ import device
 import simulator
 from device.session import DeviceLaunch, check
 from kernels import Kernel, TensorMap, library
-from tests import test_bulk, test_tensor_maps
+from tests.simulator.memory import test_tensor_maps
+from tests.simulator.races.in_flight import test_bulk
 
 Launcher = Callable[..., Any]
 MACHINES = [

@@ -96,7 +96,8 @@ def _row(name: str, place: int, path: Any) -> Any:
 
 
 ROWS = [_row(name, place, path) for place, name in enumerate(NAMES) for path in PATHS]
-"""On the simulator every fourth at first: ``tests/test_library.py`` has sizes of each."""
+"""On the simulator every fourth at first: ``tests/kernels/library/test_library.py`` has sizes of
+each."""
 
 
 def drawn_launch(data: st.DataObject, entry: LibraryKernel, tile: int | None, path: Path) -> Launch:

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import test_surfaces
 
 import device
 import simulator
 from kernels import Kernel
-from tests import texture_programs as programs
+from tests.simulator.memory import test_surfaces
+from tests.support import texture_programs as programs
 
 NAN = np.uint32(0x7FFFFFFF)
 

@@ -3,7 +3,8 @@
 The upper bits of an argument choose a piece, the 17 below are d; the result is cut off, not
 rounded, from c0 + c1 * d + c2 * square(d) in units of 2**-40. The squarer is an array of partial
 products without the columns under 2**19. The coefficients in ``mufu.txt`` follow from whole
-binades as an H200 gave them; ``python -m tests.approximate`` compares all arguments with it.
+binades as an H200 gave them; ``python -m tests.studies.approximate`` compares all arguments with
+it.
 """
 
 import functools

@@ -1,8 +1,9 @@
 """``python -m tests.fuzz.bites``: put each old defect back into a copy, and see the net find it.
 
 Prints for each how many programs and seconds it took, and the seed. 1 if one is not found.
-``--draw simulator/races/shadow/access_history.py --tests tests/test_history.py`` takes random
-mutants of a file instead, and prints which of them the tests miss.
+``--draw simulator/races/shadow/access_history.py --tests
+tests/simulator/races/shadow/test_history.py`` takes random mutants of a file instead, and prints
+which of them the tests miss.
 """
 
 import argparse

@@ -1,0 +1,1 @@
+"""What tests of several folders use: places of files, programs as text, launches."""
