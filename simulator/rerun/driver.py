@@ -184,6 +184,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
     launch = dataclasses.replace(launch, program=shadowed)
     left: float = _FOLLOWED
     untyped = set[int]()
+    undefined: dict[int, Flat] = {}
 
     def uses(sites: list[int]) -> _Users | None:
         """Who uses what some sites read."""
@@ -195,7 +196,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
         todo = batches(launch, together)
         run_batches(launch, allocations, Dispatcher([finder]), todo, together, undefined=memory)
         try:
-            users = finder.uses(launch)
+            users = finder.uses(launch, undefined)
         except UntypedArray as array:
             untyped.add(array.number)
             return uses(sites)

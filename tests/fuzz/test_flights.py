@@ -189,3 +189,14 @@ def test_asynchronous_copies_judged_by_hand(name: str) -> None:
     assert {key for keys in verdict.wanted for key in keys} == expected
     for schedule in races.SCHEDULES:
         assert flights.difference(program, verdict, schedule) == ""
+
+
+def test_a_wait_for_too_few_is_that_of_the_copy_s_own_lane() -> None:
+    """Odd lanes write over their copies; of all lanes, only even ones wait."""
+    steps = (
+        Copy(4, 1, 1, 0, ALL), BlockBarrier(), Queue("commit", 0, Guard(low=32), False, False),
+        Queue("wait", 1, Guard(step=2), False, False),
+        Access("shared", "store", 4, flip=32, stride=0, guard=Guard(step=2, rest=1)),
+    )  # fmt: skip
+    program = flights.Program(steps, 96, (), 1)
+    assert flights.told(program, "lockstep") == flights.told(program, "warps")

@@ -141,7 +141,7 @@ class _Flow:
         for to, before in graph.before.items():
             body = loops.get(to, set())
             ahead = [at for at in before if at not in body]
-            if to in self.points:
+            if to in self.points and to != graph.entry:  # to the entry lead back edges alone
                 start = graph.dominators[to]
                 while start != graph.entry and any(
                     start in loop and to not in loop for loop in loops.values()

@@ -142,22 +142,27 @@ def member_bits(members: list[tuple[int, Bits]], nbytes: int) -> Bits:
     return found
 
 
-def may_be_padding(written: Written, bits: Flat) -> bool:
+def may_be_padding(written: Written, bits: Flat, undefined: Flat) -> bool:
     """Whether an array's undefined bits may be padding of elements of which no type is known.
 
     An element is as long as one store instruction's addresses lie apart. Bits are padding that are
     undefined in some elements, and defined in none, beside others that are.
+
+    Args:
+        written: Where the array was written.
+        bits: Its undefined bits.
+        undefined: The bits that are undefined if every read of what nothing wrote counts: what
+            another such read has copied is not defined.
     """
     if not written.mask.any():
         return False
     first = int(np.argmax(written.mask))
-    undefined = bits[first:]
-    defined = np.where(written.mask[first:], ~undefined, np.uint8(0))
+    defined = np.where(written.mask[first:], ~(bits | undefined)[first:], np.uint8(0))
     length = written.stride
     if length == 0:
-        return _alike(undefined, defined, len(undefined))
+        return _alike(bits[first:], defined, len(defined))
     lengths = range(2, _ELEMENTS + 1) if length == 1 else [length]
-    return any(_alike(undefined, defined, length) for length in lengths)
+    return any(_alike(bits[first:], defined, length) for length in lengths)
 
 
 def _alike(undefined: Flat, defined: Flat, length: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from kernels.ptx.module import Instruction
 
 from ...compile.program import Program
-from ...core.geometry import Lanes, Mask, as_mask
+from ...core.geometry import Flat, Lanes, Mask, as_mask
 from ...events import Observer
 from ...execute.prepare import PreparedLaunch
 from ...memory.bulk.bulk_copy import BulkTransfer
@@ -67,8 +67,15 @@ class UseFinder(Observer):
         if number not in self.control_uses and any((on & (bits != 0)).any() for bits in values):
             self.control_uses.add(number)
 
-    def uses(self, launch: PreparedLaunch) -> list[Instruction]:
+    def uses(
+        self, launch: PreparedLaunch, undefined: dict[int, Flat] | None = None
+    ) -> list[Instruction]:
         """The instructions that use undefined values, after the launch.
+
+        Args:
+            launch: The launch.
+            undefined: Of arrays of no known type, the undefined bits in the first run, in which
+                every read counts: entered by that run.
 
         Raises:
             UntypedArray: Where stores write to an array has to be known as well.
@@ -90,7 +97,8 @@ class UseFinder(Observer):
             elif number not in self.memory.written:
                 raise UntypedArray(number)
             else:
-                is_result = not may_be_padding(self.memory.written[number], bits)
+                first = bits if undefined is None else undefined.setdefault(number, bits)
+                is_result = not may_be_padding(self.memory.written[number], bits, first)
                 if not is_result:
                     self.assumed.add(array.name)
             if is_result:

@@ -364,7 +364,7 @@ class AsyncCopyCheck(Observer):
         since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
         horizon = self.order.happens_before.known_epoch(issuer, mine, column)
         seen = horizon >= since
-        self.book.waits |= copy.waited_short(event.site, horizon)
+        self.book.waits |= copy.waited_short(event.site, horizon, issuer, others.column[entry])
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
         if copy.done is not None:
             known = horizon >= copy.done

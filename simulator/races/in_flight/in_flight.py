@@ -62,8 +62,8 @@ class Copy:
         waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
         ended: When each lane waited for its own, which arrives at an mbarrier, too; 0: it did not.
         done: When its lanes had waited for it, all at a time; ``None``: they have not.
-        short: When its issuers waited and left it under way, ascending; with what number, and with
-            what they had to.
+        short: When its issuers waited and left it under way, ascending; which of them, with what
+            number, and with what they had to.
     """
 
     event: AccessEvent
@@ -80,7 +80,7 @@ class Copy:
     known: Rows | None = None
     ended: Rows | None = None
     done: int | None = None
-    short: list[tuple[int, int, int]] = field(default_factory=list)
+    short: list[tuple[int, Rows, int, int]] = field(default_factory=list)
 
     @property
     def finished(self) -> Flat:
@@ -116,15 +116,25 @@ class Copy:
         number = np.broadcast_to(groups - self.group - 1, self.lanes.shape)
         those = self.lanes & on & (number < left) & (number >= 0)
         if those.any():
-            self.short = [*self.short[1 - _WAITS :], (now, left, int(number[those].min()))]
+            self.short = [*self.short[1 - _WAITS :], (now, those, left, int(number[those].min()))]
 
-    def waited_short(self, site: Site, until: Flat) -> dict[tuple[int, int], tuple[int, int]]:
-        """The waits that those know of who touch its bytes; ``until``: up to when, each of them.
+    def waited_short(
+        self, site: Site, until: Flat, issuer: Flat, column: Flat
+    ) -> dict[tuple[int, int], tuple[int, int]]:
+        """The waits that those know of who touch its bytes.
 
         By this copy's site and theirs: of the last wait, the numbers of ``short``.
+
+        Args:
+            site: Of those who touch them.
+            until: Up to when each knows what the issuer did.
+            issuer: Whose copy each touches.
+            column: In which block.
         """
-        last = np.searchsorted([time for time, _, _ in self.short], until, "right") - 1
-        known = [self.short[at][1:] for at in unique(last[last >= 0])]
+        last = np.full(until.shape, -1)
+        for at, (time, lanes, _, _) in enumerate(self.short):
+            last[(time <= until) & lanes[issuer, column]] = at
+        known = [self.short[at][2:] for at in unique(last[last >= 0])]
         pair = self.event.site.number, site.number
         return {pair: min(known, key=lambda one: one[1])} if known else {}
 

@@ -215,6 +215,23 @@ def test_reads_that_are_used_only_together() -> None:
     assert {h.variable for h in run.hazards} == {"s"}
 
 
+def test_without_a_type_what_another_read_copies_is_not_defined() -> None:
+    made = Kernel.from_cuda(
+        """struct S { int a, b; }; extern "C" __global__ void k(S* o) {
+        __shared__ volatile S s[32], d[32];
+        int t = threadIdx.x;
+        if (t < 16) { o[t].a = t; o[t].b = s[t].b; __syncwarp(0xffff); }
+        else {
+          o[t].a = d[t].a;
+          o[t].b = d[t].b; __syncwarp(0xffff0000);
+        } }""", "k"
+    )  # fmt: skip
+    run = simulator.launch(
+        Kernel.from_ptx(made.ptx), 1, 32, [np.zeros(256, np.uint8)], checks={"uninitialised"}
+    )
+    assert [h.involved[0].source.line for h in run.hazards] == [6]
+
+
 def test_numbers_have_no_padding_where_no_type_is_known() -> None:
     made = Kernel.from_cuda(source("plain", False), "k")
     run = simulator.launch(Kernel.from_ptx(made.ptx), 1, 32, [np.zeros(64, np.int32)])

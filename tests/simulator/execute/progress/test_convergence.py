@@ -42,6 +42,33 @@ again:
     assert run.counters.global_store.requests == 2  # lanes are together behind the loop
 
 
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", 4])
+def test_a_first_block_at_which_a_branch_of_its_loop_converges(schedule: str | int) -> None:
+    body = """\
+again:
+    mov.u32 %r1, %tid.x;
+    setp.ge.u32 %p, %r2, 8;
+    @%p bra done;
+    add.u32 %r2, %r2, 1;
+    and.b32 %r3, %r1, %r2;
+    setp.eq.u32 %p, %r3, 0;
+    @%p bra again;
+    bra again;
+done:
+    ld.param.u64 %d1, [out];
+    mul.wide.u32 %d2, %r1, 4;
+    add.s64 %d1, %d1, %d2;
+    st.global.u32 [%d1], %r2;
+    ret;
+}
+"""
+    out = np.zeros(64, np.uint32)
+    kernel = Kernel.from_ptx(HEAD + body)
+    run = simulator.launch(kernel, 1, 64, [out], checks="none", schedule=schedule)
+    assert out.tolist() == [8] * 64
+    assert run.counters.global_store.requests == 2
+
+
 def test_one_of_several_ends_counts() -> None:
     # 0 -> 1 | 2; 1 -> end 3; 2 -> 4 | 5; 4 -> 5; end 5
     found, _ = points(Graph(0, {0: [1, 2], 1: [3], 2: [4, 5], 3: [], 4: [5], 5: []}))
