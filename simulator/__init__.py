@@ -5,6 +5,7 @@ from kernels.errors import ArgumentWarning, LaunchError, PtxError, SimulatorErro
 from .hazards.hazard import Fix, Hazard, Participant, Source
 from .hazards.kinds import CHECKS
 from .launch import launch
+from .memory.storage.device import Device
 from .observe.counters.totals import Counters, Line
 from .observe.counters.traffic import Traffic
 from .prediction.predict import Prediction, predict
@@ -14,6 +15,7 @@ __all__ = [
     "CHECKS",
     "ArgumentWarning",
     "Counters",
+    "Device",
     "Fix",
     "Hazard",
     "LaunchError",

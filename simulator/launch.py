@@ -22,6 +22,7 @@ from .gpus.table import Gpu, find
 from .hazards.resources import may_lack, too_many
 from .isa.memory.stack import STACK_BYTES
 from .memory.storage.allocate import copy_back, module_variables_after
+from .memory.storage.device import Device
 from .memory.storage.heap import HEAP_BYTES
 from .memory.storage.module_state import kept
 from .memory.storage.page_cache import keep_pages
@@ -56,6 +57,7 @@ def launch(
     counters: str = "all",
     workers: int | str = 1,
     limits: str | Gpu | None = None,
+    device: Device | None = None,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -97,6 +99,8 @@ def launch(
             ``run.notes`` says why.
         limits: The GPU that has to have the registers and the shared memory of a block, if anything
             is checked; by default ``gpu``, or else an H200; ``none``: no GPU has.
+        device: Whose memory it runs on, with the module's variables; then ``args`` are the bytes
+            of each parameter, or numbers (addresses among them).
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -112,7 +116,7 @@ def launch(
     if workers != "all" and (isinstance(workers, (str, bool)) or workers < 1):
         raise LaunchError(f"workers is a number of processes from 1 on, or 'all', not {workers!r}")
     recorder = Trace() if trace is True else trace or None
-    if recorder:
+    if recorder and device is None:
         recorder.given = {
             "args": copies(args), "shared_bytes": shared_bytes, "cooperative": cooperative,
             "symbols": copies([symbols])[0] if symbols else None, "stack_bytes": stack_bytes,
@@ -120,10 +124,10 @@ def launch(
         }  # fmt: skip
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
-        symbols, cooperative, stack_bytes, cluster, heap_bytes,
+        symbols, cooperative, stack_bytes, cluster, heap_bytes, device,
     )  # fmt: skip
     followed = bool(_listeners)
-    of_module, keeps = kept()
+    of_module, keeps = kept() if device is None else (None, None)
     held = of_module(kernel) if of_module else {}
     prepared = dataclasses.replace(
         prepared, counted=counters == "all", followed=followed, held=held
@@ -133,7 +137,11 @@ def launch(
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
     seen = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
     layout = prepared.program.layout
-    copy_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
+    touches = seen.observers.touches
+    copy_back(
+        prepared.arguments, layout, seen.allocations, "uninitialised" in asked,
+        touches.stored if followed else lambda number, nbytes: None,
+    )  # fmt: skip
     if keeps:
         functions = prepared.program.module.functions
         held |= module_variables_after(
@@ -152,7 +160,7 @@ def launch(
         run.hazards[:0], run.notes = hazards, (*run.notes, *notes)
     if followed:
         arguments = prepared.arguments
-        touched = seen.observers.touches.touched(arguments.arrays, arguments.labels)
+        touched = touches.touched(arguments.arrays, arguments.labels)
         for callback in _listeners:
             callback(kernel, run, touched)
     return run

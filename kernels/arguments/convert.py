@@ -149,6 +149,7 @@ class Arguments:
         warnings: What is likely a mistake, and can be run all the same.
         symbols: The arrays that fill module variables, by these' names in the PTX.
         filled: What stands in those of them that are no array of the user's.
+        buffers: By number the bytes of arrays, padded as allocations are, where that is no copy.
     """
 
     params: tuple[Param, ...]
@@ -159,6 +160,7 @@ class Arguments:
     warnings: list[str] = field(default_factory=list)
     symbols: dict[str, Any] = field(default_factory=dict)
     filled: dict[str, Value] = field(default_factory=dict)
+    buffers: dict[int, Any] = field(default_factory=dict)
 
     def warn(self) -> None:
         """Tell the caller of ``launch`` what is likely a mistake."""

@@ -25,7 +25,7 @@ class Unset(np.ndarray[Any, Any]):
 
     @property
     def missing(self) -> Any:
-        """An array like it with ones in the bytes that are unset; ``None``: all are set."""
+        """An array like it with 1 in the bytes that are unset; ``None``: all are set."""
         if self._memory is None:
             return None
         begin, flags = self._memory
@@ -66,21 +66,23 @@ def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
     count = int(np.prod(shape))
     array = np.full(count * kind.itemsize, _ANYTHING, np.uint8).view(kind).reshape(shape)
     made = array.view(Unset)
-    made._memory = _begin(made), np.full(count * kind.itemsize, _ANYTHING, np.uint8)
+    made._memory = _begin(made), np.ones(count * kind.itemsize, np.uint8)
     return made
 
 
 def missing_of(array: Any) -> Any:
-    """Which bytes of an array are unset, in C order; ``None`` if all are set."""
+    """Which bytes of an array are unset, in C order, not to be changed; ``None`` if all are set."""
     missing = getattr(array, "missing", None)
     if missing is None:
         return None
-    flat = np.ascontiguousarray(missing).reshape(-1).view(np.uint8) != 0
-    return flat if flat.any() else None
+    flat = np.ascontiguousarray(missing).reshape(-1).view(np.bool_)
+    if flat.any():
+        return flat
+    array._memory = None  # so that nobody looks again
+    return None
 
 
 def still_unset(array: Any, missing: Any) -> None:
     """After a launch: which bytes of an array are unset still (``None``: it was no such array)."""
     if missing is not None and isinstance(array, Unset) and array.missing is not None:
-        raw = np.where(missing, np.uint8(_ANYTHING), np.uint8(0))
-        array.missing[...] = raw.view(array.dtype).reshape(array.shape)
+        array.missing[...] = missing.view(array.dtype).reshape(array.shape)

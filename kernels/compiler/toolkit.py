@@ -2,6 +2,7 @@
 
 import functools
 import os
+import posixpath
 import re
 from importlib import metadata
 from pathlib import Path
@@ -44,7 +45,7 @@ def toolkit_folders() -> tuple[Path, ...]:
 @functools.lru_cache(maxsize=1024)
 def is_toolkit(file: str) -> bool:
     """Whether a source file is no user's: a header of a toolkit, or one of our stand-ins."""
-    name = file.replace("\\", "/")
+    name = posixpath.normpath(file.replace("\\", "/"))  # nvcc says bin/../targets/...
     if _INSTALLED.search(name) or name.rpartition("/")[2].startswith("__nv_nvrtc_builtin"):
         return True
     path = os.path.abspath(file)

@@ -27,6 +27,7 @@ from ..compile.program import Program
 from ..isa.memory.stack import STACK_BYTES
 from ..memory.site import Granules, granules
 from ..memory.storage.allocate import allocate
+from ..memory.storage.device import Device
 from ..memory.storage.heap import HEAP_BYTES, heap_array
 from ..memory.storage.layout import HEAP, WORKSPACE
 from ..memory.storage.module_state import VariableState
@@ -126,6 +127,7 @@ def prepare(
     stack_bytes: int = STACK_BYTES,
     cluster: int | Sequence[int] | None = None,
     heap_bytes: int = HEAP_BYTES,
+    device: Device | None = None,
 ) -> PreparedLaunch:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
     if not isinstance(kernel, Kernel):
@@ -155,7 +157,10 @@ def prepare(
     static, total = layout.shared_bytes - layout.reserved, total - layout.reserved
     check_memory(static, shared_bytes, total, layout.local_bytes)
     check_threads(block3, entry.max_threads, entry.required_threads)
-    arguments = convert_all(kernel, program.module, args, symbols)
+    if device is None:
+        arguments = convert_all(kernel, program.module, args, symbols)
+    else:
+        arguments = device.arguments(kernel, args)
     if cooperative:
         check_resident(grid3, block3)
     clusters = cluster_shape(cluster, grid3, entry)

@@ -374,5 +374,39 @@ HOST_ORDER = HazardKind(
                         "it")},
 )  # fmt: skip
 
+HOST_POINTER = HazardKind(
+    "host-pointer", "", "error", "A kernel is given the address of host memory",
+    "A GPU cannot read memory of malloc, new or the stack. Copy it to memory of cudaMalloc, or "
+    "allocate it with cudaMallocManaged or cudaMallocHost.",
+    "{who}: {place} is an address of the host's own memory",
+)  # fmt: skip
+USE_AFTER_FREE = HazardKind(
+    "use-after-free", "", "error", "Memory is used after cudaFree",
+    "The allocation was given back before this use; its bytes may be another allocation's by now.",
+    "{who}: {place} points into {how}",
+)  # fmt: skip
+BAD_COPY = HazardKind(
+    "bad-copy", "", "error", "A copy does not fit its memory",
+    "The copy's size, direction and addresses have to match the allocations: sizes are bytes, "
+    "not elements.",
+    "{who}: {how}",
+)  # fmt: skip
+LAUNCH_ERROR = HazardKind(
+    "launch-error", "", "error", "A launch that a GPU refuses",
+    "Nothing runs, and cudaGetLastError says why: check it after each launch.",
+    "{who} is refused: {how}",
+)  # fmt: skip
+LEAK = HazardKind(
+    "leak", "", "note", "Memory is never freed",
+    "The driver frees it when the program ends; a program that goes on runs out of memory.",
+    "{value:,} bytes in {word} are never freed",
+)  # fmt: skip
+HOST_UNSET = HazardKind(
+    "host-unset", "", "note", "The host reads bytes that nothing wrote",
+    "Neither a copy nor a kernel has written these bytes: a smaller launch than the array, or a "
+    "copy of more than was computed.",
+    "{who}: {value:,} of {extent} bytes were never written",
+)  # fmt: skip
+
 CHECKS = tuple(dict.fromkeys(row.check for row in KINDS.values() if row.check))
 """What ``checks`` of a launch may name."""

@@ -11,6 +11,7 @@ from tests.architecture.tree import PACKAGES, components, imports, modules, plac
 INSIDE = (
     "core", "gpus", "isa", "memory", "compile", "events", "execute", "analysis", "races",
     "hazards", "observe", "caches", "workers", "rerun", "run", "launch", "host_order",
+    "host_checks",
     "build_results", "fixes", "prediction",
 )  # fmt: skip
 """Folders and modules of ``simulator``; each may import those before it."""

@@ -66,6 +66,7 @@ class VirtualDevice:
         order: What orders them and copies: the session's.
         array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
         at: What stands at an address, ``Tensor.data_ptr()`` say: a ``Pointer`` to bytes.
+        printed: What gets the texts that kernels print.
         gpu: The GPU that has to have what a block takes; by default an H200.
         memory: What the driver and ``cuda.core`` allocate: an address is one to both.
     """
@@ -82,6 +83,7 @@ class VirtualDevice:
     array: Callable[[Any], Any] = as_array
     at: Callable[[int], Any] = lambda address: None
     gpu: Gpu | None = None
+    printed: Callable[[str], Any] = sys.stdout.write
     memory: Memory = field(init=False)
     _alike: dict[object, int] = field(default_factory=dict)
 
@@ -113,7 +115,7 @@ class VirtualDevice:
                 "all" if wanted else "none", progress, trace=traced, workers="all",
                 limits=self.gpu, **how,
             )  # fmt: skip
-        sys.stdout.write(run.output)
+        self.printed(run.output)
         return run
 
     def queue(self, stream: Any) -> Queue:

@@ -136,8 +136,23 @@ def session() -> Iterator[Session]:
         yield made
 
 
+_places: list[Callable[[], Source]] = []
+
+
+@contextlib.contextmanager
+def placed_at(find: Callable[[], Source]) -> Iterator[None]:
+    """Inside, launches and copies are made at the line that ``find`` gives: a C++ program's."""
+    _places.append(find)
+    try:
+        yield
+    finally:
+        _places.pop()
+
+
 def user_line() -> Source:
     """The innermost line of code that is running and the user's own."""
+    if _places:
+        return _places[-1]()
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]

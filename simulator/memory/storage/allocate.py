@@ -1,6 +1,6 @@
 """A launch's global memory: what the host gives to it, and what the host gets back."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from kernels.arguments.tensor_map import TensorMap
 from kernels.arguments.uninitialised import missing_of, still_unset
 from kernels.ptx.names import variable_name
 
+from ...core.geometry import Flat
 from ..images.images import handle
 from .layout import (
     PARAMETERS,
@@ -33,7 +34,13 @@ def allocate(
     ``held``: what variables hold that the launch does not fill.
     """
     made = {
-        number: Allocation(number, content(array), label, bool(array.flags.writeable))
+        number: Allocation(
+            number,
+            arguments.buffers.get(number, content(array)),
+            label,
+            bool(array.flags.writeable),
+            array.nbytes,
+        )
         for number, (array, label) in enumerate(
             zip(arguments.arrays, arguments.labels, strict=True)
         )
@@ -41,7 +48,7 @@ def allocate(
     for number, array in enumerate(arguments.arrays):
         missing = missing_of(array)
         if missing is not None:
-            made[number].missing = missing
+            made[number].missing, made[number].lent_flags = missing, True
 
     def encoded(of: Object, address: int) -> bytes:
         if isinstance(of, TensorMap):
@@ -74,8 +81,9 @@ def allocate(
             filled = given is not None or kept is not None
             made_one.unfilled = variable.space == "const" and not variable.init and not filled
             made_one.missing = None if given is None else missing_of(given)
+            made_one.lent_flags = made_one.missing is not None
             if kept is not None and kept.missing is not None:
-                made_one.missing = kept.missing.copy()
+                made_one.missing, made_one.lent_flags = kept.missing.copy(), False
     return made
 
 
@@ -109,15 +117,25 @@ def _addresses(layout: Layout, functions: Collection[str]) -> dict[str, int]:
 
 
 def copy_back(
-    arguments: Arguments, layout: Layout, allocations: dict[int, Allocation], still: bool
-) -> None:
-    """The host's arrays hold what the launch left; ``still``: note what nothing has written.
+    arguments: Arguments, layout: Layout, allocations: dict[int, Allocation], still: bool,
+    stored: Callable[[int, int], Flat | None],
+) -> None:  # fmt: skip
+    """The host's arrays hold what the launch left; those it did not write to are not changed.
 
-    Those are left alone that it did not write to.
+    ``still``: the allocations know which bytes nothing has written. Otherwise ``stored`` gives, by
+    an array's number and size, those that the launch has written, or ``None`` if it is not known.
     """
     symbols = {array_number(layout.placed["", n].address): a for n, a in arguments.symbols.items()}
     for number, array in (*enumerate(arguments.arrays), *symbols.items()):
-        if allocations[number].changed:
-            write_back(array, allocations[number].content())
+        memory, missing = allocations[number], missing_of(array)
+        if memory.changed:
+            plain = array if missing is None else array.view(np.ndarray)
+            write_back(plain, memory.content())
+        if missing is None:
+            continue
         if still:
-            still_unset(array, allocations[number].missing)
+            if not memory.lent_flags:
+                still_unset(array, memory.missing)
+        elif memory.changed:
+            written = stored(number, memory.nbytes)
+            still_unset(array, np.zeros_like(missing) if written is None else missing & ~written)

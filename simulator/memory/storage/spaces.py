@@ -30,12 +30,14 @@ class Allocation:
         nbytes: Its size; ``space``: what the array is, whichever way an access spells it.
         buffer: Its bytes, padded to a multiple of 32.
         missing: Which bytes nothing has written; ``None``: all have been.
+        lent_flags: Whether ``missing`` is the host's: copied by the first write.
         valid: Which bytes there are, or all; ``pictures``: the textures and surfaces of it.
         unfilled: Whether it is constant memory that neither the PTX nor the host fills.
         changed: Whether anybody has written to it. Its bytes cannot be written before that.
     """
 
     missing: Flat | None = None
+    lent_flags = False
     valid: Flat | None = None
     unfilled = False
     changed = False
@@ -70,6 +72,13 @@ class Allocation:
         if not self.changed:
             self.changed = True
             self.move(copied(self.buffer, len(self.buffer)) if self._lent else self.buffer)
+
+    def define(self, places: Flat) -> None:
+        """Bytes, by their places, have been written."""
+        assert self.missing is not None
+        if self.lent_flags:
+            self.missing, self.lent_flags = self.missing.copy(), False
+        self.missing[places] = False
 
     def view(self, ptx_type: str, count: int) -> NDArray[np.generic]:
         """The buffer as elements, or as vectors of ``count`` elements."""

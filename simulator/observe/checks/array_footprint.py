@@ -130,6 +130,14 @@ class TouchRecorder(Observer):
             return address[mask]
         return address.reshape(-1)
 
+    def stored(self, number: int, nbytes: int) -> Flat:
+        """Which bytes of an array were written, ``(nbytes,)``, bool."""
+        found = np.zeros(nbytes, bool)
+        for how in ("store", "atomic"):
+            if (number, how) in self.marks:
+                found |= np.repeat(self.marks[number, how], self.granule)[:nbytes]
+        return found
+
     def merge(self, other: TouchRecorder) -> None:
         """See ``Observer``."""
         for key, marks in other.marks.items():

@@ -80,7 +80,7 @@ class GlobalCheck(Observer):
                 thread, column = lanes.thread[bad], lanes.column[bad]
                 self.findings.unset(site, home.number, home.name, elements, thread, column)
         if site.access != "load":
-            home.missing[places] = False
+            home.define(places)
 
     def string_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,

@@ -1,0 +1,92 @@
+"""Mistakes of a program's host code: what it gives to launches and copies, and what it leaves.
+
+Each is found where the program calls the runtime, by the line of the call.
+"""
+
+from collections.abc import Iterator
+
+from .hazards.hazard import Hazard, Participant, Source
+from .hazards.kinds import (
+    BAD_COPY,
+    HOST_POINTER,
+    HOST_UNSET,
+    LAUNCH_ERROR,
+    LEAK,
+    USE_AFTER_FREE,
+    HazardKind,
+)
+
+
+class HostChecks:
+    """The findings of one program: each kind once for a line, with how often."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, Source], Hazard] = {}
+
+    def hazards(self) -> Iterator[Hazard]:
+        """All of them, in the order in which they were found first."""
+        yield from self._found.values()
+
+    def bad_pointers(
+        self, source: Source, call: str, hazards: list[Hazard], suspects: list[tuple[str, str]]
+    ) -> tuple[list[Hazard], bool]:
+        """Explain a launch's bad accesses by parameters that point to no memory of the device.
+
+        Args:
+            source: The line of the launch.
+            call: What the launch is called in reports.
+            hazards: The launch's.
+            suspects: Parameters by name, with the freed memory that each points into; ``""``: it is
+                an address of the host's own memory.
+
+        Returns:
+            The hazards that are left, and whether one of the host's addresses was used.
+        """
+        is_host = False
+        for parameter, freed in suspects:
+            follows = [h for h in hazards if h.row.by_address and h.variable == freed]
+            if not follows:
+                continue  # the kernel did not use it
+            hazards = [h for h in hazards if h not in follows]
+            if freed:
+                self.use_after_free(source, call, parameter, freed)
+            else:
+                is_host = True
+                self._add(HOST_POINTER, source, who=call, place=parameter)
+        return hazards, is_host
+
+    def use_after_free(self, source: Source, call: str, parameter: str, freed: str) -> None:
+        """A launch or a copy gets an address of memory that was ``freed`` at some line."""
+        self._add(USE_AFTER_FREE, source, who=call, place=parameter, how=freed)
+
+    def bad_copy(self, source: Source, call: str, problem: str) -> None:
+        """A copy or a fill that does not fit its memory."""
+        self._add(BAD_COPY, source, who=call, how=problem)
+
+    def launch_error(self, source: Source, call: str, problem: str) -> None:
+        """A launch that a GPU would refuse."""
+        self._add(LAUNCH_ERROR, source, who=call, how=problem)
+
+    def leak(self, allocations: list[tuple[str, int]]) -> None:
+        """Allocations, ``(place, bytes)``, that live when the program ends."""
+        if allocations:
+            total = sum(nbytes for _, nbytes in allocations)
+            word = f"{len(allocations):,} allocation{'s' * (len(allocations) != 1)}"
+            places = dict.fromkeys(place for place, _ in allocations if place)
+            notes = tuple(f"allocated at {place}" for place in places)
+            self._add(LEAK, Source("", 0), notes[:5], value=total, word=word)
+
+    def host_unset(self, source: Source, call: str, missing: int, nbytes: int) -> None:
+        """A copy to the host of bytes that nothing has written."""
+        self._add(HOST_UNSET, source, who=call, value=missing, extent=f"{nbytes:,}")
+
+    def _add(
+        self, row: HazardKind, source: Source, notes: tuple[str, ...] = (), **words: object
+    ) -> None:
+        message = row.message.format(**words)
+        key = row.name, message, source
+        if key in self._found:
+            self._found[key].count += 1
+            return
+        where = (Participant("call", source, str(words.get("who", "")), 0),) if source.file else ()
+        self._found[key] = Hazard(row.name, message, row.severity, involved=where, notes=notes)

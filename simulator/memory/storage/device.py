@@ -1,0 +1,267 @@
+"""``Device``: global memory that outlives a launch, with addresses that pointers may hold.
+
+A launch on a device sees every allocation at the address that ``allocate`` gave, so that pointers
+kept in memory (lists, ``float**``, pointers in ``__constant__``) mean what they mean on a GPU.
+"""
+
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.arguments.convert import Arguments
+from kernels.arguments.pointers import AddressSlot
+from kernels.arguments.scalars import scalar_bytes
+from kernels.arguments.uninitialised import Unset
+from kernels.arguments.values import Value
+from kernels.ptx.header import Param
+from kernels.ptx.names import variable_name
+from kernels.ptx.parser import parse
+
+from .layout import HEAP, array_address, array_number, function_addresses, lay_out, variable_bytes
+
+_HOST_SLOTS = (*range(24, 80), *range(90, 120))
+"""Numbers whose addresses a process on Linux can map (below 2^47, clear of what it maps itself)."""
+_PAGE = 4096
+_NOTHING = np.zeros(0, np.uint8)
+
+
+class AddressesExhaustedError(MemoryError):
+    """As many allocations are alive as a device has addresses for."""
+
+
+@dataclass
+class DeviceAllocation:
+    """One allocation.
+
+    Attributes:
+        number: Its place in the address space; ``address`` is that of its first byte.
+        array: Its bytes, uint8, which know which of them nothing has written.
+        buffer: The same, padded to a multiple of 32 bytes.
+        kind: ``device``; or ``managed``, ``pinned`` and ``variable`` (a managed one of a module),
+            which have a ``file`` (a memfd) that the host maps at the same address.
+        place: Where the program allocated it, for reports.
+    """
+
+    number: int
+    array: Any
+    buffer: Any
+    kind: str
+    place: str
+    file: int = -1
+
+    @property
+    def address(self) -> int:
+        """The generic address of the first byte."""
+        return array_address(self.number)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes."""
+        return int(self.array.nbytes)
+
+    @property
+    def mapped_bytes(self) -> int:
+        """Bytes that the host maps."""
+        return -(-max(self.nbytes, 1) // _PAGE) * _PAGE
+
+
+@dataclass
+class DeviceModule:
+    """A PTX text's module-scope variables, by name: arrays of uint8, and their addresses."""
+
+    arrays: dict[str, Any] = field(default_factory=dict)
+    addresses: dict[str, int] = field(default_factory=dict)
+
+
+class Device:
+    """A GPU's memory: allocations and module variables persist from launch to launch.
+
+    ``simulator.launch(..., device=device)`` takes for each parameter its bytes, or a number
+    (addresses among them), as ``cuLaunchKernel`` does. Host memory is not part of it.
+    """
+
+    def __init__(self) -> None:
+        self.allocations: dict[int, DeviceAllocation] = {}
+        self.freed: dict[int, str] = {}
+        self._modules: dict[str, DeviceModule] = {}
+        self._free_numbers: list[int] = []
+        self._host_numbers = list(reversed(_HOST_SLOTS))
+        self._next = 0
+
+    # -- memory ------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int, kind: str = "device", place: str = "") -> DeviceAllocation:
+        """Memory that nothing has written (managed and pinned: zeros, as the host maps them).
+
+        Args:
+            nbytes: Its size.
+            kind: ``device``; ``managed`` or ``pinned``: in a file that the host can map.
+            place: Where the program asks for it, for reports.
+
+        Raises:
+            AddressesExhaustedError: No address is left for it.
+        """
+        if kind == "device":
+            number = self._number()
+            buffer = _untouched(-(-max(nbytes, 1) // 32) * 32)
+            flags = np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
+            array = _unset(buffer[:nbytes], flags)
+            made = DeviceAllocation(number, array, buffer, kind, place)
+        else:
+            if not self._host_numbers:
+                raise AddressesExhaustedError("no address is left that the host could map")
+            number = self._host_numbers.pop()
+            file = os.memfd_create("tilescope")
+            size = -(-max(nbytes, 1) // _PAGE) * _PAGE
+            os.ftruncate(file, size)
+            buffer = np.frombuffer(mmap.mmap(file, size), np.uint8)
+            array = buffer[:nbytes]
+            buffer = buffer[: -(-max(nbytes, 1) // 32) * 32]
+            made = DeviceAllocation(number, array, buffer, kind, place, file)
+        self.allocations[number] = made
+        self.freed.pop(number, None)
+        return made
+
+    def _number(self) -> int:
+        if self._free_numbers and len(self._free_numbers) > 64:
+            return self._free_numbers.pop(0)  # the oldest: recent ones say where they were freed
+        while self._next in _HOST_SLOTS:
+            self._next += 1
+        if self._next >= HEAP:
+            if not self._free_numbers:
+                raise AddressesExhaustedError(f"{len(self.allocations):,} allocations are alive")
+            return self._free_numbers.pop(0)
+        self._next += 1
+        return self._next - 1
+
+    def free(self, address: int, place: str = "") -> DeviceAllocation | None:
+        """Give an allocation back; ``None`` where none begins at the address."""
+        made = self.allocations.get(array_number(address))
+        if made is None or made.address != address:
+            return None
+        del self.allocations[made.number]
+        self.freed[made.number] = f"memory freed{f' at {place}' if place else ''}"
+        if made.file >= 0:
+            os.close(made.file)
+            self._host_numbers.insert(0, made.number)
+        else:
+            self._free_numbers.append(made.number)
+        return made
+
+    def freed_at(self, address: int) -> str:
+        """What freed memory an address lies in, and where it was freed; else nothing."""
+        return self.freed.get(array_number(address), "")
+
+    def find(self, address: int) -> DeviceAllocation | None:
+        """The allocation in whose range of addresses one lies, or at whose end."""
+        made = self.allocations.get(array_number(address))
+        return made if made and made.address <= address <= made.address + made.nbytes else None
+
+    def bytes_at(self, address: int, nbytes: int) -> Any:
+        """Return a view of bytes, uint8; ``None`` if they are not all in one allocation."""
+        made = self.allocations.get(array_number(address))
+        base, array = (made.address, made.array) if made else (0, None)
+        if array is None:
+            for module in self._modules.values():
+                for name, start in module.addresses.items():
+                    if start <= address < start + max(1, module.arrays[name].nbytes):
+                        base, array = start, module.arrays[name]
+        offset = address - base
+        if array is None or offset < 0 or offset + nbytes > array.nbytes:
+            return None
+        return array[offset : offset + nbytes]
+
+    # -- module variables -----------------------------------------------------------------
+
+    def module(self, ptx: str) -> DeviceModule:
+        """The variables of a PTX text as launches and the host left them.
+
+        Raises:
+            PtxError: The text cannot be read.
+        """
+        if ptx not in self._modules:
+            parsed = parse(ptx)
+            layout = lay_out(parsed, [])
+            addresses = function_addresses(parsed.functions) | {
+                name: placed.address for (scope, name), placed in layout.placed.items() if not scope
+            }
+            made = DeviceModule()
+            for (scope, name), placed in layout.placed.items():
+                variable = placed.variable
+                if scope or variable.space not in ("global", "const") or not variable.nbytes:
+                    continue
+                array = np.zeros(variable.nbytes, np.uint8)
+                initial = variable_bytes(layout, variable, addresses)
+                array[: len(initial)] = np.frombuffer(initial, np.uint8)
+                made.arrays[name], made.addresses[name] = array, placed.address
+            self._modules[ptx] = made
+        return self._modules[ptx]
+
+    # -- launches ---------------------------------------------------------------------------
+
+    def arguments(self, kernel: Kernel, given: Sequence[Any]) -> Arguments:
+        """A launch's parameters, and all of the device's memory.
+
+        Raises:
+            TypeError: Another count of parameters, or one that is neither bytes nor a number.
+            ValueError: Bytes of another size than the parameter's.
+        """
+        if len(given) != len(kernel.params):
+            raise TypeError(
+                f"{kernel.name} takes {len(kernel.params)} parameters, not {len(given)}"
+            )
+        made = Arguments(kernel.params)
+        count = max((*self.allocations, *self.freed), default=-1) + 1
+        made.arrays = [_NOTHING] * count
+        made.labels = ["memory that is not allocated"] * count
+        for number, text in self.freed.items():
+            made.labels[number] = text
+        for number, one in self.allocations.items():
+            made.arrays[number] = one.array
+            made.labels[number] = f"memory allocated at {one.place}" if one.place else "memory"
+            made.buffers[number] = one.buffer
+        names = kernel.labels()
+        for i, (param, one) in enumerate(zip(kernel.params, given, strict=True)):
+            value = self._value(param, one)
+            made.values.append(value)
+            if len(value.addresses) == 1 and not param.is_struct and i < len(names) and names[i]:
+                made.labels[value.addresses[0].array] = names[i]
+        module = self.module(kernel.ptx)
+        made.symbols = dict(module.arrays)
+        return made
+
+    def _value(self, param: Param, given: Any) -> Value:
+        if isinstance(given, (bytes, bytearray, memoryview)):
+            raw = bytes(given)
+            if len(raw) != param.nbytes:
+                raise ValueError(f"{param} has {param.nbytes} bytes, not {len(raw)}")
+        elif isinstance(given, (int, float, np.generic)):
+            raw = scalar_bytes(param, given, str(param))
+        else:
+            raise TypeError(f"{param}: a launch on a device takes bytes or a number, not {given!r}")
+        words = np.frombuffer(raw[: len(raw) // 8 * 8], "<u8").tolist()
+        slots = []
+        for at, word in enumerate(words):
+            found = self.find(word) if word >> 39 else None
+            if found is not None:
+                slots.append(AddressSlot(8 * at, found.number, word - found.address))
+        return Value(raw, tuple(slots))
+
+    def variables(self, ptx: str) -> Mapping[str, Any]:
+        """Module variables by their names in C++, arrays of uint8."""
+        return {variable_name(name): array for name, array in self.module(ptx).arrays.items()}
+
+
+def _untouched(nbytes: int) -> Any:
+    """Bytes of 0xFF; large ones cost nothing until somebody touches them."""
+    return np.full(nbytes, 0xFF, np.uint8)
+
+
+def _unset(array: Any, flags: Any) -> Any:
+    flags[:] = 1
+    return Unset.over(array, int(array.__array_interface__["data"][0]), flags)

@@ -1,0 +1,108 @@
+"""``simulator.Device``: memory that outlives launches, and pointers kept in it."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from simulator import Device
+from simulator.launch import listen
+
+SOURCE = """
+struct Link { Link *next; float value; };
+__device__ float total;
+__device__ float *where = &total;
+extern "C" __global__ void follow(const Link *link) {
+  float sum = 0;
+  for (; link; link = link->next) sum += link->value;
+  *where += sum;
+}
+extern "C" __global__ void half(const float *x, float *y, int n) {
+  if (threadIdx.x < n / 2) y[threadIdx.x] = x[threadIdx.x];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ptx() -> str:
+    return Kernel.from_cuda(SOURCE, "half").ptx
+
+
+def test_pointers_in_memory_and_variables_mean_the_same_in_each_launch(ptx: str) -> None:
+    kernel, device = Kernel.from_ptx(ptx, "follow"), Device()
+    links = [device.allocate(16) for _ in range(3)]
+    for link, after, value in zip(links, [*links[1:], None], (1, 2, 4), strict=True):
+        link.array.view("<u8")[0] = after.address if after else 0
+        link.array.view(np.float32)[2] = value
+    for times in (1, 2):
+        run = simulator.launch(kernel, 1, 1, [links[0].address], device=device)
+        assert not run.hazards
+        assert device.variables(ptx)["total"].view(np.float32)[0] == 7 * times
+
+
+def test_what_a_launch_leaves_unset_is_unset_for_the_next(ptx: str) -> None:
+    kernel, device = Kernel.from_ptx(ptx, "half"), Device()
+    x, y = device.allocate(128), device.allocate(128)
+    x.array[...] = 0
+    args = [x.address, y.address.to_bytes(8, "little"), 32]
+    for checks in ("none", "all"):
+        with listen(lambda *_: None):
+            assert not simulator.launch(kernel, 1, 32, args, checks=checks, device=device).hazards
+        assert not y.array[:64].missing.any()
+        assert y.array[64:].missing.all()
+    (hazard,) = simulator.launch(kernel, 1, 32, [y.address, x.address, 64], device=device).hazards
+    assert hazard.kind == "uninitialised"
+
+
+def test_freed_memory_is_out_of_bounds_and_says_where(ptx: str) -> None:
+    kernel, device = Kernel.from_ptx(ptx, "half"), Device()
+    x, y = device.allocate(128), device.allocate(128)
+    x.array[...] = 0
+    assert device.free(y.address, "main.cu:8") is y
+    assert device.free(y.address) is None
+    hazards = simulator.launch(kernel, 1, 32, [x.address, y.address, 32], device=device).hazards
+    assert [h.variable for h in hazards] == ["memory freed at main.cu:8"]
+    assert device.freed_at(y.address + 4) == "memory freed at main.cu:8"
+
+
+def test_memory_that_is_not_touched_is_not_copied(
+    ptx: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from simulator.memory.storage import spaces
+
+    kernel, device = Kernel.from_ptx(ptx, "half"), Device()
+    x, y, other = device.allocate(128), device.allocate(128), device.allocate(1 << 20)
+    x.array[...] = 0
+    copied: list[int] = []
+    real = spaces.copied
+    monkeypatch.setattr(
+        spaces, "copied", lambda content, size: copied.append(size) or real(content, size)
+    )
+    simulator.launch(kernel, 1, 32, [x.address, y.address, 32], device=device)
+    assert max(copied) < other.nbytes
+
+
+def test_parameters_are_bytes_or_numbers_of_their_size(ptx: str) -> None:
+    kernel, device = Kernel.from_ptx(ptx, "half"), Device()
+    for args, error in (
+        ([1, 2], TypeError), ([1, 2, b"12345678"], ValueError), ([1, 2, "3"], TypeError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            simulator.launch(kernel, 1, 32, args, device=device)
+
+
+def test_managed_memory_is_a_file_that_a_host_can_map() -> None:
+    device = Device()
+    made = device.allocate(100, "managed")
+    assert made.file >= 0
+    assert made.address < 1 << 47
+    assert not made.array.any()
+    assert device.find(made.address + 100) is made
+    assert device.bytes_at(made.address + 96, 4).nbytes == 4
+    assert device.bytes_at(made.address + 97, 4) is None
+    numbers = [device.allocate(4, "pinned").number for _ in range(85)]
+    assert len(set(numbers)) == 85
+    with pytest.raises(MemoryError):
+        device.allocate(4, "pinned")
+    for number in numbers:
+        device.free(device.allocations[number].address)

@@ -1,0 +1,111 @@
+"""Whole programs under ``exec``: what host code does, what it prints, what is found."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.paths import ROOT
+from tilescope.programs.compile import compile_program
+
+pytestmark = pytest.mark.slow  # nvcc takes seconds
+SOURCE = Path(__file__).with_name("host.cu")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("program") / "host"
+    compile_program([SOURCE], [], out)
+    return out
+
+
+def run(program: Path, *words: str) -> tuple[int, str, dict[str, Any]]:
+    """Its exit code, what it prints, and the report."""
+    report = program.with_name(f"{'-'.join(words)}.json")
+    command = [sys.executable, "-m", "tilescope", "exec", "--json", str(report), str(program)]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    return done.returncode, done.stdout, json.loads(report.read_text())
+
+
+def found(report: dict[str, Any]) -> list[str]:
+    """The kinds that are errors, and those of the host's notes."""
+    every = [h for launch in report["launches"] for h in launch["hazards"]] + report["copies"]
+    return sorted({h["kind"] for h in every})
+
+
+RIGHT = {
+    "list": "before\ndevice 6\nafter\n",
+    "table": "3\n",
+    "constant": "9\n",
+    "managed": "43 2 4\n",
+    "threads": "20\n",
+    "fork": "child 1\nparent 0\n",
+    "callback": "callback once\n",
+}
+
+
+@pytest.mark.parametrize("word", RIGHT)
+def test_a_right_program_prints_what_it_prints_on_a_gpu(program: Path, word: str) -> None:
+    code, printed, report = run(program, word)
+    assert (code, printed, found(report)) == (0, RIGHT[word], [])
+    assert report["outcome"]["how"] == "exit"
+
+
+WRONG = {
+    "wrong-freed": ("use-after-free", ""),
+    "wrong-host": ("host-pointer", "an illegal memory access was encountered\n"),
+    "wrong-copy": ("bad-copy", "invalid argument\n"),
+    "wrong-way": ("bad-copy", ""),
+    "wrong-shape": ("launch-error", "invalid configuration argument\n"),
+    "wrong-race": ("waw-race", ""),
+}
+
+
+@pytest.mark.parametrize("word", WRONG)
+def test_a_mistake_of_the_host_is_found_at_its_line(program: Path, word: str) -> None:
+    code, printed, report = run(program, word)
+    kind, text = WRONG[word]
+    assert (code, printed, found(report)) == (1, text, [kind])
+    lines = SOURCE.read_text().splitlines()
+    (hazard,) = [h for launch in report["launches"] for h in launch["hazards"]] + report["copies"]
+    where = hazard["involved"][0]
+    assert Path(where["file"]).name == "host.cu"
+    body = "\n".join(lines[lines.index(f'  }} else if (is("{word}")) {{') :])
+    assert kind == "waw-race" or lines[where["line"] - 1] in body.split("} else if", 2)[1]
+
+
+@pytest.mark.parametrize(("word", "code", "how"), [
+    ("exit", 3, "exit"), ("crash", 134, "signal"), ("unknown", 2, "refused"), ("none", 3, "exit"),
+])  # fmt: skip
+def test_how_it_ends_is_the_exit_code(program: Path, word: str, code: int, how: str) -> None:
+    found_code, _, report = run(program, word)
+    assert (found_code, report["outcome"]["how"]) == (code, how)
+    assert len(report["launches"]) == (word in ("exit", "crash"))
+
+
+def test_what_is_a_note_does_not_fail(program: Path) -> None:
+    for word, kind in (("unset", "host-unset"), ("leak", "leak")):
+        code, _, report = run(program, word)
+        assert (code, found(report)) == (0, [kind])
+
+
+def test_a_source_is_compiled_with_the_words_for_nvcc(tmp_path: Path) -> None:
+    source = tmp_path / "main.cu"
+    source.write_text(
+        '#include <cstdio>\n#include "part.h"\n__global__ void k(int *a) { *a = VALUE; }\n'
+        "int main(int c, char **v) { int *a, r; cudaMalloc(&a, 4); k<<<1, 1>>>(a);\n"
+        '  cudaMemcpy(&r, a, 4, cudaMemcpyDeviceToHost); cudaFree(a); printf("%d %s %d\\n", r, v[1], '
+        "part()); }\n"
+    )
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "part.h").write_text("int part();\n")
+    other = tmp_path / "part.cpp"
+    other.write_text('#include "part.h"\nint part() { return 5; }\n')
+    command = [sys.executable, "-m", "tilescope", "exec", "-I", str(tmp_path / "inc"),
+               "-DVALUE=7", "-std=c++17", str(source), str(other), "word"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "7 word 5\n"), done.stderr
+    assert "1 launch of 1 kernel; no hazards" in done.stderr

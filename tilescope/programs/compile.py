@@ -1,0 +1,68 @@
+"""Compile ``.cu`` files to a program with nvcc, as ``tilescope exec file.cu`` does."""
+
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from .executable import FLAGS
+from .shim.build import shim
+
+
+class CompilationError(RuntimeError):
+    """No compiler, or a source that it refuses; the message has what it said."""
+
+
+SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+"""How files end that are compiled."""
+
+
+def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) -> None:
+    """Compile and link sources with the shared runtime, PTX and line tables.
+
+    Args:
+        sources: ``.cu`` and C++ files.
+        options: Words for nvcc: ``-I``, ``-D``, ``-l``, ``-L``, ``-std``, ``-arch``, ``-O``.
+        out: The program's path.
+
+    Raises:
+        CompilationError: There is no nvcc, or it refuses the sources.
+        ShimError: The shim cannot be built here.
+    """
+    nvcc = _nvcc()
+    folder = _link_folder(out.parent)
+    libraries = [folder, *sorted(nvcc.parents[1].glob("lib*"))]
+    flags = FLAGS.split()
+    if any(word.startswith(("-arch", "-gencode", "--gpu-architecture")) for word in options):
+        flags = [word for word in flags if not word.startswith(("-arch", "-code"))]
+    folders = [word for folder in libraries for word in ("-L", str(folder))]
+    command = [str(nvcc), *flags, *folders, *options, "-o", str(out), *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CompilationError(f"nvcc refuses it:\n{(done.stderr or done.stdout).strip()}")
+
+
+def _link_folder(work: Path) -> Path:
+    """A folder with ``libcudart.so``: where a toolkit's own is missing the shim is linked."""
+    folder = work / "link"
+    folder.mkdir(exist_ok=True)
+    link = folder / "libcudart.so"
+    if not link.exists():
+        link.symlink_to(shim())
+    return folder
+
+
+def _nvcc() -> Path:
+    """The user's nvcc, or the one of the wheels."""
+    found = shutil.which("nvcc")
+    if found:
+        return Path(found)
+    spec = importlib.util.find_spec("nvidia")
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        for nvcc in Path(place).glob("*/bin/nvcc"):
+            return nvcc
+    raise CompilationError(
+        "compiling a program takes nvcc 13 and g++: install the CUDA toolkit, or "
+        "pip install 'tilescope[programs]'"
+    )

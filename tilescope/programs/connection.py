@@ -1,0 +1,164 @@
+"""What is said between the shim in a program and tilescope: frames, answers, orders.
+
+The layouts of both are those of ``shim.c``.
+"""
+
+import array
+import os
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .host_process import HostProcess
+
+_FRAME = struct.Struct("<18Q")
+_ORDER = struct.Struct("<5Q")
+_ANSWER = 2**64 - 1
+_RETURN, _CALL, _MAP, _UNMAP, _PRINT, _TEXT, _FLUSH, _READ, _WRITE = range(9)
+_WORD = 2**64 - 1
+
+
+class Disconnected(Exception):
+    """The program has ended, or has closed its end."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One call of the runtime.
+
+    Attributes:
+        registers: Its first six integer arguments; ``floats``: the low 64 bits of xmm0 to 7.
+        stack: Where its further arguments stand; ``caller``: the address that it returns to.
+        index: Which function, by its place in ``shim.build.exports``; ``thread`` of the program.
+    """
+
+    registers: tuple[int, ...]
+    floats: tuple[int, ...]
+    stack: int
+    caller: int
+    index: int
+    thread: int
+
+
+class Connection:
+    """The shim's end of a process; ``answer`` gives the result of each call."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        (pid,) = struct.unpack("<Q", self._receive(8))
+        self.process = HostProcess(pid, self)
+        self.answer: Callable[[Frame], int] = lambda frame: 0
+
+    def fileno(self) -> int:
+        """For ``selectors``."""
+        return self._channel.fileno()
+
+    def close(self) -> None:
+        """The program's next call ends it."""
+        self._channel.close()
+
+    def serve(self) -> None:
+        """Answer one call.
+
+        Raises:
+            Disconnected: There is none any more.
+        """
+        self._order(_RETURN, self.answer(self._frame()))
+
+    def _frame(self) -> Frame:
+        words = _FRAME.unpack(self._receive(_FRAME.size))
+        return Frame(words[:6], words[6:14], *words[14:])
+
+    def _receive(self, nbytes: int) -> bytes:
+        parts = []
+        while nbytes:
+            try:
+                part = self._channel.recv(min(nbytes, 1 << 20))
+            except OSError as error:
+                raise Disconnected from error
+            if not part:
+                raise Disconnected
+            parts.append(part)
+            nbytes -= len(part)
+        return b"".join(parts)
+
+    def _order(self, op: int, *words: int, content: bytes = b"", file: int = -1) -> None:
+        filled = [*(word & _WORD for word in words), 0, 0, 0, 0][:4]
+        message = _ORDER.pack(op, *filled)
+        try:
+            if file >= 0:
+                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))]
+                self._channel.sendmsg([message], rights)
+            else:
+                self._channel.sendall(message + content)
+        except OSError as error:
+            raise Disconnected from error
+
+    def _ordered(self, op: int, *words: int, content: bytes = b"", file: int = -1) -> int:
+        """Give an order, answer the calls that its execution makes, and return its result."""
+        self._order(op, *words, content=content, file=file)
+        while True:
+            frame = self._frame()
+            if frame.index == _ANSWER:
+                return frame.registers[0]
+            self._order(_RETURN, self.answer(frame))
+
+    def call(self, function: int, *arguments: int) -> None:
+        """Call a function of the program with up to three arguments."""
+        self._ordered(_CALL, function, *arguments)
+
+    def map(self, address: int, nbytes: int, file: int) -> bool:
+        """Map a file at an address of the program; whether it could be."""
+        return self._ordered(_MAP, address, nbytes, file=file) == address
+
+    def unmap(self, address: int, nbytes: int) -> None:
+        """Undo ``map``."""
+        self._ordered(_UNMAP, address, nbytes)
+
+    def print(self, text: str) -> None:
+        """Write to the program's standard output, in order with what it prints itself."""
+        content = text.encode("utf-8", "surrogateescape")
+        if content:
+            self._ordered(_PRINT, len(content), content=content)
+
+    def store_text(self, text: str) -> int:
+        """The address of a C string that lives as long as the program."""
+        content = text.encode()
+        return self._ordered(_TEXT, len(content), content=content)
+
+    def flush(self) -> None:
+        """Flush the program's standard output."""
+        self._ordered(_FLUSH)
+
+    def read(self, address: int, nbytes: int) -> bytes:
+        """Memory of the program, by the program itself."""
+        self._order(_READ, address, nbytes)
+        return self._receive(nbytes)
+
+    def write(self, address: int, content: bytes) -> None:
+        """Write memory of the program, by the program itself."""
+        self._ordered(_WRITE, address, len(content), content=content)
+
+
+class Listener:
+    """A Unix socket that programs connect to; its folder is the user's alone."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.join(folder, "socket")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(self.path)
+        self._socket.listen(16)
+
+    def fileno(self) -> int:
+        """For ``selectors``."""
+        return self._socket.fileno()
+
+    def accept(self) -> Connection:
+        """The process that has connected."""
+        channel, _ = self._socket.accept()
+        return Connection(channel)
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._socket.close()

@@ -1,0 +1,111 @@
+"""The memory of the program's process, read and written from outside of it."""
+
+import ctypes
+import errno
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PAGE = 4096
+
+
+class _Part(ctypes.Structure):
+    """``struct iovec``."""
+
+    _fields_ = (("base", ctypes.c_uint64), ("nbytes", ctypes.c_uint64))
+
+
+for _function in (_LIBC.process_vm_readv, _LIBC.process_vm_writev):
+    _function.restype = ctypes.c_ssize_t
+    _function.argtypes = [
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong,
+        ctypes.c_ulong,
+    ]  # fmt: skip
+
+
+class HostMemoryError(Exception):
+    """The program has no such memory."""
+
+
+class _Transfer(Protocol):
+    """What moves bytes where the kernel forbids to do so from outside."""
+
+    def read(self, address: int, nbytes: int) -> bytes:
+        """Bytes of the program."""
+
+    def write(self, address: int, content: bytes) -> None:
+        """Replace bytes of the program."""
+
+
+class HostProcess:
+    """A process by its number; ``instead`` serves where ``process_vm_readv`` is not allowed."""
+
+    def __init__(self, pid: int, instead: _Transfer) -> None:
+        self.pid = pid
+        self._fallback = instead
+
+    def read(self, address: int, nbytes: int) -> bytes:
+        """Bytes at an address.
+
+        Raises:
+            HostMemoryError: Not all of them are readable.
+        """
+        return bytes(self.read_array(address, nbytes))
+
+    def read_array(self, address: int, nbytes: int) -> Any:
+        """The same as a new array, uint8."""
+        content = np.empty(nbytes, np.uint8)
+        if nbytes and not self._move(_LIBC.process_vm_readv, address, content):
+            content[:] = np.frombuffer(self._fallback.read(address, nbytes), np.uint8)
+        return content
+
+    def write(self, address: int, content: Any) -> None:
+        """Replace bytes at an address; ``content``: bytes, or an array of them.
+
+        Raises:
+            HostMemoryError: Not all of them are writable.
+        """
+        raw = np.ascontiguousarray(np.frombuffer(content, np.uint8))
+        if raw.nbytes and not self._move(_LIBC.process_vm_writev, address, raw):
+            self._fallback.write(address, raw.tobytes())
+
+    def _move(self, function: Any, address: int, local: Any) -> bool:
+        """Whether the kernel moved them."""
+        done, base = 0, int(local.__array_interface__["data"][0])
+        while done < local.nbytes:
+            here = _Part(base + done, local.nbytes - done)
+            there = _Part(address + done, local.nbytes - done)
+            count = function(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+            if count <= 0:
+                if ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+                    return False
+                raise HostMemoryError(f"the program has no {local.nbytes:,} bytes at {address:#x}")
+            done += count
+        return True
+
+    def read_parts(self, parts: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Bytes at several places, each ``(address, size)``, in one call of the system."""
+        total = sum(nbytes for _, nbytes in parts)
+        content = np.empty(max(total, 1), np.uint8)
+        here = _Part(int(content.__array_interface__["data"][0]), total)
+        there = (_Part * len(parts))(*[_Part(*part) for part in parts])
+        count = _LIBC.process_vm_readv(
+            self.pid, ctypes.byref(here), 1, there, len(parts), 0
+        ) if total else 0  # fmt: skip
+        if count != total:
+            return [self.read(*part) for part in parts]
+        raw, found, at = content.tobytes(), [], 0
+        for _, nbytes in parts:
+            found.append(raw[at : at + nbytes])
+            at += nbytes
+        return found
+
+    def text(self, address: int, longest: int = 1 << 16) -> str:
+        """A C string."""
+        found = b""
+        while b"\0" not in found and len(found) < longest:
+            at = address + len(found)
+            found += self.read(at, min(256, _PAGE - at % _PAGE))
+        return found.partition(b"\0")[0].decode(errors="replace")

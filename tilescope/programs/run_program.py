@@ -1,0 +1,168 @@
+"""Run a built program: start it with the shim, answer its calls, and say how it ended."""
+
+import importlib
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernels import KernelError
+from simulator import SimulatorError
+from simulator.host_checks import HostChecks
+from simulator.host_order import Order
+
+from ..scripts.virtual_device import RefusedError, StopScriptError, VirtualDevice
+from .connection import Connection, Disconnected, Listener
+from .executable import ProgramRefusedError
+from .fatbin import FatBinaryError
+from .runtime.calls import UnsupportedCallError
+from .runtime.state import Runtime
+from .shim.build import shim
+
+for _subject in ("launches", "memory_calls", "properties", "registration", "stream_calls"):
+    importlib.import_module(f"{__package__}.runtime.{_subject}")  # they fill the table of calls
+
+_POLL = 0.05
+"""Seconds between looks whether the program has ended."""
+_LINGER = 5.0
+"""Seconds that a program has to end by itself after it is asked to."""
+
+
+@dataclass
+class ProgramEnd:
+    """How a program ended.
+
+    Attributes:
+        how: ``exit``, ``signal``, ``refused`` (tilescope ended it), or ``stopped`` (as many
+            launches as were asked for, or Ctrl-C).
+        code: Its exit code, or the signal's number.
+        message: Why it was refused or stopped; ``place``: the line, where it is known.
+        errors: What calls of the runtime gave, other than success, and how often.
+    """
+
+    how: str = "exit"
+    code: int = 0
+    message: str = ""
+    place: str = ""
+    errors: Counter[str] = field(default_factory=Counter)
+
+
+class ProgramRun:
+    """One program and the processes that it starts.
+
+    Args:
+        command: The program's path and its arguments.
+        machine: How launches are simulated, for the first process.
+        make_machine: Gives one for each further process, by its order of work.
+        folders: Where the user's own sources are.
+    """
+
+    def __init__(
+        self, command: Sequence[str], machine: VirtualDevice,
+        make_machine: Callable[[Order], VirtualDevice], folders: list[Path],
+    ) -> None:  # fmt: skip
+        self.command, self.folders = list(command), folders
+        self.checks, self.end = HostChecks(), ProgramEnd()
+        self._first, self._make_machine = machine, make_machine
+        self._runtimes: dict[int, Runtime] = {}
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> ProgramEnd:
+        """Run it to its end.
+
+        Raises:
+            ShimError: The shim cannot be built here.
+        """
+        library = shim()
+        with tempfile.TemporaryDirectory(prefix="tilescope-") as folder:
+            listener = Listener(folder)
+            self._selector.register(listener, selectors.EVENT_READ, listener)
+            preload = " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
+            paths = [str(library.parent), os.environ.get("LD_LIBRARY_PATH", "")]
+            found = {"LD_PRELOAD": preload, "TILESCOPE_SOCKET": listener.path,
+                     "LD_LIBRARY_PATH": ":".join(filter(None, paths))}  # fmt: skip
+            program = subprocess.Popen(self.command, env=os.environ | found)
+            try:
+                self._serve(program, listener)
+            finally:
+                self._finish(program)
+                listener.close()
+                self._selector.close()
+        for runtime in self._runtimes.values():
+            self.end.errors.update(runtime.errors)
+        if self._runtimes:
+            main = next(iter(self._runtimes.values()))
+            alive = main.device.allocations.values()
+            left = [(one.place, one.nbytes) for one in alive if one.kind != "variable"]
+            self.checks.leak(left)
+        return self.end
+
+    def _serve(self, program: "subprocess.Popen[bytes]", listener: Listener) -> None:
+        """Answer calls until the program has ended."""
+        try:
+            while True:
+                ready = self._selector.select(_POLL)
+                for key, _ in ready:
+                    if key.data is listener:
+                        self._connect(listener.accept())
+                    else:
+                        self._answer(key.data)
+                if not ready and program.poll() is not None:
+                    break
+        except (ProgramRefusedError, UnsupportedCallError, RefusedError, FatBinaryError) as error:
+            self._stop("refused", str(error), 2)
+        except (KernelError, SimulatorError) as error:
+            self._stop("refused", str(error), 2)
+        except StopScriptError:
+            many = f"{self._first.launches} launch{'es' * (self._first.launches != 1)}"
+            self._stop("stopped", f"stopped after {many} (--max-launches)", 0)
+        except KeyboardInterrupt:
+            self._stop("stopped", "interrupted", 128 + signal.SIGINT)
+        if self.end.how == "exit":
+            code = program.wait()
+            if code < 0:
+                self.end.how, self.end.code = "signal", -code
+            else:
+                self.end.code = code
+
+    def _stop(self, how: str, message: str, code: int) -> None:
+        places = [runtime.place for runtime in self._runtimes.values() if hasattr(runtime, "frame")]
+        self.end.how, self.end.message, self.end.code = how, message, code
+        self.end.place = places[-1] if places else ""
+
+    def _finish(self, program: "subprocess.Popen[bytes]") -> None:
+        """Close every connection, and end what still runs."""
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.data, Connection):
+                key.data.close()
+        if program.poll() is None:
+            program.terminate()
+            try:
+                program.wait(_LINGER)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+
+    def _connect(self, connection: Connection) -> None:
+        pid = connection.process.pid
+        first = not self._runtimes
+        machine = self._first if first else self._make_machine(self._first.order)
+        runtime = Runtime(machine, self.checks, self.folders)
+        if not first:
+            runtime.copy_registrations(next(iter(self._runtimes.values())))
+        runtime.attach(connection)
+        machine.printed = connection.print
+        self._runtimes[pid] = runtime
+        self._selector.register(connection, selectors.EVENT_READ, connection)
+
+    def _answer(self, connection: Connection) -> None:
+        try:
+            connection.serve()
+        except Disconnected:
+            self._selector.unregister(connection)
+            connection.close()

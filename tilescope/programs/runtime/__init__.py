@@ -1,0 +1,1 @@
+"""Stand-ins for the functions of the CUDA runtime API, by subject."""

@@ -1,0 +1,63 @@
+"""Error codes of the runtime (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError)."""
+
+# ruff: noqa: D103 - CUDA's own documentation says what the functions do
+
+from typing import TYPE_CHECKING
+
+from .calls import stands_in_for
+
+if TYPE_CHECKING:
+    from .state import Runtime
+
+SUCCESS, INVALID_VALUE, MEMORY_ALLOCATION = 0, 1, 2
+INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_DEVICE_FUNCTION = 9, 13, 98
+INVALID_DEVICE, INVALID_RESOURCE_HANDLE, ILLEGAL_ADDRESS = 101, 400, 700
+ASSERT, LAUNCH_FAILURE, NOT_SUPPORTED = 710, 719, 801
+_TEXTS = {
+    SUCCESS: ("cudaSuccess", "no error"),
+    INVALID_VALUE: ("cudaErrorInvalidValue", "invalid argument"),
+    MEMORY_ALLOCATION: ("cudaErrorMemoryAllocation", "out of memory"),
+    INVALID_CONFIGURATION: ("cudaErrorInvalidConfiguration", "invalid configuration argument"),
+    INVALID_SYMBOL: ("cudaErrorInvalidSymbol", "invalid device symbol"),
+    INVALID_DEVICE_FUNCTION: ("cudaErrorInvalidDeviceFunction", "invalid device function"),
+    INVALID_DEVICE: ("cudaErrorInvalidDevice", "invalid device ordinal"),
+    INVALID_RESOURCE_HANDLE: ("cudaErrorInvalidResourceHandle", "invalid resource handle"),
+    600: ("cudaErrorNotReady", "device not ready"),
+    ILLEGAL_ADDRESS: ("cudaErrorIllegalAddress", "an illegal memory access was encountered"),
+    704: ("cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"),
+    ASSERT: ("cudaErrorAssert", "device-side assert triggered"),
+    LAUNCH_FAILURE: ("cudaErrorLaunchFailure", "unspecified launch failure"),
+    NOT_SUPPORTED: ("cudaErrorNotSupported", "operation not supported"),
+}
+
+
+def error_name(code: int) -> str:
+    """``cudaErrorInvalidValue`` for 1."""
+    return _TEXTS.get(code, (f"error {code}", ""))[0]
+
+
+@stands_in_for("cudaGetErrorString")
+def get_error_string(runtime: "Runtime", code: int, *_: int) -> int:
+    code &= 0xFFFFFFFF
+    return runtime.text(_TEXTS.get(code, ("", "unrecognized error code"))[1])
+
+
+@stands_in_for("cudaGetErrorName")
+def get_error_name(runtime: "Runtime", code: int, *_: int) -> int:
+    return runtime.text(_TEXTS.get(code & 0xFFFFFFFF, ("unrecognized error code",))[0])
+
+
+@stands_in_for("cudaGetLastError")
+def get_last_error(runtime: "Runtime", *_: int) -> int:
+    last = runtime.sticky or runtime.last_error
+    runtime.last_error = SUCCESS
+    return last
+
+
+@stands_in_for("cudaPeekAtLastError")
+def peek_at_last_error(runtime: "Runtime", *_: int) -> int:
+    return runtime.sticky or runtime.last_error
+
+
+QUERIES = ("cudaGetErrorString", "cudaGetErrorName", "cudaGetLastError", "cudaPeekAtLastError")
+"""Functions whose result is no new error."""

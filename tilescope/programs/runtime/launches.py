@@ -1,0 +1,168 @@
+"""Launches: ``<<<>>>``, ``cudaLaunchKernel`` and their relatives."""
+
+# ruff: noqa: D103 - CUDA's own documentation says what the functions do
+
+import struct
+from typing import Any
+
+import simulator
+from kernels import Kernel
+from kernels.arguments.convert import MAX_BLOCK, MAX_GRID, MAX_STATIC_SHARED, MAX_THREADS
+
+from ...sessions.recording import placed_at
+from .calls import stands_in_for
+from .errors import (
+    ASSERT,
+    ILLEGAL_ADDRESS,
+    INVALID_CONFIGURATION,
+    INVALID_DEVICE_FUNCTION,
+    INVALID_VALUE,
+    LAUNCH_FAILURE,
+    SUCCESS,
+)
+from .registration import kernel_of
+from .state import LaunchConfiguration, Runtime
+
+_STICKY = {"assert": ASSERT, "trap": LAUNCH_FAILURE}
+"""By how a launch ends: what every later call returns (CUDA Runtime API, cudaError)."""
+_CLUSTER, _COOPERATIVE = 4, 2
+"""Of ``cudaLaunchAttributeID``."""
+
+
+def _dim3(first: int, second: int) -> tuple[int, int, int]:
+    """A ``dim3`` as the ABI passes it: x and y in one register, z in the next."""
+    return first & 0xFFFFFFFF, first >> 32, second & 0xFFFFFFFF
+
+
+@stands_in_for("__cudaPushCallConfiguration")
+def push_configuration(
+    runtime: Runtime, g0: int, g1: int, b0: int, b1: int, shared_bytes: int, stream: int
+) -> int:
+    made = LaunchConfiguration(
+        _dim3(g0, g1), _dim3(b0, b1), shared_bytes, stream, runtime.frame.caller
+    )
+    runtime.configurations.setdefault(runtime.frame.thread, []).append(made)
+    return 0
+
+
+@stands_in_for("__cudaPopCallConfiguration")
+def pop_configuration(
+    runtime: Runtime, grid: int, block: int, shared_bytes: int, stream: int, *_: int
+) -> int:
+    made = runtime.configurations[runtime.frame.thread].pop()
+    runtime.launched_from[runtime.frame.thread] = made.caller
+    process = runtime.process
+    process.write(grid, struct.pack("<3I", *made.grid))
+    process.write(block, struct.pack("<3I", *made.block))
+    process.write(shared_bytes, struct.pack("<Q", made.shared_bytes))
+    process.write(stream, struct.pack("<Q", made.stream))
+    return 0
+
+
+@stands_in_for("cudaLaunchKernel", "__cudaLaunchKernel")
+def launch_kernel(
+    runtime: Runtime, function: int, g0: int, g1: int, b0: int, b1: int, args: int
+) -> int:
+    shared_bytes, stream = runtime.stack_words(2)
+    return _launch(runtime, function, _dim3(g0, g1), _dim3(b0, b1), args, shared_bytes, stream)
+
+
+@stands_in_for("cudaLaunchCooperativeKernel")
+def launch_cooperative(
+    runtime: Runtime, function: int, g0: int, g1: int, b0: int, b1: int, args: int
+) -> int:
+    shared_bytes, stream = runtime.stack_words(2)
+    return _launch(
+        runtime, function, _dim3(g0, g1), _dim3(b0, b1), args, shared_bytes, stream,
+        cooperative=True,
+    )  # fmt: skip
+
+
+@stands_in_for("cudaLaunchKernelExC")
+def launch_with_attributes(runtime: Runtime, config: int, function: int, args: int, *_: int) -> int:
+    raw = runtime.process.read(config, 56)
+    grid, block = struct.unpack_from("<3I", raw), struct.unpack_from("<3I", raw, 12)
+    shared_bytes, stream, attributes, count = struct.unpack_from("<QQQI", raw, 24)
+    how: dict[str, Any] = {}
+    for i in range(min(count, 64)):
+        one = runtime.process.read(attributes + 72 * i, 72)
+        (kind,) = struct.unpack_from("<I", one)
+        if kind == _CLUSTER:
+            how["cluster"] = struct.unpack_from("<3I", one, 8)
+        elif kind == _COOPERATIVE:
+            how["cooperative"] = bool(struct.unpack_from("<I", one, 8)[0])
+    return _launch(runtime, function, grid, block, args, shared_bytes, stream, **how)
+
+
+def _launch(
+    runtime: Runtime, function: int, grid: tuple[int, ...], block: tuple[int, ...], args: int,
+    shared_bytes: int, stream: int, **how: Any,
+) -> int:  # fmt: skip
+    if runtime.sticky:
+        return runtime.sticky
+    kernel = kernel_of(runtime, function)
+    if kernel is None:
+        return INVALID_DEVICE_FUNCTION
+    name = f"the launch of {kernel.name}"
+    if problem := _misshaped(grid, block):
+        runtime.checks.launch_error(runtime.source, name, problem)
+        return INVALID_CONFIGURATION
+    allowed = runtime.dynamic_limits.get(function, MAX_STATIC_SHARED)
+    if shared_bytes > allowed:
+        problem = f"{shared_bytes:,} bytes of dynamic shared memory, {allowed:,} are allowed "
+        problem += "(cudaFuncSetAttribute, cudaFuncAttributeMaxDynamicSharedMemorySize)"
+        runtime.checks.launch_error(runtime.source, name, problem)
+        return INVALID_VALUE
+    params = kernel.params
+    table = runtime.process.read(args, 8 * len(params)) if params else b""
+    parts = [
+        (int.from_bytes(table[8 * i : 8 * i + 8], "little"), param.nbytes)
+        for i, param in enumerate(params)
+    ]
+    raws = runtime.process.read_parts(parts) if parts else []
+    suspects = _bad_pointers(runtime, kernel, raws)
+    queue = runtime.streams.find(stream)
+    try:
+        with placed_at(lambda: runtime.source):
+            run = runtime.machine.launch(
+                kernel, grid, block, raws, shared_bytes, queue, device=runtime.device, **how
+            )
+    except simulator.LaunchError as error:
+        runtime.checks.launch_error(runtime.source, name, str(error))
+        return INVALID_CONFIGURATION
+    faulty, host = runtime.checks.bad_pointers(runtime.source, name, run.hazards, suspects)
+    run.hazards[:] = faulty
+    ends = [_STICKY[h.kind] for h in run.hazards if h.severity == "error" and h.kind in _STICKY]
+    runtime.sticky = runtime.sticky or (ILLEGAL_ADDRESS if host else 0) or next(iter(ends), 0)
+    return SUCCESS
+
+
+def _misshaped(grid: tuple[int, ...], block: tuple[int, ...]) -> str:
+    shapes = f"a grid of {'x'.join(map(str, grid))}, blocks of {'x'.join(map(str, block))}"
+    threads = block[0] * block[1] * block[2]
+    if min(*grid, *block) < 1:
+        return f"{shapes}: none may be 0"
+    if threads > MAX_THREADS:
+        return f"{shapes}: {threads:,} threads in a block, a GPU allows {MAX_THREADS:,}"
+    for limit, shape in ((MAX_GRID, grid), (MAX_BLOCK, block)):
+        if any(n > most for n, most in zip(shape, limit, strict=True)):
+            return f"{shapes}: at most {'x'.join(map(str, limit))}"
+    return ""
+
+
+def _bad_pointers(runtime: Runtime, kernel: Kernel, raws: list[bytes]) -> list[tuple[str, str]]:
+    """Parameters that are addresses of freed memory, or of the host's own: names, and which.
+
+    Each is its name and what freed memory it points into, or nothing for the host's.
+    """
+    labels, kinds, found = kernel.labels(), kernel.parameter_types, []
+    for i, (param, raw) in enumerate(zip(kernel.params, raws, strict=True)):
+        if param.nbytes != 8 or param.is_struct:
+            continue
+        address = int.from_bytes(raw, "little")
+        label = labels[i] if i < len(labels) and labels[i] else f"parameter {i + 1}"
+        freed = runtime.device.freed_at(address)
+        is_host = 1 << 39 <= address < 1 << 47 and runtime.device.find(address) is None
+        if freed or ("*" in (kinds[i] if i < len(kinds) else "*") and is_host):
+            found.append((label, freed))
+    return found

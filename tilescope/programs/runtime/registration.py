@@ -1,0 +1,112 @@
+"""What a program registers before ``main``: fat binaries, kernels, variables."""
+
+# ruff: noqa: D103 - CUDA's own documentation says what the functions do
+
+import dataclasses
+import re
+import struct
+from pathlib import Path
+
+from kernels import Kernel
+from kernels.compiler.toolkit import is_toolkit
+from kernels.source.mangling import demangle
+
+from ..executable import FLAGS, ProgramRefusedError
+from ..fatbin import entries, ptx_of
+from .calls import stands_in_for
+from .state import RegisteredModule, RegisteredSymbol, Runtime
+
+_FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"\n]+)"', re.M)
+_LARGEST_SOURCE = 1 << 22
+
+
+@stands_in_for("__cudaRegisterFatBinary")
+def register_fat_binary(runtime: Runtime, wrapper: int, *_: int) -> int:
+    _, _, data, _ = struct.unpack("<IIQQ", runtime.process.read(wrapper, 24))
+    found = list(entries(runtime.process.read, data))
+    kinds = ", ".join(f"{'PTX' if one.is_ptx else 'machine code'} for {one.arch}" for one in found)
+    handle = 0x1000 + 16 * len(runtime.modules)
+    runtime.modules[handle] = RegisteredModule(ptx_of(found), kinds or "nothing")
+    return handle
+
+
+@stands_in_for("__cudaRegisterFatBinaryEnd", "__cudaUnregisterFatBinary", "__cudaRegisterHostVar")
+def nothing_to_do(runtime: Runtime, *_: int) -> int:
+    return 0
+
+
+@stands_in_for("__cudaInitModule")
+def init_module(runtime: Runtime, *_: int) -> int:
+    return 1
+
+
+@stands_in_for("__cudaRegisterFunction")
+def register_function(
+    runtime: Runtime, handle: int, host: int, device: int, name: int, *_: int
+) -> int:
+    runtime.functions[host] = runtime.modules[handle], runtime.process.text(name)
+    return 0
+
+
+@stands_in_for("__cudaRegisterVar")
+def register_variable(
+    runtime: Runtime, handle: int, host: int, device: int, name: int, external: int, nbytes: int
+) -> int:
+    text = runtime.process.text(name)
+    runtime.symbols[host] = RegisteredSymbol(runtime.modules[handle], text, nbytes)
+    return 0
+
+
+@stands_in_for("__cudaRegisterManagedVar")
+def register_managed(
+    runtime: Runtime, handle: int, host: int, device: int, name: int, external: int, nbytes: int
+) -> int:
+    """Its bytes are the module variable's and, in a file that the host maps, the host's."""
+    module, text = runtime.modules[handle], runtime.process.text(name)
+    made = runtime.device.allocate(nbytes, "variable", text)
+    if module.ptx is None or not runtime.connection.map(made.address, made.mapped_bytes, made.file):
+        raise ProgramRefusedError(f"the __managed__ variable {text} cannot be mapped")
+    variables = runtime.device.module(module.ptx).arrays
+    made.array[:] = variables[text]
+    variables[text] = made.array
+    runtime.put(host, made.address)
+    runtime.symbols[host] = RegisteredSymbol(module, text, nbytes)
+    return 0
+
+
+@stands_in_for("__cudaGetKernel")
+def get_kernel(runtime: Runtime, out: int, function: int, *_: int) -> None:
+    runtime.put(out, function)
+
+
+def kernel_of(runtime: Runtime, function: int) -> Kernel | None:
+    """The kernel that a host function's address stands for; ``None``: it stands for none.
+
+    Raises:
+        ProgramRefusedError: The program has no PTX of it.
+        PtxError: Its PTX cannot be read.
+    """
+    if function not in runtime.functions:
+        return None
+    module, entry = runtime.functions[function]
+    if entry not in module.kernels:
+        if module.ptx is None:
+            raise ProgramRefusedError(
+                f"{entry} has no PTX in the program, but {module.instead}; compile it with:\n"
+                f"  nvcc {FLAGS}"
+            )
+        module.kernels[entry] = _kernel(module.ptx, entry, runtime.folders)
+    return module.kernels[entry]
+
+
+def _kernel(ptx: str, entry: str, folders: list[Path]) -> Kernel:
+    name = demangle(entry)
+    sources = {}
+    for file in dict.fromkeys(_FILE.findall(ptx)):
+        path = Path(file)
+        if not is_toolkit(file) and path.is_file() and path.stat().st_size < _LARGEST_SOURCE:
+            sources[file] = path.read_text(errors="replace")
+    made = Kernel.from_ptx(ptx, entry)
+    return dataclasses.replace(
+        made, name=name.name if name else entry, sources=sources, folders=tuple(folders)
+    )

@@ -1,0 +1,1 @@
+"""The library that a program loads in place of ``libcudart``, and its compilation."""

@@ -1,0 +1,81 @@
+"""Compile the shim with the user's C compiler, once for each content, into the cache."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from kernels.compiler.nvrtc import cache_file
+
+SONAME = "libcudart.so.13"
+_HERE = Path(__file__).parent
+_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+"""Of the System V ABI of x86-64: a call's first six integer arguments."""
+
+
+class ShimError(RuntimeError):
+    """The shim cannot be built here; the message says what is needed."""
+
+
+def exports() -> list[str]:
+    """The functions that ``libcudart`` exports; a frame's ``index`` is a place in this list."""
+    return (_HERE / "exports.txt").read_text().split()
+
+
+def shim() -> Path:
+    """The compiled shim.
+
+    Raises:
+        ShimError: Another system than Linux on x86-64, or no C compiler.
+    """
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise ShimError(
+            f"programs run on Linux on x86-64; this is {platform.system()} on {platform.machine()}"
+        )
+    source, stubs = (_HERE / "shim.c").read_text(), _stubs(exports())
+    key = hashlib.sha256((source + stubs).encode()).hexdigest()[:16]
+    cached = cache_file("shim")
+    folder = cached.parent if cached else Path(tempfile.mkdtemp(prefix="tilescope-"))
+    library = folder / f"shim-{key}" / SONAME
+    if not library.exists():
+        _compile(stubs, library)
+    return library
+
+
+def _compile(stubs: str, library: Path) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise ShimError("a program needs a C compiler to run: install gcc (or set PATH to a cc)")
+    library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        work = Path(folder)
+        (work / "stubs.S").write_text(stubs)
+        (work / "names.map").write_text(f"{SONAME} {{ global: *; }};\n")
+        command = [
+            compiler, "-shared", "-fPIC", "-O1", "-o", str(work / SONAME), str(_HERE / "shim.c"),
+            str(work / "stubs.S"), f"-Wl,-soname,{SONAME}",
+            f"-Wl,--version-script={work / 'names.map'}", "-lpthread",
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ShimError(f"{compiler} cannot compile the shim:\n{done.stderr.strip()}")
+        os.replace(work / SONAME, library)
+
+
+def _stubs(names: list[str]) -> str:
+    """Assembler text: one entry a name, which stores registers in a frame (see ``shim.c``)."""
+    lines = [".text", ".type common,@function", "common:"]
+    lines += [" push %rbp", " mov %rsp,%rbp", " sub $144,%rsp"]
+    lines += [f" mov %{name},{8 * i}(%rsp)" for i, name in enumerate(_REGISTERS)]
+    lines += [f" movq %xmm{i},{48 + 8 * i}(%rsp)" for i in range(8)]
+    lines += [" lea 16(%rbp),%r10", " mov %r10,112(%rsp)"]  # the seventh argument and further ones
+    lines += [" mov 8(%rbp),%r10", " mov %r10,120(%rsp)", " mov %r11,128(%rsp)"]
+    lines += [" mov %rsp,%rdi", " call tilescope_call", " leave", " ret"]
+    for number, name in enumerate(names):
+        lines += [f".globl {name}", f".type {name},@function", f"{name}:", " endbr64"]
+        lines += [f" mov ${number},%r11d", " jmp common", f".size {name},.-{name}"]
+    return "\n".join([*lines, '.section .note.GNU-stack,"",@progbits', ""])

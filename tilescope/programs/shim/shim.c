@@ -1,0 +1,164 @@
+/* Stands in for libcudart: every exported symbol stores its registers in a frame, sends the frame to
+   tilescope, and returns what comes back. What a function means is known to tilescope alone.
+
+   A program is run with this library in LD_PRELOAD and the path of a Unix socket in TILESCOPE_SOCKET.
+   While a call is under way tilescope may give orders: call a function of the program, map or unmap
+   memory, print, store a text, read or write memory. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+typedef struct {
+  uint64_t reg[6], xmm[8], stack, caller, index, thread;
+} Frame;
+
+typedef struct {
+  uint64_t op, a, b, c, d;
+} Order;
+
+enum { RETURN, CALL, MAP, UNMAP, PRINT, TEXT, FLUSH, READ, WRITE };
+
+static const uint64_t ANSWER = ~0ull; /* the index of a frame that answers an order */
+static int channel = -1;
+static pthread_mutex_t lock;
+
+static void die(const char *what) {
+  fprintf(stderr, "tilescope: %s\n", what);
+  _exit(121);
+}
+
+static void make_lock(void) {
+  pthread_mutexattr_t recursive;
+  pthread_mutexattr_init(&recursive);
+  pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&lock, &recursive);
+}
+
+static void after_fork(void) {
+  if (channel >= 0) close(channel);
+  channel = -1;
+  make_lock();
+}
+
+__attribute__((constructor)) static void begin(void) {
+  make_lock();
+  pthread_atfork(0, 0, after_fork);
+}
+
+static void receive(void *to, size_t bytes) {
+  for (char *at = to; bytes;) {
+    ssize_t count = recv(channel, at, bytes, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) _exit(121); /* tilescope has ended, and has said why */
+    at += count, bytes -= count;
+  }
+}
+
+static void transmit(const void *from, size_t bytes) {
+  for (const char *at = from; bytes;) {
+    ssize_t count = send(channel, at, bytes, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) _exit(121);
+    at += count, bytes -= count;
+  }
+}
+
+/* An order, and the file descriptor that comes with it or -1. */
+static int receive_order(Order *order) {
+  char room[CMSG_SPACE(sizeof(int))];
+  struct iovec part = {order, sizeof *order};
+  struct msghdr message = {0};
+  message.msg_iov = &part, message.msg_iovlen = 1;
+  message.msg_control = room, message.msg_controllen = sizeof room;
+  ssize_t count;
+  do count = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+  while (count < 0 && errno == EINTR);
+  if (count <= 0) _exit(121);
+  if (count < (ssize_t)sizeof *order) receive((char *)order + count, sizeof *order - count);
+  struct cmsghdr *control = CMSG_FIRSTHDR(&message);
+  int file = -1;
+  if (control) memcpy(&file, CMSG_DATA(control), sizeof file);
+  return file;
+}
+
+static void attach(void) {
+  const char *path = getenv("TILESCOPE_SOCKET");
+  if (!path) die("run this program with: tilescope exec");
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* so that Yama lets tilescope read memory */
+  struct sockaddr_un address = {AF_UNIX, {0}};
+  strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+  channel = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connect(channel, (struct sockaddr *)&address, sizeof address)) die("the simulator is gone");
+  uint64_t pid = getpid();
+  transmit(&pid, sizeof pid);
+}
+
+static char *receive_text(size_t bytes) {
+  char *text = malloc(bytes + 1);
+  if (!text) die("out of memory");
+  receive(text, bytes);
+  text[bytes] = 0;
+  return text;
+}
+
+__attribute__((visibility("hidden"))) uint64_t tilescope_call(Frame *frame) {
+  int error = errno;
+  pthread_mutex_lock(&lock);
+  if (channel < 0) attach();
+  frame->thread = syscall(SYS_gettid);
+  transmit(frame, sizeof *frame);
+  for (;;) {
+    Order order;
+    int file = receive_order(&order);
+    Frame answer = {0};
+    answer.index = ANSWER;
+    switch (order.op) {
+    case RETURN:
+      pthread_mutex_unlock(&lock);
+      errno = error;
+      return order.a;
+    case CALL: /* in this thread: the lock is recursive, the function may call the runtime */
+      ((void (*)(uint64_t, uint64_t, uint64_t))order.a)(order.b, order.c, order.d);
+      break;
+    case MAP:
+      answer.reg[0] = (uint64_t)mmap((void *)order.a, order.b, PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+      close(file);
+      break;
+    case UNMAP:
+      answer.reg[0] = munmap((void *)order.a, order.b);
+      break;
+    case PRINT: {
+      char *text = receive_text(order.a);
+      fwrite(text, 1, order.a, stdout);
+      free(text);
+      break;
+    }
+    case TEXT: /* for cudaGetErrorString: lives as long as the program */
+      answer.reg[0] = (uint64_t)receive_text(order.a);
+      break;
+    case FLUSH:
+      fflush(stdout);
+      break;
+    case READ: /* where process_vm_readv is not allowed */
+      transmit((void *)order.a, order.b);
+      continue;
+    case WRITE:
+      receive((void *)order.a, order.b);
+      break;
+    default:
+      die("an order that this shim does not know");
+    }
+    transmit(&answer, sizeof answer);
+  }
+}

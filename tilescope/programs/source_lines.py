@@ -1,0 +1,51 @@
+"""The source line of an address in a running program (``addr2line`` of binutils)."""
+
+import linecache
+import os
+import shutil
+import subprocess
+
+from kernels.compiler.toolkit import is_toolkit
+from simulator import Source
+
+
+class SourceLines:
+    """Lines of one process's code, each looked up once."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._found: dict[int, Source] = {}
+        self._tool = shutil.which("addr2line")
+
+    def at(self, address: int) -> Source:
+        """The line that a call returns to; no file where nothing says it, or it is CUDA's."""
+        if address not in self._found:
+            self._found[address] = self._look_up(address)
+        return self._found[address]
+
+    def _look_up(self, address: int) -> Source:
+        file, offset = self._mapped(address)
+        if not file or self._tool is None:
+            return Source("", 0)
+        # -i: what is inlined there, too; one before: the call, not what comes after it.
+        command = [self._tool, "-i", "-e", file, hex(offset - 1)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        for line in done.stdout.splitlines():
+            name, _, number = line.partition(" ")[0].rpartition(":")
+            if number.isdigit() and name not in ("", "??") and not is_toolkit(name):
+                name = os.path.abspath(name)
+                return Source(name, int(number), linecache.getline(name, int(number)).strip())
+        return Source("", 0)
+
+    def _mapped(self, address: int) -> tuple[str, int]:
+        """The file that is mapped there, and the address's place in it."""
+        try:
+            with open(f"/proc/{self._pid}/maps", encoding="utf-8") as maps:
+                for line in maps:
+                    bounds, _, offset, _, _, *path = line.split(maxsplit=5)
+                    low, high = (int(word, 16) for word in bounds.split("-"))
+                    if low <= address < high and path and path[0].startswith("/"):
+                        return path[0].strip(), address - low + int(offset, 16)
+        except (OSError, ValueError):
+            pass
+        return "", 0
