@@ -223,7 +223,7 @@ class Overlap(Observer):
             size = len(allocation.buffer) // self.granule
             written = np.zeros(size, bool)
             written[self._written(allocation.number, size)] = True
-            allocation.missing[np.repeat(written, self.granule)[: len(allocation.missing)]] = False
+            allocation.define(np.repeat(written, self.granule)[: len(allocation.missing)])
 
     def changed(self) -> Iterator[int]:
         """The numbers of arrays that are not as they were."""

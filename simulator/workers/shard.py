@@ -148,7 +148,7 @@ def put(made: dict[int, Allocation], direct: bool) -> SharedArena:
         tables = {number: next(seen).view(bool) for number in missing}
         for number, allocation in made.items():
             allocation.move(buffers[number])
-            allocation.missing = tables.get(number)
+            allocation.missing, allocation.lent_flags = tables.get(number), False
     return common
 
 

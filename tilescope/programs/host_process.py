@@ -11,7 +11,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _PAGE = 4096
 
 
-class _Part(ctypes.Structure):
+class _Extent(ctypes.Structure):
     """``struct iovec``."""
 
     _fields_ = (("base", ctypes.c_uint64), ("nbytes", ctypes.c_uint64))
@@ -75,8 +75,8 @@ class HostProcess:
         """Whether the kernel moved them."""
         done, base = 0, int(local.__array_interface__["data"][0])
         while done < local.nbytes:
-            here = _Part(base + done, local.nbytes - done)
-            there = _Part(address + done, local.nbytes - done)
+            here = _Extent(base + done, local.nbytes - done)
+            there = _Extent(address + done, local.nbytes - done)
             count = function(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
             if count <= 0:
                 if ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
@@ -89,8 +89,8 @@ class HostProcess:
         """Bytes at several places, each ``(address, size)``, in one call of the system."""
         total = sum(nbytes for _, nbytes in parts)
         content = np.empty(max(total, 1), np.uint8)
-        here = _Part(int(content.__array_interface__["data"][0]), total)
-        there = (_Part * len(parts))(*[_Part(*part) for part in parts])
+        here = _Extent(int(content.__array_interface__["data"][0]), total)
+        there = (_Extent * len(parts))(*[_Extent(*part) for part in parts])
         count = _LIBC.process_vm_readv(
             self.pid, ctypes.byref(here), 1, there, len(parts), 0
         ) if total else 0  # fmt: skip

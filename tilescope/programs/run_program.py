@@ -24,7 +24,14 @@ from .runtime.calls import UnsupportedCallError
 from .runtime.state import Runtime
 from .shim.build import shim
 
-for _subject in ("launches", "memory_calls", "properties", "registration", "stream_calls"):
+for _subject in (
+    "error_calls",
+    "launches",
+    "memory_calls",
+    "properties",
+    "registration",
+    "stream_calls",
+):
     importlib.import_module(f"{__package__}.runtime.{_subject}")  # they fill the table of calls
 
 _POLL = 0.05
@@ -98,8 +105,8 @@ class ProgramRun:
         if self._runtimes:
             main = next(iter(self._runtimes.values()))
             alive = main.device.allocations.values()
-            left = [(one.place, one.nbytes) for one in alive if one.kind != "variable"]
-            self.checks.leak(left)
+            leaked = [(one.place, one.nbytes) for one in alive if one.kind != "variable"]
+            self.checks.leak(leaked)
         return self.end
 
     def _serve(self, program: "subprocess.Popen[bytes]", listener: Listener) -> None:

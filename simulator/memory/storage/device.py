@@ -8,7 +8,6 @@ import mmap
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from kernels.ptx.header import Param
 from kernels.ptx.names import variable_name
 from kernels.ptx.parser import parse
 
+from ...core.geometry import Flat
 from .layout import HEAP, array_address, array_number, function_addresses, lay_out, variable_bytes
 
 _HOST_SLOTS = (*range(24, 80), *range(90, 120))
@@ -48,8 +48,8 @@ class DeviceAllocation:
     """
 
     number: int
-    array: Any
-    buffer: Any
+    array: Flat
+    buffer: Flat
     kind: str
     place: str
     file: int = -1
@@ -74,7 +74,7 @@ class DeviceAllocation:
 class DeviceModule:
     """A PTX text's module-scope variables, by name: arrays of uint8, and their addresses."""
 
-    arrays: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Flat] = field(default_factory=dict)
     addresses: dict[str, int] = field(default_factory=dict)
 
 
@@ -162,7 +162,7 @@ class Device:
         made = self.allocations.get(array_number(address))
         return made if made and made.address <= address <= made.address + made.nbytes else None
 
-    def bytes_at(self, address: int, nbytes: int) -> Any:
+    def bytes_at(self, address: int, nbytes: int) -> Flat | None:
         """Return a view of bytes, uint8; ``None`` if they are not all in one allocation."""
         made = self.allocations.get(array_number(address))
         base, array = (made.address, made.array) if made else (0, None)
@@ -204,7 +204,7 @@ class Device:
 
     # -- launches ---------------------------------------------------------------------------
 
-    def arguments(self, kernel: Kernel, given: Sequence[Any]) -> Arguments:
+    def arguments(self, kernel: Kernel, given: Sequence[object]) -> Arguments:
         """A launch's parameters, and all of the device's memory.
 
         Raises:
@@ -235,7 +235,7 @@ class Device:
         made.symbols = dict(module.arrays)
         return made
 
-    def _value(self, param: Param, given: Any) -> Value:
+    def _value(self, param: Param, given: object) -> Value:
         if isinstance(given, (bytes, bytearray, memoryview)):
             raw = bytes(given)
             if len(raw) != param.nbytes:
@@ -252,16 +252,17 @@ class Device:
                 slots.append(AddressSlot(8 * at, found.number, word - found.address))
         return Value(raw, tuple(slots))
 
-    def variables(self, ptx: str) -> Mapping[str, Any]:
+    def variables(self, ptx: str) -> Mapping[str, Flat]:
         """Module variables by their names in C++, arrays of uint8."""
         return {variable_name(name): array for name, array in self.module(ptx).arrays.items()}
 
 
-def _untouched(nbytes: int) -> Any:
+def _untouched(nbytes: int) -> Flat:
     """Bytes of 0xFF; large ones cost nothing until somebody touches them."""
     return np.full(nbytes, 0xFF, np.uint8)
 
 
-def _unset(array: Any, flags: Any) -> Any:
+def _unset(array: Flat, flags: Flat) -> Flat:
     flags[:] = 1
-    return Unset.over(array, int(array.__array_interface__["data"][0]), flags)
+    made: Flat = Unset.over(array, int(array.__array_interface__["data"][0]), flags)
+    return made

@@ -85,7 +85,7 @@ def test_sarif_has_what_the_schema_requires(file: str) -> None:
     assert [rule["id"] for rule in rules] == list(SEVERITIES)
     for rule in rules:
         assert all(rule[key]["text"] for key in ("shortDescription", "fullDescription", "help"))
-        assert rule["defaultConfiguration"]["level"] in ("error", "warning")
+        assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
     assert run["invocations"] == [{"executionSuccessful": True}]
     assert len(run["results"]) > 1
     for found in run["results"]:

@@ -97,8 +97,8 @@ def test_a_source_is_compiled_with_the_words_for_nvcc(tmp_path: Path) -> None:
     source.write_text(
         '#include <cstdio>\n#include "part.h"\n__global__ void k(int *a) { *a = VALUE; }\n'
         "int main(int c, char **v) { int *a, r; cudaMalloc(&a, 4); k<<<1, 1>>>(a);\n"
-        '  cudaMemcpy(&r, a, 4, cudaMemcpyDeviceToHost); cudaFree(a); printf("%d %s %d\\n", r, v[1], '
-        "part()); }\n"
+        "  cudaMemcpy(&r, a, 4, cudaMemcpyDeviceToHost); cudaFree(a);\n"
+        '  printf("%d %s %d\\n", r, v[1], part()); }\n'
     )
     (tmp_path / "inc").mkdir()
     (tmp_path / "inc" / "part.h").write_text("int part();\n")

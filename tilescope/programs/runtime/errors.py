@@ -1,14 +1,5 @@
 """Error codes of the runtime (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError)."""
 
-# ruff: noqa: D103 - CUDA's own documentation says what the functions do
-
-from typing import TYPE_CHECKING
-
-from .calls import stands_in_for
-
-if TYPE_CHECKING:
-    from .state import Runtime
-
 SUCCESS, INVALID_VALUE, MEMORY_ALLOCATION = 0, 1, 2
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_DEVICE_FUNCTION = 9, 13, 98
 INVALID_DEVICE, INVALID_RESOURCE_HANDLE, ILLEGAL_ADDRESS = 101, 400, 700
@@ -31,32 +22,14 @@ _TEXTS = {
 }
 
 
+def error_text(code: int) -> str:
+    """``invalid argument`` for 1."""
+    return _TEXTS.get(code, ("", "unrecognized error code"))[1]
+
+
 def error_name(code: int) -> str:
     """``cudaErrorInvalidValue`` for 1."""
     return _TEXTS.get(code, (f"error {code}", ""))[0]
-
-
-@stands_in_for("cudaGetErrorString")
-def get_error_string(runtime: "Runtime", code: int, *_: int) -> int:
-    code &= 0xFFFFFFFF
-    return runtime.text(_TEXTS.get(code, ("", "unrecognized error code"))[1])
-
-
-@stands_in_for("cudaGetErrorName")
-def get_error_name(runtime: "Runtime", code: int, *_: int) -> int:
-    return runtime.text(_TEXTS.get(code & 0xFFFFFFFF, ("unrecognized error code",))[0])
-
-
-@stands_in_for("cudaGetLastError")
-def get_last_error(runtime: "Runtime", *_: int) -> int:
-    last = runtime.sticky or runtime.last_error
-    runtime.last_error = SUCCESS
-    return last
-
-
-@stands_in_for("cudaPeekAtLastError")
-def peek_at_last_error(runtime: "Runtime", *_: int) -> int:
-    return runtime.sticky or runtime.last_error
 
 
 QUERIES = ("cudaGetErrorString", "cudaGetErrorName", "cudaGetLastError", "cudaPeekAtLastError")

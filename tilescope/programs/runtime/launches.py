@@ -132,8 +132,8 @@ def _launch(
         return INVALID_CONFIGURATION
     faulty, host = runtime.checks.bad_pointers(runtime.source, name, run.hazards, suspects)
     run.hazards[:] = faulty
-    ends = [_STICKY[h.kind] for h in run.hazards if h.severity == "error" and h.kind in _STICKY]
-    runtime.sticky = runtime.sticky or (ILLEGAL_ADDRESS if host else 0) or next(iter(ends), 0)
+    codes = [_STICKY[h.kind] for h in run.hazards if h.severity == "error" and h.kind in _STICKY]
+    runtime.sticky = runtime.sticky or (ILLEGAL_ADDRESS if host else 0) or next(iter(codes), 0)
     return SUCCESS
 
 
@@ -145,7 +145,7 @@ def _misshaped(grid: tuple[int, ...], block: tuple[int, ...]) -> str:
     if threads > MAX_THREADS:
         return f"{shapes}: {threads:,} threads in a block, a GPU allows {MAX_THREADS:,}"
     for limit, shape in ((MAX_GRID, grid), (MAX_BLOCK, block)):
-        if any(n > most for n, most in zip(shape, limit, strict=True)):
+        if any(n > largest for n, largest in zip(shape, limit, strict=True)):
             return f"{shapes}: at most {'x'.join(map(str, limit))}"
     return ""
 

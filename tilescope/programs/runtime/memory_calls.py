@@ -13,7 +13,7 @@ from .calls import stands_in_for
 from .errors import INVALID_SYMBOL, INVALID_VALUE, MEMORY_ALLOCATION, SUCCESS
 from .state import Runtime
 
-_MOST = 1 << 36
+_LARGEST = 1 << 36
 """Bytes of one allocation; an H200 has 141 GB, this machine most likely not."""
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
 """Of ``cudaMemoryType``."""
@@ -30,7 +30,7 @@ def _allocate(runtime: Runtime, out: int, nbytes: int, kind: str) -> int:
     if nbytes == 0:
         runtime.put(out, 0)
         return SUCCESS
-    if nbytes > _MOST:
+    if nbytes > _LARGEST:
         return MEMORY_ALLOCATION
     try:
         made = runtime.device.allocate(nbytes, kind, runtime.place)
