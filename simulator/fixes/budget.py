@@ -1,4 +1,4 @@
-"""How long a search for cures may take: counted in work, so that every machine finds the same."""
+"""How long a search for fixes may take: counted in work, so that every machine finds the same."""
 
 import time
 from collections.abc import Iterable

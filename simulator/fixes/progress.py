@@ -1,12 +1,12 @@
-"""What follows a search for cures: how far it is, when it is to stop, and why it ended early."""
+"""What follows a search for fixes: how far it is, when it is to stop, and why it ended early."""
 
 from ..hazards.hazard import Hazard
 
 BUDGET, TIME, INTERRUPTED = "budget", "time", "interrupted"
 ENDED = {
-    BUDGET: "no cure found within the search's budget",
-    TIME: "no cure found within the time given",
-    INTERRUPTED: "no cure found before the search was interrupted",
+    BUDGET: "no fix found within the search's budget",
+    TIME: "no fix found within the time given",
+    INTERRUPTED: "no fix found before the search was interrupted",
 }
 """Why a search ended before all was tried: what is said of a hazard then."""
 
@@ -16,7 +16,7 @@ class Stopped(Exception):
 
 
 class Watch:
-    """Follows a search for cures; a subclass shows it to somebody who waits.
+    """Follows a search for fixes; a subclass shows it to somebody who waits.
 
     Args:
         seconds: A limit besides the search's budget, from its beginning.

@@ -1,4 +1,4 @@
-"""Cures of races as edits of the CUDA C++: which are tried, and which is chosen."""
+"""Fixes of races as edits of the CUDA C++: which are tried, and which is chosen."""
 
 import contextlib
 import dataclasses
@@ -27,13 +27,13 @@ _APART = 4
 _HALVES = 2
 """Edits that do some of it, each of which is tried together with any other."""
 _MORE = 8
-"""How many further places are tried for one that cures every error, when one was found."""
+"""How many further places are tried for one that fixes every error, when one was found."""
 _FEW = 2
-"""And for one that cures the warnings as well, when one was found that cures every error."""
+"""And for one that fixes the warnings as well, when one was found that fixes every error."""
 
 
 class SourceSearch:
-    """Looks for the edits that cure the hazards of one launch.
+    """Looks for the edits that fix the hazards of one launch.
 
     ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
     are not asked about; ``watch`` follows the search; the rest is as ``FixVerifier`` takes it.
@@ -59,7 +59,7 @@ class SourceSearch:
         self.obstacles = Obstacles(files, hazards, self.syntax, self.proposals)
 
     def run(self) -> int:
-        """Set each hazard's ``cure``, or say what stands in the way; how many got one.
+        """Set each hazard's ``fix``, or say what stands in the way; how many got one.
 
         Ctrl-C, or a ``Watch`` that stops it, ends the search; what it has found stays.
         """
@@ -68,11 +68,7 @@ class SourceSearch:
         except self.watch.stops:
             self.watch.ended = INTERRUPTED
         for hazard in self.hazards:
-            if (
-                hazard.cure is None
-                and self.obstacles.curable(hazard)
-                and hazard.severity == "error"
-            ):
+            if hazard.fix is None and self.obstacles.fixable(hazard) and hazard.severity == "error":
                 if self.watch.ended == INTERRUPTED:
                     self.obstacles.cut[id(hazard)] = ENDED[INTERRUPTED]
                 note = self.obstacles.of(hazard)
@@ -83,35 +79,33 @@ class SourceSearch:
             self.watch.ended, proved = INTERRUPTED, False
         if not proved:
             self._first_alone()
-        return sum(hazard.cure is not None for hazard in self.hazards)
+        return sum(hazard.fix is not None for hazard in self.hazards)
 
     def _each(self) -> None:
-        """Look for a cure of one hazard after the other."""
+        """Look for a fix of one hazard after the other."""
         groups = 0
         for number in sorted(range(len(self.hazards)), key=self._late):
             hazard = self.hazards[number]
             if (
-                hazard.cure is not None
-                or not self.obstacles.curable(hazard)
+                hazard.fix is not None
+                or not self.obstacles.fixable(hazard)
                 or self.obstacles.told_by_another(hazard)
             ):
                 continue
-            cure, mended = self._cure(number)
-            if cure is None:
+            fix, mended = self._best_fix(number)
+            if fix is None:
                 continue
             groups += 1
-            if cure.edit is not None:
-                self.syntax.take(cure.edit)
-            for group in {h.cure.group for h in self.hazards if h.cure is not None}:
-                members = [
-                    i for i, h in enumerate(self.hazards) if h.cure and h.cure.group == group
-                ]
-                if set(members) <= set(mended):  # that cure is needless now
+            if fix.edit is not None:
+                self.syntax.take(fix.edit)
+            for group in {h.fix.group for h in self.hazards if h.fix is not None}:
+                members = [i for i, h in enumerate(self.hazards) if h.fix and h.fix.group == group]
+                if set(members) <= set(mended):  # that fix is needless now
                     for member in members:
-                        self.hazards[member].cure = None
+                        self.hazards[member].fix = None
             for other in [number, *mended]:
-                if self.hazards[other].cure is None:
-                    self.hazards[other].cure = dataclasses.replace(cure, group=groups)
+                if self.hazards[other].fix is None:
+                    self.hazards[other].fix = dataclasses.replace(fix, group=groups)
 
     def _late(self, number: int) -> bool:
         """Whether a race is put off.
@@ -126,14 +120,14 @@ class SourceSearch:
 
     # -- one hazard -----------------------------------------------------------------
 
-    def _cure(self, number: int) -> tuple[Fix | None, list[int]]:
-        """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
+    def _best_fix(self, number: int) -> tuple[Fix | None, list[int]]:
+        """The edit that leaves fewest errors, then fewest races, the first such; what it fixes."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
         racing = [
-            i for i, h in enumerate(self.hazards) if i != number and self.obstacles.curable(h)
+            i for i, h in enumerate(self.hazards) if i != number and self.obstacles.fixable(h)
         ]
-        lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
+        lesser = [i for i in racing if i not in errors and self.hazards[i].fix is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
         tried, half, harmless, apart = [], [], list[Edit](), list[Edit]()
@@ -141,7 +135,7 @@ class SourceSearch:
         number_of_tries = 0
 
         def attempt(edit: Edit, tries: int, prove: bool = True) -> bool:
-            """Whether it leaves nothing that an edit might cure."""
+            """Whether it leaves nothing that an edit might fix."""
             nonlocal number_of_tries
             if why := self.budget.used_up:
                 self.obstacles.cut[id(hazard)] = ENDED[why]
@@ -223,29 +217,29 @@ class SourceSearch:
         )  # fmt: skip
 
     def _together(self) -> bool:
-        """One more proof with all cures, where several are needed; whether they hold."""
-        cures = {h.cure.group: h.cure for h in self.hazards if h.cure is not None}
-        edits = [cure.edit for cure in cures.values() if cure.edit is not None]
+        """One more proof with all fixes, where several are needed; whether they hold."""
+        fixes = {h.fix.group: h.fix for h in self.hazards if h.fix is not None}
+        edits = [fix.edit for fix in fixes.values() if fix.edit is not None]
         if len(edits) < 2:
             return True
-        wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.cure]
-        errors = sum(h.severity == "error" and h.cure is None for h in self.hazards)
+        wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.fix]
+        errors = sum(h.severity == "error" and h.fix is None for h in self.hazards)
         try:
             said = self.prover.prove(edits, wanted, clean=not errors)
         except Failed:
             return False
         for hazard in self.hazards:
-            if hazard.cure is not None:
-                cure = dataclasses.replace(hazard.cure, proof=said)
-                if cure.left:
-                    cure = dataclasses.replace(cure, together=errors)
-                hazard.cure = cure
+            if hazard.fix is not None:
+                fix = dataclasses.replace(hazard.fix, proof=said)
+                if fix.left:
+                    fix = dataclasses.replace(fix, together=errors)
+                hazard.fix = fix
         return True
 
     def _first_alone(self) -> None:
-        """Of several cures that are not proved together the first is left."""
-        groups = [hazard.cure.group for hazard in self.hazards if hazard.cure is not None]
+        """Of several fixes that are not proved together the first is left."""
+        groups = [hazard.fix.group for hazard in self.hazards if hazard.fix is not None]
         for hazard in self.hazards:
-            if hazard.cure is not None and hazard.cure.group != min(groups):
-                hazard.cure = None
-                hazard.notes = (*hazard.notes, "a cure of its own is left to the next check")
+            if hazard.fix is not None and hazard.fix.group != min(groups):
+                hazard.fix = None
+                hazard.notes = (*hazard.notes, "a fix of its own is left to the next check")

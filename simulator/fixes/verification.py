@@ -77,7 +77,7 @@ def nothing_new(found: Sequence[Hazard], known: Sequence[Hazard]) -> bool:
 
 @dataclass(frozen=True)
 class Trial:
-    """A launch that a cured kernel has to pass.
+    """A launch that a fixed kernel has to pass.
 
     Attributes:
         shape: Grid and block, or size, in words.
@@ -258,7 +258,7 @@ class FixVerifier:
 
 
 def _in_words(builds: Sequence[str], trials: Sequence[Trial]) -> str:
-    """What was run to verify a cure, in words."""
+    """What was run to verify a fix, in words."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for shape in dict.fromkeys(trial.shape for trial in trials):
         schedules = tuple(

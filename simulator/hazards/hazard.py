@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .kinds import KINDS, UPDATES, HazardKind
 from .participants import Fix, Participant, Source, Triple
-from .wording.leads import with_cure
+from .wording.leads import title_with_fix
 from .wording.text import COLUMNS, in_short, report
 
 __all__ = ["SEVERITIES", "Fix", "Hazard", "Participant", "Source", "Triple"]
@@ -36,7 +36,7 @@ class Hazard:
             stops at some pairs, the smallest; ``capped``: whether there are more.
         locations: Of a race: elements for which the pairs race that are counted.
         notes: What else a reader wants to know, a line each.
-        cure: A verified cure, where one was looked for and found.
+        fix: A verified fix, where one was looked for and found.
         builds: In which builds it was seen, where several were checked.
         reach: Of a race: between whom it is, a key of ``REACHES``.
         pairs: Of races told as one: the two lines of each.
@@ -56,7 +56,7 @@ class Hazard:
     capped: bool = False
     notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    cure: Fix | None = None
+    fix: Fix | None = None
     builds: tuple[str, ...] = ()
     case: str = field(default="", repr=False)
     reach: str = field(default="", repr=False)
@@ -72,7 +72,7 @@ class Hazard:
     @property
     def title(self) -> str:
         """What a report begins with: what to do about it, where that is known."""
-        return with_cure(self.heading, self.cure) if self.heading else self.message
+        return title_with_fix(self.heading, self.fix) if self.heading else self.message
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -118,9 +118,9 @@ class Hazard:
         headline = f"{self.severity}: {self.title}"
         why = _FOLLOW
         if self.case in UPDATES:
-            why = _STEPS.format(count=1 + len(self.follows), how="" if self.cure else _ATOMIC)
+            why = _STEPS.format(count=1 + len(self.follows), how="" if self.fix else _ATOMIC)
         beneath = why, [hazard.in_short() for hazard in self.follows]
-        return report(headline, self.involved, self.notes, self.cure, columns, beneath)
+        return report(headline, self.involved, self.notes, self.fix, columns, beneath)
 
     def in_short(self) -> str:
         """The finding in a sentence."""
@@ -143,7 +143,7 @@ class Hazard:
             "pairs_capped": self.capped,
             "locations": self.locations,
             "notes": list(self.notes),
-            "cure": self.cure.to_dict() if self.cure else None,
+            "fix": self.fix.to_dict() if self.fix else None,
             "builds": list(self.builds),
             "follows": [hazard.to_dict() for hazard in self.follows],
         }

@@ -1,4 +1,4 @@
-"""What a hazard is told by: source lines, instructions that take part, a cure."""
+"""What a hazard is told by: source lines, instructions that take part, a fix."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Fix:
         ptx_lines: For PTX alone: the lines before which a barrier was put (several if
             unrolled).
         left: Errors that the run with this edit still had, none of them new.
-        together: Errors left with the cures of the other races as well; ``None`` if there
+        together: Errors left with the fixes of the other races as well; ``None`` if there
             are no others, or nothing is left anyway.
         where: Whether the text goes ``before`` or ``after`` the line, what begins there is
             ``split by`` it, or it stands ``for ... on`` the line, or ``instead of`` a statement.
@@ -132,7 +132,7 @@ class Fix:
         if self.where == INSTEAD:
             text = f"{self.text.rstrip(';')} instead of the statement on {place}"
         text += f": verified, {self.left} {errors} left"
-        return text if self.together is None else f"{text}, {self.together} with the other cures"
+        return text if self.together is None else f"{text}, {self.together} with the other fixes"
 
     def _split(self, place: str) -> str:
         """The statements that are split, and where the text is put besides."""
@@ -159,5 +159,5 @@ class Fix:
             "verified": self.proof,
             "group": self.group,
             "left": self.left,
-            "left_with_other_cures": self.together,
+            "left_with_other_fixes": self.together,
         }

@@ -69,7 +69,7 @@ def _collapsed(run: Run) -> list[Hazard]:
             if first.row.is_race and count > MOST:
                 count, most = MOST, True
             found[place] = dataclasses.replace(
-                first, count=count, capped=most, cure=first.cure or hazard.cure
+                first, count=count, capped=most, fix=first.fix or hazard.fix
             )
     return found
 

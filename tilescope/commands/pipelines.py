@@ -31,7 +31,7 @@ from ..sessions.pipeline import DEFAULT_STREAM, Pipeline, read
 from ..sessions.recorded_launch import RecordedLaunch
 from ..sessions.recording import Session
 from ..text.findings import count, findings
-from ..text.fixes import cures as found_cures
+from ..text.fixes import fixes_text
 from ..text.layout import told
 from ..text.report import result
 from ..text.script import hazards, summary
@@ -103,13 +103,13 @@ def _made(
 
 def check_pipeline(
     file: str, builds: Collection[str], how: dict[str, Any], policy: Policy, fail_on: str,
-    cures: bool, most: int, files: Files, quiet: bool, since: str | None = None,
+    fixes: bool, most: int, files: Files, quiet: bool, since: str | None = None,
     seconds: float | None = None,
 ) -> int:  # fmt: skip
     """Check every launch on the arrays as those before it left them; the exit code.
 
     ``fail_on``: of a project its own, where it is empty; ``since``: a commit; what has not changed
-    is left out, and counted; ``seconds``: a limit of each search for cures. Ctrl-C ends it: what
+    is left out, and counted; ``seconds``: a limit of each search for fixes. Ctrl-C ends it: what
     was found is told, and written.
     """
     path, listed, code = Path(file), list[dict[str, Any]](), 0
@@ -142,12 +142,12 @@ def check_pipeline(
             with keep(ordered.memory), as_of(target.kernel):
                 verdict = checker.find(builds)
                 _tell(verdict, place, most, quiet, files.quiet)
-                if cures:
+                if fixes:
                     search(checker, verdict, seconds, lambda: not needed and reader_gone())
         except KeyboardInterrupt:
             interrupted = True
             break
-        if cures and (text := found_cures(verdict)) and (quiet or not files.quiet):
+        if fixes and (text := fixes_text(verdict)) and (quiet or not files.quiet):
             say(text if quiet else f"{text}\n", err=quiet)
         code |= int(verdict.fails(fail_on))
         verdicts.append(verdict)

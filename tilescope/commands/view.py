@@ -16,7 +16,7 @@ from kernels import Kernel
 from kernels.arguments.argument_copies import copies
 from kernels.library import Agreement
 from simulator import Run
-from simulator.fixes import find_cures
+from simulator.fixes import find_fixes
 from simulator.observe.trace.trace import Trace
 
 from ..check.outcome import simulate
@@ -157,7 +157,7 @@ def _story(
     target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int,
     quiet: bool, places: Sequence[str], command: str,
 ) -> Story:  # fmt: skip
-    """Launch a target with everything recorded, and prove a cure of each race."""
+    """Launch a target with everything recorded, and prove a fix of each race."""
     before, symbols = copies([target.args, target.symbols])
     asked = _numbers(places, target.grid)
 
@@ -175,7 +175,7 @@ def _story(
     if target.launch is not None and target.expected is not None:
         agreements = target.compare(target.args, run)
     if any(hazard.row.is_race for hazard in run.hazards):
-        find_cures(target.kernel, run, launch)
+        find_fixes(target.kernel, run, launch)
     clean = checks != "none" and not run.hazards
     there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
     return Story(

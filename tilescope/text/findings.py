@@ -54,8 +54,8 @@ def _told(group: list[Hazard]) -> str:
 
 
 def _found(hazard: Hazard) -> str:
-    """A hazard without its cure, which is told when all hazards have been."""
-    return told(dataclasses.replace(hazard, cure=None))
+    """A hazard without its fix, which is told when all hazards have been."""
+    return told(dataclasses.replace(hazard, fix=None))
 
 
 def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:

@@ -164,7 +164,7 @@ def verdict(outcome: Outcome) -> str:
     else:
         said.append("result not checked (--expect, --reference)")
     if found[0] + found[1]:
-        said.append("tilescope check looks for cures")
+        said.append("tilescope check looks for fixes")
     return wrapped(f"verdict: {'; '.join(said)}")
 
 

@@ -1,4 +1,4 @@
-"""Edits that might cure a hazard, likeliest first, at the places where its accesses stand."""
+"""Edits that might fix a hazard, likeliest first, at the places where its accesses stand."""
 
 import dataclasses
 import itertools
@@ -30,7 +30,7 @@ from .sync_statements import (
     RIGHT_BEHIND,
     WAITED,
     between_blocks,
-    curable,
+    fixable,
     grid_barriers,
     lane_barriers,
     remedies,
@@ -201,7 +201,7 @@ class Proposals:
         """Whether there is anything to try."""
         if between_blocks(hazard):
             return next(self.edits(hazard), None) is not None
-        return curable(hazard)
+        return fixable(hazard)
 
     def levels(self, hazard: Hazard, number: int) -> Levels:
         """Lists of statements around an access; a closing brace, say, is in none: then all."""

@@ -1,4 +1,4 @@
-"""Edits that might cure a race between blocks which hand on what they write: fences, barriers.
+"""Edits that might fix a race between blocks which hand on what they write: fences, barriers.
 
 A thread writes, and then tells by an atomic, or a flag, that it has: a fence belongs between the
 two, and another one where that was read, in front of what reads the rest (PTX ISA, memory model).
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FENCE = "__threadfence();"
 NO_FENCE = (
-    "no cure: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
+    "no fix: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
     "front of the read, removes this race alone"
 )
 _HANDS_ON = re.compile(

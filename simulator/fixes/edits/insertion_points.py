@@ -1,6 +1,6 @@
-"""Edits that might cure a race, likeliest first: a barrier between two statements.
+"""Edits that might fix a race, likeliest first: a barrier between two statements.
 
-What is proposed here is only tried; ``source_cures`` keeps what a compiler and runs confirm.
+What is proposed here is only tried; the search keeps what a compiler and runs confirm.
 """
 
 from __future__ import annotations

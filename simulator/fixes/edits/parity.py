@@ -1,4 +1,4 @@
-"""Edits that might cure a wait for the wrong phase of an mbarrier: another parity.
+"""Edits that might fix a wait for the wrong phase of an mbarrier: another parity.
 
 The phases of an mbarrier have the parities 0, 1, 0 ...; a loop that goes round several of them
 comes back to each after so many rounds. What a wait names last is replaced by the parity of a round

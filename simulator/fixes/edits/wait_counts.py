@@ -1,4 +1,4 @@
-"""Edits that might cure a wait that leaves too much under way: a smaller number, or no ``.read``.
+"""Edits that might fix a wait that leaves too much under way: a smaller number, or no ``.read``.
 
 A wait for groups names how many of them may go on (PTX ISA, ``cp.async.wait_group``); one with
 ``.read`` waits for what copies read alone. What stands in the source between the two accesses is

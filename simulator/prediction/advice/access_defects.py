@@ -99,7 +99,7 @@ def _compact(case: PredictionCase, some: Mapping[int, SiteWork]) -> Change | Non
     stride = _stride(case, shown[0]) or 0
     fields = {
         "stride": stride,
-        "cure": "keep each field in an array of its own"
+        "change": "keep each field in an array of its own"
         if stride <= _STRUCTURE and _takes_field(case, first)
         else "let neighbouring lanes take neighbouring elements",
         "each": sum(one.sectors for one in shown) / requests,
@@ -195,10 +195,10 @@ def conflicts(case: PredictionCase) -> Change | None:
     whole = sum(one.wavefronts for one in case.work.sites if one.space == "shared")
     more = sum(one.wavefronts - changed[at].wavefronts for at, one in some.items())
     words, step = (_stride(case, shown) or 0) // 4, max(1, shown.site.nbytes // 4)
-    cure = "pad its rows, or spread its lanes over the banks by xor"
+    change = "pad its rows, or spread its lanes over the banks by xor"
     if words >= BANKS // 16 and words % 2 == 0:
-        cure = f"pad the row from {words} to {words + step} words"
+        change = f"pad the row from {words} to {words + step} words"
     ways = shown.wavefronts / max(1.0, shown.wavefronts - shown.conflicts)
     return Change(
-        case.with_sites(changed), first, {"ways": ways, "share": more / whole, "cure": cure}
+        case.with_sites(changed), first, {"ways": ways, "share": more / whole, "change": change}
     )

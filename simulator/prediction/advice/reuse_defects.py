@@ -85,8 +85,8 @@ def between_blocks(case: PredictionCase) -> Change | None:
     first = worst(loads.values(), lambda one: one.missed)
     fields = max(often(one) for one in loads.values() if one.site.line == first.user_line)
     tiled = any(one.space == "shared" and one.site.access == "store" for one in case.work.sites)
-    cure = "larger tiles" if tiled else "more results a block"
-    return Change(case.with_sites(changed), first, {"times": fields, "cure": cure})
+    change = "larger tiles" if tiled else "more results a block"
+    return Change(case.with_sites(changed), first, {"times": fields, "change": change})
 
 
 def again(case: PredictionCase) -> Change | None:

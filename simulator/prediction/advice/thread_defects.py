@@ -31,21 +31,23 @@ def occupancy(case: PredictionCase) -> Change | None:
         return None
     others = (n for name, n in held.limits.items() if n and name not in held.limiters)
     wanted = min(2 * held.blocks, *others)
-    cures = []
+    changes = []
     if "registers" in held.limiters:
         fits = (n for n in range(held.registers, 15, -1)
                 if (occupancy_of(gpu, threads, n).limits["registers"] or 0) >= wanted)  # fmt: skip
         most = next(fits, 16)
-        cures.append(f"{most} registers a thread or fewer instead of {held.registers} "
+        changes.append(f"{most} registers a thread or fewer instead of {held.registers} "
                      f"(__launch_bounds__({threads}, {wanted}))")  # fmt: skip
     if "shared memory" in held.limiters:
         most = most_shared(gpu.architecture, wanted)
-        cures.append(f"{most:,} bytes of shared memory a block instead of {launch.shared_bytes:,}")
+        changes.append(
+            f"{most:,} bytes of shared memory a block instead of {launch.shared_bytes:,}"
+        )
     if "blocks" in held.limiters:
-        cures.append(f"larger blocks than {threads} threads")
+        changes.append(f"larger blocks than {threads} threads")
     fields = {
         "warps": held.warps, "most": held.most_warps, "limiter": " and ".join(held.limiters),
-        "cure": ", and ".join(cures),
+        "change": ", and ".join(changes),
     }  # fmt: skip
     shape = dataclasses.replace(case.shape, resident=wanted)
     return Change(dataclasses.replace(case, shape=shape), None, fields)
