@@ -187,16 +187,16 @@ def validate(
     expected, bounded = _expected(reference, args)
     names = list(kernel.adapter.given) if kernel.adapter else kernel.labels()
     comparisons: tuple[Comparison, ...] = ()
-    seen: list[Any] = []
+    observed: list[Any] = []
     for i, some in enumerate(zip(args, simulated, launched, strict=True)):
         name = parameter_label(names, i)
         rows = list(zip(*(arrays_of([arg]) for arg in some), strict=True))
         for j, (asked, one, other) in enumerate(rows):
-            if asked.flags.writeable and not any(asked is before for before in seen):
+            if asked.flags.writeable and not any(asked is before for before in observed):
                 known = expected.get(i) if len(rows) == 1 else None
                 called = name if len(rows) == 1 else f"{name}[{j}]"
                 comparisons += (_compare(called, i, one, other, known, bounded),)
-            seen.append(asked)
+            observed.append(asked)
     comparisons += tuple(
         _compare(name, len(args) + i, ours[name], theirs[name], None, bounded)
         for i, name in enumerate(given)

@@ -43,7 +43,7 @@ _FACTORS = {"32": "0f3F802000", "64": "0d3FF0040000000000"}
 
 
 @dataclass(frozen=True)
-class Left:
+class ResultArray:
     """An array as a launch left it; ``name``: the parameter's, or the module variable's."""
 
     name: str
@@ -81,7 +81,7 @@ class Padding:
         return None if (found == 0xFF).all() else found
 
 
-def unequal(one: Left, other: Left, members: Bits | None = None) -> Array | None:
+def unequal(one: ResultArray, other: ResultArray, members: Bits | None = None) -> Array | None:
     """The elements with different values, in the array's shape; ``None`` if there are none.
 
     NaNs are equal whatever their payload, and zeros whatever their sign: no operation that C++
@@ -92,8 +92,8 @@ def unequal(one: Left, other: Left, members: Bits | None = None) -> Array | None
     if np.array_equal(mine, theirs):
         return None
     if members is not None and a.dtype.fields is None:
-        apart = (mine ^ theirs) & members != 0
-        found = apart.reshape(a.size, a.itemsize).any(axis=1).reshape(a.shape)
+        differing = (mine ^ theirs) & members != 0
+        found = differing.reshape(a.size, a.itemsize).any(axis=1).reshape(a.shape)
     else:
         found = _unequal(a, b)
     return found if found.any() else None
@@ -159,27 +159,27 @@ def _program(kernel: Kernel) -> Program:
 def builds_differ(found: Sequence[DifferingElements], notes: Sequence[str]) -> Hazard:
     """The hazard: what two builds of a kernel left otherwise."""
     said, first = BUILDS_DIFFER.case(), found[0]
-    examples = [example for apart in found for example in _examples(apart)]
+    examples = [example for array in found for example in _examples(array)]
     place, value = examples[0]
-    told = [f"{int(a.where.sum()):,} of {a.where.size:,} elements of {a.name}" for a in found]
-    told += [f"{place} is {value}" for place, value in examples[1:_SHOWN]]
-    count = sum(int(apart.where.sum()) for apart in found)
+    details = [f"{int(a.where.sum()):,} of {a.where.size:,} elements of {a.name}" for a in found]
+    details += [f"{place} is {value}" for place, value in examples[1:_SHOWN]]
+    count = sum(int(array.where.sum()) for array in found)
     return Hazard(
         BUILDS_DIFFER.name, said.message.format(place=place, value=value), said.severity, "global",
         first.name, int(np.argmax(first.where)), (), count, count,
-        notes=(*told, *notes), also=tuple(apart.name for apart in found[1:]),
+        notes=(*details, *notes), also=tuple(array.name for array in found[1:]),
         builds=tuple(first.values),
     )  # fmt: skip
 
 
-def _examples(apart: DifferingElements) -> list[tuple[str, str]]:
+def _examples(differing: DifferingElements) -> list[tuple[str, str]]:
     """Some elements, and what each build left there."""
-    shape = apart.where.shape or (1,)
+    shape = differing.where.shape or (1,)
     found = []
-    for index in np.argwhere(apart.where.reshape(shape))[:_SHOWN].tolist():
+    for index in np.argwhere(differing.where.reshape(shape))[:_SHOWN].tolist():
         values = (
             f"{array.reshape(shape)[tuple(index)]} in the {build} build"
-            for build, array in apart.values.items()
+            for build, array in differing.values.items()
         )
-        found.append((f"{apart.name}[{', '.join(map(str, index))}]", " and ".join(values)))
+        found.append((f"{differing.name}[{', '.join(map(str, index))}]", " and ".join(values)))
     return found

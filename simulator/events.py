@@ -177,7 +177,7 @@ class Observer:
         """Lanes execute a fence between a thread's own accesses and the asynchronous proxy's."""
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left.
 
@@ -193,7 +193,7 @@ class Observer:
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """Lanes have seen that a phase of an mbarrier is over, by an instruction."""
 
-    def barrier_divergence(self, apart: BarrierDivergence) -> None:
+    def barrier_divergence(self, divergence: BarrierDivergence) -> None:
         """Threads of a block do not come to a barrier together."""
 
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:

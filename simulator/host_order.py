@@ -188,7 +188,7 @@ def _replaces(now: _ArrayWork, then: _ArrayWork) -> bool:
     return (
         (now.stream, one.address, one.how) == (then.stream, other.address, other.how)
         and np.array_equal(one.starts, other.starts)
-        and np.array_equal(one.ends, other.ends)
+        and np.array_equal(one.stops, other.stops)
     )
 
 
@@ -229,9 +229,9 @@ def _meeting(one: ArrayFootprint, other: ArrayFootprint) -> int | None:
     """The first byte that both touched."""
     if not len(one.starts) or not len(other.starts):
         return None
-    at = np.searchsorted(other.ends, one.starts, side="right")
-    inside = np.flatnonzero(other.starts[np.minimum(at, len(other.ends) - 1)] < one.ends)
-    inside = inside[at[inside] < len(other.ends)]
+    at = np.searchsorted(other.stops, one.starts, side="right")
+    inside = np.flatnonzero(other.starts[np.minimum(at, len(other.stops) - 1)] < one.stops)
+    inside = inside[at[inside] < len(other.stops)]
     if not inside.size:
         return None
     first = inside[0]

@@ -23,7 +23,7 @@ from .hazards.resources import may_lack, too_many
 from .isa.memory.stack import STACK_BYTES
 from .memory.storage.allocate import copy_back, module_variables_after
 from .memory.storage.heap import HEAP_BYTES
-from .memory.storage.module_state import kept
+from .memory.storage.module_state import current_memory
 from .memory.storage.page_cache import keep_pages
 from .observe.checks.array_footprint import ArrayFootprint
 from .observe.observers import chosen
@@ -123,36 +123,36 @@ def launch(
         symbols, cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
     followed = bool(_listeners)
-    of_module, keeps = kept()
-    held = of_module(kernel) if of_module else {}
+    of_module, keeps = current_memory()
+    module_variables = of_module(kernel) if of_module else {}
     prepared = dataclasses.replace(
-        prepared, counted=counters == "all", followed=followed, held=held
+        prepared, counted=counters == "all", followed=followed, module_variables=module_variables
     )
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
-    seen = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
+    outcome = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
     layout = prepared.program.layout
-    copy_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
+    copy_back(prepared.arguments, layout, outcome.allocations, "uninitialised" in asked)
     if keeps:
         functions = prepared.program.module.functions
-        held |= module_variables_after(
-            layout, functions, prepared.arguments, held, seen.allocations
+        module_variables |= module_variables_after(
+            layout, functions, prepared.arguments, module_variables, outcome.allocations
         )
-    run = report(prepared, seen.observers, asked, began)
-    run.workers = seen.workers
-    if seen.alone:
-        run.notes += (f"one worker: {seen.alone}",)
+    run = report(prepared, outcome.observers, asked, began)
+    run.workers = outcome.workers
+    if outcome.alone:
+        run.notes += (f"one worker: {outcome.alone}",)
     if cached:
         count(run.counters, cached)
     given = limits or chip or LIMITS
     held_to = find(given) if isinstance(given, str) and given != "none" else given
     if asked and isinstance(held_to, Gpu) and may_lack(prepared.block, run.shared_bytes, held_to):
-        hazards, notes = too_many(prepared, held_to, seen.observers.sources)
+        hazards, notes = too_many(prepared, held_to, outcome.observers.sources)
         run.hazards[:0], run.notes = hazards, (*run.notes, *notes)
     if followed:
         arguments = prepared.arguments
-        touched = seen.observers.touches.touched(arguments.arrays, arguments.labels)
+        touched = outcome.observers.touches.touched(arguments.arrays, arguments.labels)
         for callback in _listeners:
             callback(kernel, run, touched)
     return run

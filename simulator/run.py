@@ -174,22 +174,24 @@ def _page_renderer() -> Renderer:
     return _renderers[0]
 
 
-def report(launch: PreparedLaunch, seen: Observers, checks: Collection[str], began: float) -> Run:
+def report(
+    launch: PreparedLaunch, observers: Observers, checks: Collection[str], began: float
+) -> Run:
     """What the observers of a launch saw that began at a time."""
-    kernel, program, sources = launch.kernel, launch.program, seen.sources
-    counters, lines = collect(program.analysis(_places), seen.ran, seen.traffic, sources)
-    hazards, own = _without_libraries(seen.findings.hazards())
+    kernel, program, sources = launch.kernel, launch.program, observers.sources
+    counters, lines = collect(program.analysis(_places), observers.ran, observers.traffic, sources)
+    hazards, own = _without_libraries(observers.findings.hazards())
     own += kernel.notes + (kernel.adapter.notes if kernel.adapter else ())
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
         launch.shared_bytes, str(launch.schedule), counters, lines, hazards,
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
-        functools.partial(_dependence, launch, seen), seen.trace,
-        _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
+        functools.partial(_dependence, launch, observers), observers.trace,
+        _notes(program, observers) + own, tuple(launch.arguments.warnings), observers.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
-        padding=tuple(sorted(seen.padding)), one_order=seen.one_order,
-        work=seen.work.work, batch_steps=seen.work.most,
+        padding=tuple(sorted(observers.padding)), one_order=observers.one_order,
+        work=observers.work.work, batch_steps=observers.work.max_batch_steps,
     )  # fmt: skip
 
 
@@ -210,9 +212,9 @@ def _without_libraries(hazards: list[Hazard]) -> tuple[list[Hazard], tuple[str, 
         (_by_triton, "Triton's own stores of the same value by several threads are no hazard"),
         (_by_groups, "cooperative_groups' own use of a tile's memory is not judged"),
     ):
-        kept = [hazard for hazard in hazards if not ours(hazard)]
-        notes += [note] * (len(kept) < len(hazards))
-        hazards = kept
+        reported = [hazard for hazard in hazards if not ours(hazard)]
+        notes += [note] * (len(reported) < len(hazards))
+        hazards = reported
     return hazards, tuple(notes)
 
 
@@ -230,25 +232,25 @@ def _by_groups(hazard: Hazard) -> bool:
 _COPIES = ("async.h", "memory.h")
 
 
-def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
+def _notes(program: Program, observers: Observers) -> tuple[str, ...]:
     """What a run does not show or cannot promise."""
-    notes = seen.output.notes()
+    notes = observers.output.notes()
     if program.by_arch and program.arch not in MEASURED:
         notes += (f"tensor cores as those of sm_{program.arch}: a model, not measured",)
     if program.flights and program.module.unoptimised:
         notes += ("wgmma: this build keeps its registers in memory: who touches them too soon, or "
                   "with no fence, is told by the device build alone",)  # fmt: skip
-    if seen.idle_reads:
+    if observers.idle_reads:
         notes += ("what several threads load for one to use is no race with those that do not",)
     return notes
 
 
-def _dependence(launch: PreparedLaunch, seen: Observers) -> Source | None:
+def _dependence(launch: PreparedLaunch, observers: Observers) -> Source | None:
     def spaces(site: Site) -> set[str]:
         """The address spaces that a site reached; any it might, where nobody counted."""
         if launch.counted:
-            return set(seen.traffic.traffic(site))
+            return set(observers.traffic.traffic(site))
         return {site.space} if site.space != "generic" else set(COUNTED_SPACES)
 
-    steered = depends_on_data(launch.program, spaces, seen.judged())
-    return seen.sources.of(steered) if steered else None
+    steered = depends_on_data(launch.program, spaces, observers.judged())
+    return observers.sources.of(steered) if steered else None

@@ -45,8 +45,8 @@ def left_out_with(text: str, kernel: str) -> str:
     under = conditions(text, declared.end()) if declared else []
     if not under:
         return ""
-    told = ", ".join(f"#{said} (line {line})" for said, line in under)
+    guards = ", ".join(f"#{said} (line {line})" for said, line in under)
     names = [m[1] for said, _ in under if (m := _DEFINED.fullmatch(said))]
     options = " ".join(f"--option=-D{name}" for name in names)
     defines = f"; {options} would define {', '.join(names)}" if names else ""
-    return f"; {kernel} stands under {told}{defines}"
+    return f"; {kernel} stands under {guards}{defines}"

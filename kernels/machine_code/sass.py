@@ -76,7 +76,7 @@ class MachineInstruction:
     sets: tuple[int, int]
     waits: tuple[int, ...]
     target: int
-    ends: bool
+    is_terminator: bool
     leaves: bool
     guarded: bool
 

@@ -41,8 +41,8 @@ class Loops:
         """Each of them."""
         made = []
         for loop in self._found:
-            ends = [end for number in loop if (end := self.blocks[number].end)]
-            inside = loop.union(*map(self.paths.inside, {callee(end) for end in ends}))
+            terminators = [end for number in loop if (end := self.blocks[number].end)]
+            inside = loop.union(*map(self.paths.inside, {callee(end) for end in terminators}))
             out = {to for number in loop for to in successors(self.blocks[number])} - loop
             made.append(NaturalLoop(loop, out, inside, set().union(*map(self._decide, loop))))
         return made

@@ -44,14 +44,14 @@ class SamePlace:
         """How the address is made, in the functions where it is."""
         found: set[tuple[str, object]] = set()
         todo: list[_At] = [(site.function, site.operand)]
-        seen: set[_At] = set()
+        visited: set[_At] = set()
         while todo:
             name, operand = todo.pop()
             text = self._text(name)
             if isinstance(operand, Address):
                 operand = text.shortest(operand)
-            if (name, operand) not in seen:
-                seen.add((name, operand))
+            if (name, operand) not in visited:
+                visited.add((name, operand))
                 given = self._given(name, operand)
                 todo += given
                 if not given:

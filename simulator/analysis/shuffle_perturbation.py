@@ -39,11 +39,11 @@ def used(
         def matters(chosen: Mapping[Line, Collection[int]], value: int | None = value) -> bool:
             return bool(outcome(_others(chosen, value)) != usual)
 
-        left = {line: sorted(reads[line]) for line in reads if line not in found}
-        if not left or not matters(left):
+        candidates = {line: sorted(reads[line]) for line in reads if line not in found}
+        if not candidates or not matters(candidates):
             continue
-        for line, every in left.items():
-            if len(left) > 1 and not matters({line: every}):
+        for line, every in candidates.items():
+            if len(candidates) > 1 and not matters({line: every}):
                 continue
             low, high = 0, len(every)  # the first `low` change nothing, the first `high` do
             while high - low > 1:  # it is often the very first

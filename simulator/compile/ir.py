@@ -93,7 +93,7 @@ class FenceOp(IrOp):
 class AsyncGroupOp(IrOp):
     """Asynchronous copies so far become a group; or lanes wait until ``left`` groups are left."""
 
-    left: int | None
+    pending: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class SavePredicate(IrOp):
     """Remembers a guard for the other steps of its instruction (``guards``)."""
 
     temporary: Temporary
-    kept: SourceValue
+    predicate: SourceValue
 
 
 @dataclass(frozen=True, kw_only=True)

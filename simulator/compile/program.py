@@ -73,7 +73,7 @@ class CompiledBlock:
         self.gate = lowered.gate
         self.warp_barrier = bool(self.gate and self.gate.barrier)
         end = lowered.end
-        self.ends = end.how if end else "goto"
+        self.terminator_kind = end.how if end else "goto"
         self.call_entry = end.call_entry if end else EXIT
         self.return_register = end.return_register if end else -1
         self.group, saves = (end.group, end.saves) if end else (None, ())

@@ -35,7 +35,7 @@ from .sync.sync_state import SyncState
 from .sync.warp_sync import WarpSync
 from .sync.warp_sync_sites import DuplicatedSites, Ordering
 
-_OFTEN, _APART = 8, 2048
+_OFTEN, _CHECK_INTERVAL = 8, 2048
 """So often once they have been apart for so many steps."""
 
 
@@ -123,7 +123,7 @@ class Machine:
         state.on_exit = (gates.look_again, clusters.look_again)
         state.on_stop = sync.forget
         frames, system = Frames(state, self.program.blocks), Syscalls(state, dispatcher, memories)
-        self.ends = Terminators(state, dispatcher, paths, frames, system, barriers, clusters)
+        self.terminators = Terminators(state, dispatcher, paths, frames, system, barriers, clusters)
         keep = functools.partial(MachineSnapshot, state, frames, clocks, self.needed)
         self.idle = SpinningLanes(state, memories, clocks, keep)
         self.livelock = LivelockWatch(
@@ -215,7 +215,7 @@ class Machine:
             function = self._functions[key] = self.program.function(number, form, self.names)
         more = ((), self._needed()) if form == Form.DIVERGED else got
         out = function(self.state.registers, mask, *more)
-        return self.ends.execute_terminator(block, out, mask, not form)
+        return self.terminators.execute_terminator(block, out, mask, not form)
 
     def _needed(self) -> Container[int]:
         """The registers that lanes which are elsewhere may read still."""
@@ -290,7 +290,7 @@ class Machine:
         if len(groups) < 2:
             return None
         state = self.state
-        often = _OFTEN if state.step - state.together > _APART else FAIR
+        often = _OFTEN if state.step - state.together > _CHECK_INTERVAL else FAIR
         if state.step % often:
             return None
         for number in sorted(groups, key=lambda n: state.ages.get(n, -1)):

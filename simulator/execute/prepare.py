@@ -69,7 +69,7 @@ class PreparedLaunch:
     heap_bytes: int = HEAP_BYTES
     counted: bool = True
     followed: bool = False
-    held: Mapping[str, VariableState] = field(default_factory=dict)
+    module_variables: Mapping[str, VariableState] = field(default_factory=dict)
     pointers: Pointers = Pointers()  # noqa: RUF009 - never changed
 
     @property
@@ -85,7 +85,7 @@ class PreparedLaunch:
     def allocations(self) -> dict[int, Allocation]:
         """Global memory as the host gives it."""
         functions = self.program.module.functions
-        made = allocate(self.program.layout, functions, self.arguments, self.held)
+        made = allocate(self.program.layout, functions, self.arguments, self.module_variables)
         if self.cooperative:
             empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
             made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)

@@ -97,19 +97,19 @@ class _Reverse(_ByWarp):
 class _Random(_ByWarp):
     """A warp picked at random runs one basic block: in all blocks, or (``apart``) in some."""
 
-    def __init__(self, seed: int, apart: bool) -> None:
-        self.seed, self.apart = seed, apart
+    def __init__(self, seed: int, shuffle_blocks: bool) -> None:
+        self.seed, self.shuffle_blocks = seed, shuffle_blocks
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
         self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
-        self.apart &= geometry.columns > 1
+        self.shuffle_blocks &= geometry.columns > 1
         self.columns = geometry.columns
         self.every = self.warps
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.at = int(self.random.integers(len(self.order)))
-        if self.apart:
+        if self.shuffle_blocks:
             some = self.random.integers(2, size=self.columns) == 1
             self.warps = np.where(some, self.every, -1)
         return super().pick(groups)
@@ -171,7 +171,7 @@ ORDERS = tuple(_ORDERS)
 """In which blocks and warps come one by one: what atomics put in order by chance then differs."""
 
 
-def make(schedule: str | int, apart: bool = False) -> Schedule:
+def make(schedule: str | int, shuffle_blocks: bool = False) -> Schedule:
     """The schedule of a name or a seed; ``apart``: whether a seed varies the order of blocks.
 
     Raises:
@@ -182,9 +182,9 @@ def make(schedule: str | int, apart: bool = False) -> Schedule:
     if not isinstance(schedule, str):
         if schedule < 0:
             raise LaunchError(f"a schedule's seed cannot be negative: {schedule}")
-        return _Random(int(schedule), apart)
+        return _Random(int(schedule), shuffle_blocks)
     if schedule.isdecimal():
-        return _Random(int(schedule), apart)
+        return _Random(int(schedule), shuffle_blocks)
     if schedule in _ORDERS:
         return _ORDERS[schedule]()
     named = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}

@@ -52,7 +52,7 @@ def judge_barriers(
     """
     known = {(identity(h), h.variables) for h in run.hazards}
     sources, verdicts = Sources(kernel.source_text), []
-    for barriers in _told_apart(kernel):
+    for barriers in _distinguish_copies(kernel):
         for number, copies in enumerate(barriers, 1):
             without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
             new = tuple(h for h in without.hazards if (identity(h), h.variables) not in known)
@@ -79,15 +79,15 @@ def _line(ins: Instruction) -> tuple[str, int] | None:
     return (at.file, at.line) if at else None
 
 
-def _told_apart(kernel: Kernel) -> list[list[list[Instruction]]]:
+def _distinguish_copies(kernel: Kernel) -> list[list[list[Instruction]]]:
     """The barriers of each source line, one by one, each with its copies in the PTX.
 
     Compilers name no more than the line; so the source is compiled once more with a line for each
     statement. Barriers of one macro stay together.
     """
     lines = barriers_of(kernel)
-    apart = _a_line_each(kernel, {_line(copies[0]) for copies in lines if len(copies) > 1})
-    stands = dict(zip((ins.at for ins in _barriers(kernel)), apart, strict=False))
+    kernel_by_line = _a_line_each(kernel, {_line(copies[0]) for copies in lines if len(copies) > 1})
+    stands = dict(zip((ins.at for ins in _barriers(kernel)), kernel_by_line, strict=False))
     found = []
     for copies in lines:
         barriers: dict[object, list[Instruction]] = {}

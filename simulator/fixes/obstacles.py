@@ -70,9 +70,9 @@ class Obstacles:
             return NOT_LANES + instead(hazard, self.hazards)
         if id(hazard) in self.cut:
             return self.cut[id(hazard)] + instead(hazard, self.hazards)
-        if hazard.row.ends:
-            told = hazard.case == SHORT or not self.proposals.waits(hazard)
-            return "" if told else obstacle(())
+        if hazard.row.is_endless:
+            is_explained = hazard.case == SHORT or not self.proposals.waits(hazard)
+            return "" if is_explained else obstacle(())
         if between_blocks(hazard):
             grid = [(text, 0) for text in grid_barriers(self.syntax)[:1]]
             return (obstacle(grid) if grid else NO_FENCE) + instead(hazard, self.hazards)

@@ -109,7 +109,7 @@ def _find_ptx_fixes(
             if budget.used_up and hazard.fix is None:
                 watch.ended = budget.used_up
                 hazard.notes = (*hazard.notes, ENDED[watch.ended])
-            whole = whole and hazard.fix is not None and not hazard.fix.left
+            whole = whole and hazard.fix is not None and not hazard.fix.errors_left
         _count_left(kernel, racing, rerun)
     except watch.stops:
         watch.ended = INTERRUPTED
@@ -121,20 +121,20 @@ def _count_left(kernel: Kernel, racing: Sequence[Hazard], rerun: Rerun) -> None:
     """Where several places are needed, what all of them leave."""
     fixed = [h for h in racing if h.fix]
     edits = {(h.fix.ptx_lines, h.fix.text) for h in fixed if h.fix}
-    if len({h.fix.ptx_lines for h in fixed if h.fix and h.fix.left}) > 1:
+    if len({h.fix.ptx_lines for h in fixed if h.fix and h.fix.errors_left}) > 1:
         edited = kernel
         for places, text in sorted(edits):
             edited = with_barriers(edited, places, text)
-        left = _errors(rerun(edited))
+        errors = _errors(rerun(edited))
         for hazard in fixed:
             assert hazard.fix is not None
-            if hazard.fix.left:
-                hazard.fix = dataclasses.replace(hazard.fix, together=len(left))
+            if hazard.fix.errors_left:
+                hazard.fix = dataclasses.replace(hazard.fix, together=len(errors))
 
 
 def _group(racing: list[Hazard]) -> None:
     """A fix that left no error at all is the fix of every race: name the same everywhere."""
-    whole = next((h.fix for h in racing if h.fix and not h.fix.left), None)
+    whole = next((h.fix for h in racing if h.fix and not h.fix.errors_left), None)
     numbers: dict[tuple[int, ...], int] = {}
     for hazard in racing:
         if fix := whole or hazard.fix:
@@ -207,12 +207,14 @@ def _edits(
                 yield after, places, text
 
 
-def _made(kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, left: int) -> Fix:
+def _made(
+    kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, errors: int
+) -> Fix:
     """The fix, told by PTX lines, and by the source line that it follows if there is one."""
     before = " and ".join(str(place) for place in places)
     source = _source(kernel, after)
     how = f", {source}" if source.line else ""
-    return Fix(Source(f"PTX line {before}", 0), places, left, None, "before", text, how)
+    return Fix(Source(f"PTX line {before}", 0), places, errors, None, "before", text, how)
 
 
 def _source(kernel: Kernel, ins: Instruction) -> Source:

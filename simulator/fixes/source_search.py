@@ -22,7 +22,7 @@ from .progress import ENDED, INTERRUPTED, Watch
 from .verification import Failed, FixVerifier, Trial, fact
 
 _TRIES = 32
-_APART = 4
+_MAX_SPLITS = 4
 """Places where a barrier for all would do, but some threads are missing: others are tried."""
 _HALVES = 2
 """Edits that do some of it, each of which is tried together with any other."""
@@ -130,7 +130,7 @@ class SourceSearch:
         lesser = [i for i in racing if i not in errors and self.hazards[i].fix is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
-        tried, half, harmless, apart = [], [], list[Edit](), list[Edit]()
+        tried, half, harmless, splits = [], [], list[Edit](), list[Edit]()
         edits = list(itertools.islice(self.proposals.edits(hazard), _TRIES))
         number_of_tries = 0
 
@@ -143,20 +143,22 @@ class SourceSearch:
                 raise Failed
             number_of_tries += 1
             self.watch.attempt(number_of_tries, max(number_of_tries, len(edits)), hazard)
-            before = self.budget.left
-            left, partly = self.prover.check([edit], self.facts[number], hazard)
-            if self.prover.present(self.facts[number], left):
+            before = self.budget.remaining
+            errors_after, partly = self.prover.check([edit], self.facts[number], hazard)
+            if self.prover.present(self.facts[number], errors_after):
                 if partly:
                     half.append(edit)
                     harmless.append(edit)
                 return False
-            mended = [i for i, one in enumerate(self.facts) if not self.prover.present(one, left)]
+            mended = [
+                i for i, one in enumerate(self.facts) if not self.prover.present(one, errors_after)
+            ]
             remaining = sum(i not in mended for i in errors)
             others = sum(i not in mended for i in lesser)
             if not remaining and not others:  # no other is tried: one that fails elsewhere is none
                 if prove:
                     self.prover.prove([edit], [self.facts[number]], clean=True)
-                self.budget.left = before
+                self.budget.remaining = before
             found.append((remaining, others, tries, edit, mended))
             return not remaining and not others
 
@@ -173,7 +175,7 @@ class SourceSearch:
             except Failed as failed:
                 if failed.divergence and edit.text == BLOCK_BARRIER:
                     self.obstacles.missed.setdefault(id(hazard), edit)
-                    apart.append(edit)
+                    splits.append(edit)
                 if failed.needless:
                     harmless.append(edit)
         if not found or any(min(found, key=lambda f: f[:3])[:2]):
@@ -189,29 +191,29 @@ class SourceSearch:
                 with contextlib.suppress(Failed):
                     if both is not None and attempt(both, len(found)):
                         break
-        some = named_barriers(self.syntax) if apart and not found else ()
-        for edit, text in itertools.product(apart[:_APART], some):
+        some = named_barriers(self.syntax) if splits and not found else ()
+        for edit, text in itertools.product(splits[:_MAX_SPLITS], some):
             with contextlib.suppress(Failed):
                 if attempt(with_text(edit, text), len(found)):
                     break
         minimise(found, attempt)
         for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
-            before = self.budget.left
+            before = self.budget.remaining
             try:
                 proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
             except Failed:
                 continue
-            self.budget.left = before
+            self.budget.remaining = before
             return self._made(edit, remaining, proof), mended
         return None, []
 
     # -- what is said -----------------------------------------------------------------
 
-    def _made(self, edit: Edit, left: int, proof: str) -> Fix:
+    def _made(self, edit: Edit, errors: int, proof: str) -> Fix:
         content, name = self.files[edit.file], short_path(str(edit.file))
         code = decoded(b"".join(content.splitlines()[edit.line - 1 : edit.line])).strip()
         return Fix(
-            Source(name, edit.line, code), (), left, None, edit.where, edit.text, edit.how,
+            Source(name, edit.line, code), (), errors, None, edit.where, edit.text, edit.how,
             decoded(diff(content, [edit], name, context=2)), proof,
             dataclasses.replace(edit, content=content),
         )  # fmt: skip
@@ -231,7 +233,7 @@ class SourceSearch:
         for hazard in self.hazards:
             if hazard.fix is not None:
                 fix = dataclasses.replace(hazard.fix, proof=said)
-                if fix.left:
+                if fix.errors_left:
                     fix = dataclasses.replace(fix, together=errors)
                 hazard.fix = fix
         return True

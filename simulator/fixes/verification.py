@@ -125,7 +125,7 @@ class FixVerifier:
         self.known, self.budget = {trials[0]: known}, budget
         self._text = min(len(kernel.ptx) for kernel in kernels.values())  # -G names all it had
         self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel | None] = {}
-        self._seen: dict[
+        self._fingerprints: dict[
             tuple[tuple[Edit, ...], str, Trial], tuple[list[HazardFingerprint], bool] | None
         ] = {}
 
@@ -138,11 +138,11 @@ class FixVerifier:
             Failed: Something new is there, or the hazard as it was.
         """
         first = [build for build in self.kernels if build in hazard.builds]
-        left: list[HazardFingerprint] = []
+        remaining: list[HazardFingerprint] = []
         lesser = False
         for build in dict.fromkeys([*first, *self.kernels]):
             facts, _ = self._facts(edits, build, self.trials[0])
-            left += facts
+            remaining += facts
             known = self.known[self.trials[0]]
             rest = [f for f in facts if wanted in same(f, known) or self._renamed(f, wanted, build)]
             whole = any(
@@ -152,7 +152,7 @@ class FixVerifier:
                 raise Failed(needless=True)
             self._compare(facts, [], self.trials[0])
             lesser = lesser or bool(rest)
-        return left, lesser
+        return remaining, lesser
 
     def _renamed(self, found: HazardFingerprint, wanted: HazardFingerprint, build: str) -> bool:
         """Whether a finding is the wanted one, between others: the build had no such before.
@@ -231,12 +231,12 @@ class FixVerifier:
     ) -> tuple[list[HazardFingerprint], bool]:
         """What a trial shows of an edited kernel; each is run once."""
         key = (tuple(edits), build, trial)
-        if key not in self._seen:
-            self._seen[key] = self._shown(edits, self._compiled(edits, build), trial)
-        seen = self._seen[key]
-        if seen is None:
+        if key not in self._fingerprints:
+            self._fingerprints[key] = self._shown(edits, self._compiled(edits, build), trial)
+        known = self._fingerprints[key]
+        if known is None:
             raise Failed
-        return seen
+        return known
 
     def _shown(
         self, edits: Sequence[Edit], kernel: Kernel, trial: Trial

@@ -24,9 +24,9 @@ from .kinds import (
     BARRIER_DIVERGENCE,
     BEYOND,
     DEADLOCK,
+    EXITED,
     IN_PART,
     INSTEAD,
-    LEFT,
     LIVELOCK,
     MOVE,
     ROUND_UP,
@@ -118,33 +118,33 @@ class ControlHazards:
 
     # -- barriers -------------------------------------------------------------------
 
-    def barrier_divergence(self, apart: BarrierDivergence) -> None:
+    def barrier_divergence(self, divergence: BarrierDivergence) -> None:
         """Threads of a block do not come to a barrier together."""
-        end = apart.block.block.end
+        end = divergence.block.block.end
         assert end is not None
-        if apart.how == "gone":
-            self._gone(apart, end)
+        if divergence.how == "gone":
+            self._gone(divergence, end)
             return
-        group = self._group(BARRIER_DIVERGENCE, apart.how, end.user_line)
-        group.value = apart.value
-        for block, lanes in [(apart.block, apart.lanes), *apart.elsewhere]:
+        group = self._group(BARRIER_DIVERGENCE, divergence.how, end.user_line)
+        group.value = divergence.value
+        for block, lanes in [(divergence.block, divergence.lanes), *divergence.elsewhere]:
             self._part(group, "waits" if block.holds else "arrives", block.block.end, lanes)
-        self._branches(group, apart.branches)
+        self._branches(group, divergence.branches)
 
-    def _gone(self, apart: BarrierDivergence, end: Instruction) -> None:
+    def _gone(self, divergence: BarrierDivergence, end: Instruction) -> None:
         """Threads left the kernel: by an early return, or past the barrier."""
         known: Mask = NO_LANE
-        for branch in apart.branches:
+        for branch in divergence.branches:
             known = known | branch.lanes
             early = branch.leaves and self._returns(branch.block)
             group = self._group(BARRIER_DIVERGENCE, "return" if early else "skip", end.user_line)
-            self._part(group, "waits", end, apart.lanes)
+            self._part(group, "waits", end, divergence.lanes)
             self._branches(group, [branch], "exited" if early else "branch")
-        assert apart.others is not None
-        unknown = apart.others & ~known
+        assert divergence.others is not None
+        unknown = divergence.others & ~known
         if unknown.any():
             group = self._group(BARRIER_DIVERGENCE, "return", end.user_line)
-            self._part(group, "waits", end, apart.lanes)
+            self._part(group, "waits", end, divergence.lanes)
             self._part(group, "exited", end, unknown)
 
     def _branches(self, group: _HazardGroup, branches: list[Branch], role: str = "branch") -> None:
@@ -159,16 +159,16 @@ class ControlHazards:
 
     def stuck(self, stall: Stall) -> None:
         """Some threads wait at a barrier that the others never reach, or loop without end."""
-        for apart in stall.waiting:
-            end = apart.block.block.end
+        for divergence in stall.waiting:
+            end = divergence.block.block.end
             assert end is not None
-            ends = [block.block.end for block, _ in apart.elsewhere]
-            lines = sorted({str(e.user_line) for e in (end, *ends) if e})
-            case = "crossed" if len(lines) > 1 and apart.how != "orders" else apart.how
+            terminators = [block.block.end for block, _ in divergence.elsewhere]
+            lines = sorted({str(e.user_line) for e in (end, *terminators) if e})
+            case = "crossed" if len(lines) > 1 and divergence.how != "orders" else divergence.how
             group = self._group(DEADLOCK, case, *lines)
-            group.value = apart.value
-            self._part(group, "waits", end, apart.lanes)
-            self._branches(group, apart.branches)
+            group.value = divergence.value
+            self._part(group, "waits", end, divergence.lanes)
+            self._branches(group, divergence.branches)
         for ins, mask, awaited in stall.loops:
             kind = LIVELOCK if stall.why == "repeats" and not stall.waiting else DEADLOCK
             short = awaited is not None and 0 < awaited.come < awaited.arrivals
@@ -211,8 +211,10 @@ class ControlHazards:
             group.parts.values(),
             key=lambda p: (p.role in ("branch", "exited"), p.instruction.line),
         )
-        held = {p.instruction.user_line for p in parts if p.role == "waits"}
-        shown = [p for p in parts if p.role == "waits" or p.instruction.user_line not in held]
+        waiting_lines = {p.instruction.user_line for p in parts if p.role == "waits"}
+        shown = [
+            p for p in parts if p.role == "waits" or p.instruction.user_line not in waiting_lines
+        ]
         involved = tuple(self.sources.part(p.role, [p.instruction], *p.who.example) for p in shown)
         said = group.kind.case(group.case)
         return Hazard(
@@ -229,7 +231,7 @@ class ControlHazards:
         branches = [part for part in parts if part.role in ("branch", "exited")]
         waits = {part.instruction.line for part in parts if part.role == "waits"}
         if branches and branches[0].instruction.line in waits:  # which way they went is not known
-            yield LEFT.format(who=branches[0].who)
+            yield EXITED.format(who=branches[0].who)
             return
         for part in branches:
             yield said.branch.format(who=part.who, line=self._line(part.instruction))

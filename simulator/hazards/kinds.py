@@ -51,7 +51,7 @@ class HazardKind:
     message: str = ""
     cases: Mapping[str, HazardCase] = field(default_factory=dict)
     reads: bool = False
-    ends: bool = False
+    is_endless: bool = False
     by_address: bool = False
     once: bool = False
     by_instruction: bool = False
@@ -127,7 +127,7 @@ TRIPS = "the trip count of the loop, {line}, must be one for all threads: {how},
 ROUND_UP = "round it up"
 VOTE = "go on until all are done, by __syncthreads_or()"
 INSTEAD = "put the work under an if instead of the continue, {line}"
-LEFT = "{who} have left the kernel without it"
+EXITED = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(
     "barrier-divergence", "barriers", "error",
     "Threads of a block do not wait at the same barrier",
@@ -217,12 +217,12 @@ DEADLOCK = HazardKind(
             "gave up after {value:,} steps (--step-limit), while threads still ran"
         ),
     },
-    ends=True,
+    is_endless=True,
 )  # fmt: skip
 LIVELOCK = HazardKind(
     "livelock", "", "error", "Threads loop without end",
     "No fair schedule makes progress: they loop on a value that nobody changes.",
-    cases={"repeats": _FOR_EVER, SHORT: _SHORT}, ends=True,
+    cases={"repeats": _FOR_EVER, SHORT: _SHORT}, is_endless=True,
 )  # fmt: skip
 OUT_OF_BOUNDS = HazardKind(
     "out-of-bounds", "memory", "error", "An access outside the array",

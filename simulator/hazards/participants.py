@@ -98,7 +98,7 @@ class Fix:
 
     source: Source
     ptx_lines: tuple[int, ...] = ()
-    left: int = 0
+    errors_left: int = 0
     together: int | None = None
     where: str = "after"
     text: str = "__syncthreads();"
@@ -124,14 +124,14 @@ class Fix:
         return [(self.line, self.where), *(self.edit.also if self.edit else ())]
 
     def __str__(self) -> str:
-        errors = "error" if self.left == 1 else "errors"
+        errors = "error" if self.errors_left == 1 else "errors"
         place = f"line {self.line}" if self.line else str(self.source)
         text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
         if self.where == "split by":
             text = f"{self.text.rstrip(';')} splits {self._split(place)}{self.how}"
         if self.where == INSTEAD:
             text = f"{self.text.rstrip(';')} instead of the statement on {place}"
-        text += f": verified, {self.left} {errors} left"
+        text += f": verified, {self.errors_left} {errors} left"
         return text if self.together is None else f"{text}, {self.together} with the other fixes"
 
     def _split(self, place: str) -> str:
@@ -158,6 +158,6 @@ class Fix:
             "diff": self.diff,
             "verified": self.proof,
             "group": self.group,
-            "left": self.left,
+            "left": self.errors_left,
             "left_with_other_fixes": self.together,
         }

@@ -100,7 +100,7 @@ def _surely_fits(launch: PreparedLaunch, gpu: Gpu) -> bool:
 
 def _live(program: Program) -> int | None:
     """32-bit registers of the PTX that are live at a time, at most; ``None`` if it calls."""
-    most = 0
+    peak = 0
     for compiled in program.blocks:
         block = compiled.block
         if any(calls(ins) for ins in block.instructions):
@@ -108,15 +108,15 @@ def _live(program: Program) -> int | None:
         sizes = _Sizes(block.function)
         live = set(block.live_out)
         count = sum(map(sizes.of, live))
-        most = max(most, count)
+        peak = max(peak, count)
         for ins in reversed(block.instructions):
             role = roles(ins)
             written = live & set(role.writes) if ins.guard is None else set[str]()
             read = set(role.reads) - (live - written)
             live = live - written | read
             count += sum(map(sizes.of, read)) - sum(map(sizes.of, written))
-            most = max(most, count)
-    return most
+            peak = max(peak, count)
+    return peak
 
 
 class _Sizes:

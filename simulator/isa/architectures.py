@@ -25,7 +25,7 @@ class SumRounding(NamedTuple):
 
     step: int
     fraction: int
-    kept: int = 23
+    fraction_bits: int = 23
     own: bool = False
 
 

@@ -246,11 +246,11 @@ def text_site(call: Instruction, function: str, space: str, block: int) -> Site:
     return Site(-1, call, function, "load", space, "b8", 1, block)
 
 
-def granules(sites: Collection[Site], alike: bool) -> Granules:
+def granules(sites: Collection[Site], same_size: bool) -> Granules:
     """Those of a program; ``alike``: texts are printed, which may stand in any memory."""
 
     def least(own: Collection[str]) -> int:
-        elsewhere = set[str]() if alike else set[str]().union(*_SPACES) - set(own)
+        elsewhere = set[str]() if same_size else set[str]().union(*_SPACES) - set(own)
         return min([4, *(site.size for site in sites if site.space not in elsewhere)])
 
     return Granules(*map(least, _SPACES))

@@ -38,7 +38,7 @@ from ..races.check.uninitialised_shared import Report
 from ..races.in_flight.async_copies import AsyncCopyCheck
 from ..races.in_flight.bulk_stores import BulkStoreCheck, sends
 from ..races.in_flight.proxy_fences import ProxyCheck
-from ..races.report.pairs import MOST
+from ..races.report.pairs import MAX_PAIRS
 from ..races.report.program_order import ProgramOrder
 from ..races.report.race_log import RaceLog
 from ..races.representative.block_projection import may_be_alike
@@ -74,9 +74,9 @@ class BarrierCheck(Observer):
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
 
-    def barrier_divergence(self, apart: BarrierDivergence) -> None:
+    def barrier_divergence(self, divergence: BarrierDivergence) -> None:
         """See ``Observer``."""
-        self.findings.control.barrier_divergence(apart)
+        self.findings.control.barrier_divergence(divergence)
 
 
 class Observers:
@@ -112,8 +112,10 @@ class Observers:
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
         adapter = launch.kernel.adapter
-        most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
-        book = RaceLog(sites, order, functools.partial(variable_at, layout), most)
+        max_pairs = (
+            _ALL if adapter and adapter.repeats else MAX_PAIRS
+        )  # whose readers are all asked about
+        book = RaceLog(sites, order, functools.partial(variable_at, layout), max_pairs)
         races = RaceHazards(book, sources, steering, launch.kernel.scratch)
         own = functools.partial(compiler_inserted_reason, launch.kernel)
         functions = program.module.functions

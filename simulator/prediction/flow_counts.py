@@ -53,15 +53,15 @@ def flows(
         key = tuple(sorted((piece, count / each) for piece, count in copies.items()))
         merged.setdefault(key, []).append((times / each, 1.0 if sure else _UNSURE))
     scale = np.full(pieces, unit)
-    told = []
+    measured = []
     for pattern, known in merged.items():
         weight = max(w for _, w in known)
         times = sum(t * w for t, w in known) / sum(w for _, w in known)
-        told.append((pattern, times, weight))
+        measured.append((pattern, times, weight))
         for piece, count in pattern:
             scale[piece] = max(scale[piece], times / count)
     rows, wanted = [], []
-    for pattern, times, weight in told:
+    for pattern, times, weight in measured:
         # One that is wrong about a busy piece (a copy that does something else) weighs no more.
         weight /= max(times, *(scale[piece] for piece, _ in pattern))
         rows.append(sum(count * leaves[piece] for piece, count in pattern) * weight)

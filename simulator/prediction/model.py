@@ -33,16 +33,15 @@ class Shape:
 
 
 def demands(
-    work: Work, memory: tuple[float, float], apart: tuple[float, float], gpu: Gpu, rates: Rates,
-    sms: int, blocks: int,
+    work: Work, memory: tuple[float, float], row_misses: tuple[float, float], gpu: Gpu,
+    rates: Rates, sms: int, blocks: int,
 ) -> dict[str, float]:  # fmt: skip
     """Cycles of a multiprocessor that each part needs for a block.
 
     Args:
         work: Of a block.
-        memory: Bytes of the launch that DRAM reads and writes; ``apart``: shares of them
-            that lie here and there.
-        apart: See there.
+        memory: Bytes of the launch that DRAM reads and writes.
+        row_misses: Shares of these bytes, read and written, that miss the open DRAM row.
         gpu: The GPU; ``rates``: its constants.
         rates: See there.
         sms: Multiprocessors that work at a time: what is common to all is shared by these.
@@ -101,7 +100,7 @@ def demands(
         l2 / rates.sm_l2_bytes,
     )
     needs["barriers"] = issued.get("barrier", 0.0) * rates.barrier_warp
-    needs["dram"] = _dram(memory, apart, rates) / blocks * rates.clock * per_second
+    needs["dram"] = _dram(memory, row_misses, rates) / blocks * rates.clock * per_second
     needs["atomics"] = (
         rates.clock
         * per_second
@@ -114,7 +113,7 @@ def demands(
     return needs
 
 
-def _dram(memory: tuple[float, float], apart: tuple[float, float], rates: Rates) -> float:
+def _dram(memory: tuple[float, float], row_misses: tuple[float, float], rates: Rates) -> float:
     """Seconds: turning round costs as much for a quarter that goes the other way as for a half.
 
     ``apart``: shares of what is read and written that lie here and there.
@@ -124,7 +123,7 @@ def _dram(memory: tuple[float, float], apart: tuple[float, float], rates: Rates)
     slow = rates.dram_apart, rates.dram_written_apart
     slower = sum(
         moved * share * (1 / pace - 1 / rates.dram_bytes)
-        for moved, share, pace in zip(memory, apart, slow, strict=True)
+        for moved, share, pace in zip(memory, row_misses, slow, strict=True)
     )
     return sum(memory) / speed + slower
 
@@ -175,8 +174,8 @@ class Times:
 
 
 def times(
-    work: Work, chain: Chain, memory: tuple[float, float], apart: tuple[float, float], gpu: Gpu,
-    rates: Rates, shape: Shape,
+    work: Work, chain: Chain, memory: tuple[float, float], row_misses: tuple[float, float],
+    gpu: Gpu, rates: Rates, shape: Shape,
 ) -> Times:  # fmt: skip
     """Seconds of a launch, and what each part of the GPU would need by itself."""
     slots = shape.resident * gpu.sms
@@ -189,7 +188,7 @@ def times(
             continue
         sms = min(blocks, gpu.sms)
         here = math.ceil(blocks / gpu.sms)
-        needs = demands(work, memory, apart, gpu, rates, sms, shape.blocks)
+        needs = demands(work, memory, row_misses, gpu, rates, sms, shape.blocks)
         each = block_time(needs, chain, shape, here, work.barriers > 0, rates)
         cycles += rounds * here * each
         for name, need in needs.items():

@@ -34,7 +34,7 @@ class PredictionCase:
     """
 
     launch: PreparedLaunch
-    seen: Observed
+    observed: Observed
     rates: Rates
     found: Sequence[MachineBlock]
     work: Work
@@ -45,10 +45,12 @@ class PredictionCase:
     @functools.cached_property
     def took(self) -> Times:
         """Seconds, in all and by part."""
-        program, blocks = self.launch.program, len(self.seen.sample.blocks)
+        program, blocks = self.launch.program, len(self.observed.sample.blocks)
         waits = chain(program, self.found, self.work, blocks, self.rates, self.to_dram)
-        apart = self.seen.memory.apart
-        return times(self.work, waits, self.memory, apart, self.seen.gpu, self.rates, self.shape)
+        row_misses = self.observed.memory.row_misses
+        return times(
+            self.work, waits, self.memory, row_misses, self.observed.gpu, self.rates, self.shape
+        )
 
     @property
     def to_dram(self) -> float:
@@ -64,7 +66,7 @@ class PredictionCase:
     @functools.cached_property
     def block(self) -> OneBlock:
         """What one block touches."""
-        return one_block(self.seen.sample.touches)
+        return one_block(self.observed.sample.touches)
 
     def with_sites(
         self, changed: Mapping[int, SiteWork], *more: SiteWork, dense: float = 1.0
@@ -81,7 +83,7 @@ class PredictionCase:
         before, after = self.work.l2_read, work.l2_read
         read, written = self.memory
         loaded = read - self.updated
-        least = min(loaded, self.seen.memory.footprint * dense)
+        least = min(loaded, self.observed.memory.footprint * dense)
         if after < before:
             loaded = max(least, loaded * after / before)
         return dataclasses.replace(self, work=work, memory=(loaded + self.updated, written))
@@ -96,28 +98,30 @@ class PredictionCase:
 
     def with_code(self, found: Sequence[MachineBlock]) -> PredictionCase:
         """With other machine code."""
-        work = dataclasses.replace(self.work, issued=issued(found, len(self.seen.sample.blocks)))
+        work = dataclasses.replace(
+            self.work, issued=issued(found, len(self.observed.sample.blocks))
+        )
         return dataclasses.replace(self, found=found, work=work)
 
 
-def case(launch: PreparedLaunch, seen: Observed, known: Rates, caches: str) -> PredictionCase:
+def case(launch: PreparedLaunch, observed: Observed, known: Rates, caches: str) -> PredictionCase:
     """A launch as it was observed; ``caches`` as ``predict`` takes it."""
-    sample = seen.sample
-    found = counted(seen, dict(enumerate(sample.ran.warps)), sample.path.rounds)
-    moved = seen.moved(caches == "cold")
+    sample = observed.sample
+    found = counted(observed, dict(enumerate(sample.ran.warps)), sample.path.rounds)
+    moved = observed.moved(caches == "cold")
     warps = -(-math.prod(launch.block) // 32)
-    shape = Shape(seen.blocks, warps, max(1, seen.occupancy.blocks))
+    shape = Shape(observed.blocks, warps, max(1, observed.occupancy.blocks))
     memory = moved.read, moved.written
     return PredictionCase(
-        launch, seen, known, found, of_block(seen, found), memory, moved.updated, shape
+        launch, observed, known, found, of_block(observed, found), memory, moved.updated, shape
     )
 
 
 def counted(
-    seen: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]
+    observed: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]
 ) -> list[MachineBlock]:
     """The machine code, or the PTX in its place, by how often each basic block of the PTX ran."""
-    program = seen.launch.program
-    if seen.code is not None and seen.code.known:
-        return sass_counts.pieces(program, seen.code, warps, rounds)
+    program = observed.launch.program
+    if observed.code is not None and observed.code.known:
+        return sass_counts.pieces(program, observed.code, warps, rounds)
     return estimated_sass.pieces(program, warps, rounds)

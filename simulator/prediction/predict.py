@@ -129,10 +129,10 @@ def predict(
         kernel, grid, block, args, shared_bytes, "lockstep", 50_000_000, False, None, symbols,
         cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
-    seen = observe(prepared, chip, registers)
-    if seen.sample.path.stall:
-        raise LaunchError(_endless(kernel.name, seen.sample.path.stall))
-    return prediction_of(case(prepared, seen, known, caches), caches)
+    observed = observe(prepared, chip, registers)
+    if observed.sample.path.stall:
+        raise LaunchError(_endless(kernel.name, observed.sample.path.stall))
+    return prediction_of(case(prepared, observed, known, caches), caches)
 
 
 def prediction_of(it: PredictionCase, caches: str, advised: bool = True) -> Prediction:
@@ -140,18 +140,27 @@ def prediction_of(it: PredictionCase, caches: str, advised: bool = True) -> Pred
 
     ``advised``: with what would help, which takes some time.
     """
-    launch, seen, known = it.launch, it.seen, it.rates
-    sample, chip, held, traffic = seen.sample, seen.gpu, seen.occupancy, seen.dram(caches != "warm")
-    l1, l2 = seen.l1.hit_rate, seen.l2(caches != "warm").hit_rate
+    launch, observed, known = it.launch, it.observed, it.rates
+    sample, chip, occupancy, traffic = (
+        observed.sample,
+        observed.gpu,
+        observed.occupancy,
+        observed.dram(caches != "warm"),
+    )
+    l1, l2 = observed.l1.hit_rate, observed.l2(caches != "warm").hit_rate
     took = it.took
-    there = min(held.blocks, -(-seen.blocks // chip.sms)) * it.shape.warps / chip.architecture.warps
-    share, notes = _trust(seen, known)
+    there = (
+        min(occupancy.blocks, -(-observed.blocks // chip.sms))
+        * it.shape.warps
+        / chip.architecture.warps
+    )
+    share, notes = _trust(observed, known)
     milliseconds = took.total * 1e3
     return Prediction(
         launch.kernel.name, chip, milliseconds, *around(milliseconds, share),
         _limiter(took), {name: value * 1e3 for name, value in took.bounds.items()},
-        traffic.read_bytes, traffic.write_bytes, l1, l2, _bands(seen, traffic, l1, l2),
-        held.registers, there, len(sample.blocks), seen.blocks,
+        traffic.read_bytes, traffic.write_bytes, l1, l2, _bands(observed, traffic, l1, l2),
+        occupancy.registers, there, len(sample.blocks), observed.blocks,
         launch.kernel.notes + notes, advise(it) if advised else (),
     )  # fmt: skip
 
@@ -161,19 +170,19 @@ def _endless(name: str, stall: Stall) -> str:
     if stall.why == "limit":
         return f"{name} was given up after {stall.steps:,} steps, while threads still ran"
     loops = [loop.instruction for loop in stall.loops]
-    ends = [apart.block.block.end for apart in stall.waiting]
+    terminators = [divergence.block.block.end for divergence in stall.waiting]
     what = "loop" if loops else "wait at a barrier"
-    at = next(place(ins) for ins in (*loops, *ends) if ins)
+    at = next(place(ins) for ins in (*loops, *terminators) if ins)
     return f"{name} never ends, so there is no time to predict: threads {what} for ever, {at}"
 
 
 def _bands(
-    seen: Observed, traffic: DramTraffic, l1: float | None, l2: float | None
+    observed: Observed, traffic: DramTraffic, l1: float | None, l2: float | None
 ) -> dict[str, Band]:
     off = errors()
     found = {
         "dram_read_bytes": around(
-            traffic.read_bytes, off["dram_read_again" if seen.reads_again else "dram_read_once"]
+            traffic.read_bytes, off["dram_read_again" if observed.reads_again else "dram_read_once"]
         ),
         "dram_write_bytes": around(traffic.write_bytes, off["dram_written"]),
     }
@@ -194,18 +203,18 @@ def _limiter(took: Times) -> str:
     return first
 
 
-def _trust(seen: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
+def _trust(observed: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
     """Share by which the time may be off, and why."""
     band, notes = errors()["time"], []
-    if seen.occupancy.registers is None:
+    if observed.occupancy.registers is None:
         band += _NO_REGISTERS
         notes.append("registers unknown: nothing here makes machine code, so as many blocks as fit")
-    elif seen.code is None or not seen.code.known:
+    elif observed.code is None or not observed.code.known:
         band += _NO_REGISTERS / 2
         notes.append("no machine code: instructions are those of the PTX")
     if not known.measured:
         band += _NOT_MEASURED
-        notes.append(f"{seen.gpu.name} was never measured: its data sheet, the rest as an H200")
-    if not seen.sample.whole:
-        notes.append(f"{len(seen.sample.blocks):,} of {seen.blocks:,} blocks were run")
+        notes.append(f"{observed.gpu.name} was never measured: its data sheet, the rest as an H200")
+    if not observed.sample.whole:
+        notes.append(f"{len(observed.sample.blocks):,} of {observed.blocks:,} blocks were run")
     return band, tuple(notes)

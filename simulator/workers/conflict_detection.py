@@ -208,7 +208,7 @@ class Overlap(Observer):
             return places(self.marks[number].written)
         return self._bits[number].where(size)
 
-    def apply(self, allocation: Allocation, left: Flat, sums: list[Sum]) -> None:
+    def apply(self, allocation: Allocation, content: Flat, sums: list[Sum]) -> None:
         """Do to an array what the blocks did that these marks are of.
 
         ``left``: its bytes as they left them, where they wrote.
@@ -218,7 +218,7 @@ class Overlap(Observer):
             how, type = _KINDS[kind - 1]
             elements = allocation.buffer.view(DTYPES[type])
             elements[at] = (_SUMS | _PICKS)[how](elements[at], values)
-        self.copy(allocation.number, left, allocation.buffer)
+        self.copy(allocation.number, content, allocation.buffer)
         if allocation.missing is not None:
             size = len(allocation.buffer) // self.granule
             written = np.zeros(size, bool)

@@ -143,7 +143,7 @@ class SharedArena:
         """The arrays; none may be in use when this is closed."""
         return [np.frombuffer(self._bytes, np.uint8, n, at) for at, n in self.places]
 
-    def seen(self) -> list[Flat]:
+    def views(self) -> list[Flat]:
         """The arrays, where there are files; they may be in use when this is closed."""
         return self._pages(mmap.MAP_SHARED)
 

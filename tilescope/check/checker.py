@@ -96,10 +96,10 @@ class Verdict:
 
     def fails(self, on: str, fixed: bool = False) -> bool:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a fix."""
-        left = [h.severity for h in self.hazards if not (fixed and h.fix and h.fix.edit)]
-        doubtful = "warning" in left or bool(self.doubts)
+        severities = [h.severity for h in self.hazards if not (fixed and h.fix and h.fix.edit)]
+        doubtful = "warning" in severities or bool(self.doubts)
         wrong = not all(agreement.within for _, agreement in self.results)
-        return "error" in left or wrong or (on == "warning" and doubtful)
+        return "error" in severities or wrong or (on == "warning" and doubtful)
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready; ``schema`` says which layout."""

@@ -71,24 +71,24 @@ def fingerprint(kernel: str, hazard: Hazard) -> str:
 def set_aside(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> tuple[list[Hazard], int]:
     """Hazards but those that comments or the baseline say are known, and how many these are."""
     every = list(hazards)
-    kept = [
+    reported = [
         hazard
         for hazard in every
         if not ignored(hazard)
         and not (policy.baseline and fingerprint(kernel, hazard) in policy.baseline)
     ]
-    return kept, len(every) - len(kept)
+    return reported, len(every) - len(reported)
 
 
 def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]:
     """Hazards as the policy sees them, errors first, and how many it leaves out."""
     judged = [(hazard, policy.severity(hazard)) for hazard in hazards]
-    kept = [
+    reported = [
         dataclasses.replace(hazard, severity=severity)
         for hazard, severity in judged
         if severity != "ignore"
     ]
-    return sorted(kept, key=lambda h: h.severity != "error"), len(judged) - len(kept)
+    return sorted(reported, key=lambda h: h.severity != "error"), len(judged) - len(reported)
 
 
 def judge(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> list[Hazard]:

@@ -110,8 +110,8 @@ def _resized(target: Target, entry: LibraryKernel) -> Target | None:
 
 
 def _sizes(size: Size) -> Iterator[Size]:
-    most = _AXIS.get(len(size), _DEEP)
-    ragged = [min(n, most) * 5 // 8 | 1 for n in size]
+    largest = _AXIS.get(len(size), _DEEP)
+    ragged = [min(n, largest) * 5 // 8 | 1 for n in size]
     yield tuple(n + 2 * i for i, n in enumerate(ragged))
     for multiple in (4, 16, 32, 64):
         yield tuple(max(n // multiple, 1) * multiple for n in ragged)

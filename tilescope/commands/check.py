@@ -26,13 +26,13 @@ from ..formats.report_files import Files
 from ..gpu.placement import find
 from ..text.findings import demonstration, findings, refusals
 from ..text.fixes import fixes_text, unfound
-from ..text.layout import fitted, told
+from ..text.layout import fitted, hazard_text
 from .pipelines import HOW, check_pipeline, is_pipeline, refuse_others
 
-_MOST = 20
+_MAX_HAZARDS = 20
 _OF_SEVERAL = (
-    "equal_writes", "warp_synchronous", "fail_on", "since", "no_fix_search", "fix_time", "most",
-    "json_file", "sarif_file", "junit_file", "baseline", "new_baseline",
+    "equal_writes", "warp_synchronous", "fail_on", "since", "no_fix_search", "fix_time",
+    "max_hazards", "json_file", "sarif_file", "junit_file", "baseline", "new_baseline",
 )  # fmt: skip
 """Options that a file with several launches takes."""
 
@@ -69,9 +69,9 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
 @click.option("--demonstrate", "show", is_flag=True, help="Find a schedule that shows the race.")
 @click.option(
     "--max",
-    "most",
+    "max_hazards",
     type=click.IntRange(0),
-    default=_MOST,
+    default=_MAX_HAZARDS,
     show_default=True,
     metavar="N",
     help="Hazards to print; 0: all.",
@@ -99,7 +99,7 @@ def check_command(
     fix: bool,
     only_diff: bool,
     show: bool,
-    most: int,
+    max_hazards: int,
     json_file: str | None,
     sarif_file: str | None,
     junit_file: str | None,
@@ -156,7 +156,7 @@ def check_command(
         ctx.exit(
             check_pipeline(
                 request.target, chosen, how, policy, "" if default else fail_on,
-                not no_fix_search, most, files, quiet, since,
+                not no_fix_search, max_hazards, files, quiet, since,
                 fix_time,
             )
         )  # fmt: skip
@@ -170,10 +170,10 @@ def check_command(
     verdict = checker.find(builds)
     listed = not (quiet or only_diff or files.quiet)
     if quiet:
-        for text in [told(hazard) for hazard in verdict.hazards] + refusals(verdict):
+        for text in [hazard_text(hazard) for hazard in verdict.hazards] + refusals(verdict):
             say(text, err=True)
     elif listed:
-        say(fitted(findings(verdict, most)))
+        say(fitted(findings(verdict, max_hazards)))
     needed = bool(fix or only_diff or quiet or files.any)
     if not no_fix_search:
         search(checker, verdict, fix_time, lambda: not needed and reader_gone())

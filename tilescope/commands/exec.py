@@ -20,7 +20,7 @@ from ..text.script import hazards, summary
 @click.option(
     "-k", "--kernel", "only", multiple=True, help="Check this kernel only; may be repeated."
 )
-@click.option("--max-launches", "most", type=click.IntRange(0), default=0, metavar="N",
+@click.option("--max-launches",  type=click.IntRange(0), default=0, metavar="N",
               help="Stop the script after so many launches; 0: never.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(0), default=0, metavar="N",
               help="Check N of the launches that are alike (kernel, shapes, types).")  # fmt: skip
@@ -40,8 +40,8 @@ from ..text.script import hazards, summary
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def exec_command(
-    ctx: click.Context, only: tuple[str, ...], most: int, sample: int, schedule: str, gpu: str,
-    equal_writes: str, fail_on: str, page: str | None, json_file: str | None,
+    ctx: click.Context, only: tuple[str, ...], max_launches: int, sample: int, schedule: str,
+    gpu: str, equal_writes: str, fail_on: str, page: str | None, json_file: str | None,
     sarif_file: str | None, quiet: bool, script: Path, arguments: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run a Python script with its kernels on the simulator.
@@ -67,7 +67,7 @@ def exec_command(
     with session() as made:
         traced = page is not None
         machine = VirtualDevice(
-            only, most, sample, order, traced, quiet, order=made.order, gpu=chip
+            only, max_launches, sample, order, traced, quiet, order=made.order, gpu=chip
         )
         code, end = run_script(script, arguments, machine)
     absent = [name for name in only if name not in {launch.kernel.name for launch in made.launches}]

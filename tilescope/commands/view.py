@@ -129,15 +129,15 @@ def _said(words: Sequence[str]) -> str:
 
     Paths are as they were given, but for those from the root, of which the folders are ours.
     """
-    kept: list[str] = []
-    left = iter(words)
-    for word in left:
+    shown: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
         if word in ("-o", "--output", "--block-at"):
-            next(left, None)
+            next(remaining, None)
         elif word not in ("--open", "-q", "--quiet") and not word.startswith(("--output=", "-o")):
             known = Path(word).is_absolute() and Path(word).exists()
-            kept.append(Path(word).name if known else _FROM_ROOT.sub("@", word))
-    return shlex.join(["tilescope", "view", *kept])
+            shown.append(Path(word).name if known else _FROM_ROOT.sub("@", word))
+    return shlex.join(["tilescope", "view", *shown])
 
 
 def _numbers(places: Sequence[str], grid: Sequence[int]) -> list[int]:

@@ -91,8 +91,8 @@ def _invocation(verdicts: Sequence[Verdict]) -> dict[str, object]:
             *(f"argument {doubt}" for doubt in verdict.doubts),
         )
     ]
-    told: dict[str, object] = {"executionSuccessful": True}
-    return told | ({"toolExecutionNotifications": notices} if notices else {})
+    invocation: dict[str, object] = {"executionSuccessful": True}
+    return invocation | ({"toolExecutionNotifications": notices} if notices else {})
 
 
 def _rule(row: HazardKind) -> dict[str, object]:

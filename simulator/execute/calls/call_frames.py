@@ -24,21 +24,21 @@ class Frames:
     def __init__(self, state: LaneState, blocks: Iterable[CompiledBlock]) -> None:
         self.state = state
         self.back = {b.block.follow: b for b in blocks if b.group}
-        self.kept: Saved = {}
+        self.saved: Saved = {}
 
     def full(self, call: CompiledBlock, mask: Mask | None) -> Mask | None:
         """The lanes whose stack has no room for one more call, if any."""
         assert call.group is not None
         depth = self.state.registers[call.group.depth.number]
-        full: Mask = as_mask(mask) & (depth >= call.group.most)
+        full: Mask = as_mask(mask) & (depth >= call.group.max_depth)
         return full if full.any() else None
 
     def push(self, call: CompiledBlock, mask: Mask | None) -> None:
         """Lanes call: what the caller needs later is put aside."""
         registers = self.state.registers
-        for kept, lanes in self._frames(call, mask, 0):
+        for frame, lanes in self._frames(call, mask, 0):
             for number in call.saves:
-                kept[number] = _where(lanes, registers[number], kept.get(number))
+                frame[number] = _where(lanes, registers[number], frame.get(number))
         self._move(call, mask, 1)
 
     def pop(self, follow: int, mask: Mask | None) -> None:
@@ -47,21 +47,21 @@ class Frames:
         if call is None:
             return
         registers = self.state.registers
-        for kept, lanes in self._frames(call, mask, 1):
+        for frame, lanes in self._frames(call, mask, 1):
             for number in call.saves:
-                registers[number] = _where(lanes, kept[number], registers[number])
+                registers[number] = _where(lanes, frame[number], registers[number])
         self._move(call, mask, -1)
 
     def now(self) -> Saved:
         """What is put aside now; arrays are replaced, never changed."""
-        return {place: dict(kept) for place, kept in self.kept.items()}
+        return {place: dict(registers) for place, registers in self.saved.items()}
 
     def equal(self, then: Saved, same: Mask) -> Mask:
         """Of some lanes, as deep as then, those whose open calls have put the same aside."""
         for (number, depth), old in then.items():
             over = self.state.registers[number] <= depth  # the call that was at this depth
             for register, value in old.items():
-                now = self.kept[number, depth][register]
+                now = self.saved[number, depth][register]
                 if now is not value:
                     same = same & (over | (bits(now) == bits(value)))
         return same
@@ -74,12 +74,12 @@ class Frames:
         number = call.group.depth.number
         depth = self.state.registers[number]
         if depth.ndim == 0:
-            yield self.kept.setdefault((number, int(depth) - less), {}), mask
+            yield self.saved.setdefault((number, int(depth) - less), {}), mask
             return
         shape = self.state.geometry.shape
         on = np.broadcast_to(as_mask(mask), shape)
         for each in unique(np.broadcast_to(depth, shape)[on]).tolist():
-            yield self.kept.setdefault((number, each - less), {}), on & (depth == each)
+            yield self.saved.setdefault((number, each - less), {}), on & (depth == each)
 
     def _move(self, call: CompiledBlock, mask: Mask | None, by: int) -> None:
         assert call.group is not None

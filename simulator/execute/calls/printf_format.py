@@ -56,8 +56,8 @@ class Field:
         elif self.letter in "sp":
             address, letter = int(take("Q")), "s"
             if self.letter == "s":
-                most = MOST_TEXT if precision < 0 else min(precision, MOST_TEXT)
-                value = string(address, most) if address else "(null)"
+                max_length = MOST_TEXT if precision < 0 else min(precision, MOST_TEXT)
+                value = string(address, max_length) if address else "(null)"
             else:
                 value, precision = hex(address) if address else "(nil)", -1
         elif self.letter == "c":

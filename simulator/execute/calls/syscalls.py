@@ -111,7 +111,7 @@ class Syscalls:
         return value
 
     def string(
-        self, lane: tuple[int, ...], address: int, most: int = MOST_TEXT,
+        self, lane: tuple[int, ...], address: int, max_length: int = MOST_TEXT,
         block: CompiledBlock | None = None,
     ) -> str:  # fmt: skip
         """The text at a generic address, up to its NUL or so many bytes, as a lane sees it.
@@ -119,10 +119,10 @@ class Syscalls:
         ``block`` prints it.
         """
         memories = self.memories
-        content, end, _ = memories.bytes_at(address, most, lane).partition(b"\0")
+        content, end, _ = memories.bytes_at(address, max_length, lane).partition(b"\0")
         if block:
             read = len(content + end)
-            if not end and read < most:
+            if not end and read < max_length:
                 self._beyond(block, lane, address + read)
             if memories.looked:
                 memories.looked(address, read, lane)

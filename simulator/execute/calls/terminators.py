@@ -89,18 +89,18 @@ class Terminators:
         self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool
     ) -> int | None:
         """Where all the lanes go, or ``None`` if they were sent to several places."""
-        ends, state = block.ends, self.state
-        if ends == "goto":
+        kind, state = block.terminator_kind, self.state
+        if kind == "goto":
             return jump(block)
-        if ends == "branch":
+        if kind == "branch":
             yes, no = split(out, mask)
             if block.number in self._decisive:
                 self.record_branch(block.number, yes, no)
             return branch(state, self.dispatcher, block, yes, no, mask)
-        if ends == "barrier":
+        if kind == "barrier":
             state.meets += 1
             return self._barrier(block, out, mask, alone)
-        if ends == "call":
+        if kind == "call":
             if block.group and (full := self.frames.full(block, mask)) is not None:
                 self._stop("stack", block, full)
                 mask = as_mask(mask) & ~full
@@ -159,19 +159,19 @@ class Terminators:
             self.paths.went(number, 1, staying)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
-        ends = block.ends
-        if ends == "switch":
+        kind = block.terminator_kind
+        if kind == "switch":
             return self._switch(block, out, mask)
-        if ends == "return":
+        if kind == "return":
             return self._return(block, out, mask)
         # exit, trap, a function of the system: perhaps under a guard
-        guard, given = (out[0], out[1:]) if ends == "system" else (out, ())
+        guard, given = (out[0], out[1:]) if kind == "system" else (out, ())
         gone, staying = split(as_mask(guard), mask)
         if block.number in self._decisive:
             self.record_branch(block.number, gone, staying)
         if gone is False:
             return block.block.follow
-        if ends == "system" and block.called not in _STOPS:
+        if kind == "system" and block.called not in _STOPS:
             failing = self.system.call(block, given, gone)
             if failing is None:
                 return block.block.follow
@@ -180,7 +180,7 @@ class Terminators:
             if going.any():
                 self.state.go(block.number, block.block.follow, going)
             return None
-        if ends in ("trap", "system"):
+        if kind in ("trap", "system"):
             text = self.system.failed(given, gone) if given else ""
             self._stop(_STOPS[block.called], block, gone, text)
         else:

@@ -32,7 +32,7 @@ def own_loops(blocks: Sequence[CompiledBlock], others: Container[int]) -> dict[i
 
 
 def _plain(block: CompiledBlock) -> bool:
-    if block.ends not in ("goto", "branch") or block.gate is not None:
+    if block.terminator_kind not in ("goto", "branch") or block.gate is not None:
         return False
     return all(
         type(step) in (Compute, Move, SavePredicate, CountLanes)

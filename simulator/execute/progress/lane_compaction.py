@@ -35,7 +35,7 @@ Names = dict[str, object]
 """The free names of generated code."""
 LEAST = 2048
 """Lanes of a batch from which on it is worth while: below, calls cost more than what they do."""
-SHARE, KEPT = 2, 0.75
+SHARE, REPACK_SHARE = 2, 0.75
 """Lanes are picked out if they are at most one in so many of the batch; those that are left are
 set closer together when no more than this share of them is."""
 SHORT, GIVEN_UP = 4, 8
@@ -172,13 +172,13 @@ class LaneCompaction:
         self.registers = _CompactRegisters(state.registers, self.lanes)
         self.counts: dict[int, tuple[Mask, tuple[int, int]]] = {}
         self.back: dict[int, Lanes] = {}
-        self.left = False
+        self.has_exits = False
         for n, here in inside.items():
             groups[n] = self.lanes.gather_mask(here)
         following = self._go(number, self.lanes.gather_mask(mask), alone)
         while following is None and (turn := self._turn()) is not None:
             following = self._go(*turn)
-            if self.left:
+            if self.has_exits:
                 self._close_up()
         self._finish()
         short = state.step - began < SHORT
@@ -191,7 +191,7 @@ class LaneCompaction:
         groups, alone = state.groups, sync.alone()
         if not groups or sync.gates.met or state.step + 1 >= self.livelock.next_look:
             return None
-        if sync.held() and not alone and state.step % FAIR == 0:
+        if sync.blocked_lanes() and not alone and state.step % FAIR == 0:
             return None
         number = min(groups)
         if number not in self.loop or (alone and not self.splits.settle(number)):
@@ -233,7 +233,7 @@ class LaneCompaction:
             function = self._functions[key] = self.function(*key, self.names)
         self.extents.clear()
         out = function(self.registers, mask)
-        if block.ends == "goto":
+        if block.terminator_kind == "goto":
             return jump(block)
         return branch(self, self.dispatcher, block, *split(out, mask), mask)
 
@@ -259,7 +259,7 @@ class LaneCompaction:
         if number not in self.loop:
             self.registers.calm(self._put_back(mask))
             self.state.join(number, self.lanes.spread_mask(mask))
-            self.left = True
+            self.has_exits = True
         else:
             self.state.join(number, mask)
 
@@ -281,14 +281,14 @@ class LaneCompaction:
 
     def _close_up(self) -> None:
         """Set those that are left closer together, if they are few."""
-        self.left = False
+        self.has_exits = False
         inside = self._inside()
         masks = [mask for mask in inside.values() if mask is not None]
         if not masks or len(masks) < len(inside):
             return
         every = np.logical_or.reduce(masks).reshape(-1)
         at = np.flatnonzero(every)
-        if len(at) > len(every) * KEPT:
+        if len(at) > len(every) * REPACK_SHARE:
             return
         self.lanes = self.lanes.some(at)
         self.registers.keep(self.lanes, at)

@@ -57,20 +57,20 @@ class _Round:
     def _keep(self, number: int, mask: Mask | None) -> None:
         """Keep the state as it is now; nobody has moved."""
         shape = self.state.geometry.shape
-        self.kept = self.keep(number, mask)
+        self.snapshot = self.keep(number, mask)
         self.local = np.copy(self.memories.local.words)
         self.moved = np.zeros(shape, bool)
         self.returned = np.zeros(shape, bool)
-        self.held = self._held()
+        self.blocked_at_start = self._blocked_lanes()
 
-    def _held(self) -> dict[int, Mask]:
+    def _blocked_lanes(self) -> dict[int, Mask]:
         """The lanes that are held at barriers and warp instructions, by block."""
         shape = self.moved.shape
-        waiting = [(wait.block.number, wait.mask) for wait in self.sync.held()]
-        held: dict[int, Mask] = {}
+        waiting = [(wait.block.number, wait.mask) for wait in self.sync.blocked_lanes()]
+        blocked: dict[int, Mask] = {}
         for number, mask in [*self.sync.gates.waiting.items(), *waiting]:
-            held[number] = held.get(number, np.zeros(shape, bool)) | as_mask(mask)
-        return held
+            blocked[number] = blocked.get(number, np.zeros(shape, bool)) | as_mask(mask)
+        return blocked
 
     def proves(self, number: int, mask: Mask | None) -> bool | None:
         """Whether the round is closed; ``None`` if it has failed. Called before each block."""
@@ -79,7 +79,7 @@ class _Round:
             block = self.blocks[self.last]
             if self.memories.writes != self.writes:
                 return None
-            self.met |= block.gate is not None or block.ends == "barrier"
+            self.met |= block.gate is not None or block.terminator_kind == "barrier"
         self.last = number
         self.visited.add(number)
         closed = self._close(number, mask)
@@ -91,7 +91,7 @@ class _Round:
 
     def _close(self, number: int, mask: Mask | None) -> bool:
         state = self.state
-        back = self.kept.same(number, mask) & self.moved
+        back = self.snapshot.same(number, mask) & self.moved
         if not back.any():
             return False
         local = (self.memories.local.words == self.local).all(axis=0)
@@ -102,18 +102,21 @@ class _Round:
             self.returned |= back
             return all((self.returned | ~lanes).all() for lanes in running.values())
         # Lanes that meet depend on each other: all have to be back at one time.
-        if number != self.kept.number or set(state.groups) | {number} != set(self.kept.groups):
+        if number != self.snapshot.number or set(state.groups) | {number} != set(
+            self.snapshot.groups
+        ):
             return False
         for group, lanes in groups.items():
-            before = np.broadcast_to(as_mask(self.kept.groups[group]), self.moved.shape)
+            before = np.broadcast_to(as_mask(self.snapshot.groups[group]), self.moved.shape)
             same = np.array_equal(before, np.broadcast_to(as_mask(lanes), self.moved.shape))
-            moved = (self.kept.same(group, lanes) & self.moved) | ~running[group]
+            moved = (self.snapshot.same(group, lanes) & self.moved) | ~running[group]
             if not (same and moved.all()):
                 return False
-        held = self._held()
-        return held.keys() == self.held.keys() and all(
-            np.array_equal(lanes, self.held[group]) and (self.kept.equal(lanes) | ~lanes).all()
-            for group, lanes in held.items()
+        blocked = self._blocked_lanes()
+        return blocked.keys() == self.blocked_at_start.keys() and all(
+            np.array_equal(lanes, self.blocked_at_start[group])
+            and (self.snapshot.equal(lanes) | ~lanes).all()
+            for group, lanes in blocked.items()
         )
 
 
@@ -146,8 +149,8 @@ class SpinningLanes:
             self._looks.clear()
             self.visited = {number}
         looks = self._looks.setdefault(number, [])
-        for kept in looks:
-            same = kept.same(number, mask)
+        for snapshot in looks:
+            same = snapshot.same(number, mask)
             if same.any():
                 self.lanes = same if self.lanes is None else self.lanes | same
         del looks[: -_VISITS + 1]
@@ -185,7 +188,7 @@ class LivelockWatch:
         )
         self.next_keep = _FIRST_LOOK
         self.next_look = min(_FIRST_LOOK, step_limit)
-        self.kept: MachineSnapshot | None = None
+        self.snapshot: MachineSnapshot | None = None
         self.round: _Round | None = None
         self.polled = self.later = False
 
@@ -205,33 +208,35 @@ class LivelockWatch:
             raise self._stuck("limit", number, mask)
         if self.round is not None:
             self._go_round(number, mask)
-        elif self.kept is not None:
+        elif self.snapshot is not None:
             self._watch(number, mask)
         elif state.step >= self.next_keep:
             self.next_keep = state.step * 2
-            self.kept, self.polled = self.keep(number, mask), False
+            self.snapshot, self.polled = self.keep(number, mask), False
             self.clocks.stop()
-        watching = self.round or self.kept
+        watching = self.round or self.snapshot
         self.next_look = state.step + 1 if watching else min(self.next_keep, self.step_limit)
 
     def _watch(self, number: int, mask: Mask | None) -> None:
         """Is any lane back where it was?"""
-        assert self.kept is not None
-        state, kept = self.state, self.kept
+        assert self.snapshot is not None
+        state, snapshot = self.state, self.snapshot
         self.polled |= number in self.pollers
-        if number == kept.number:
-            kept.visits += 1
-            if kept.same(number, mask).any():
-                self.kept, self.round = None, self._begin_round(number, mask)
+        if number == snapshot.number:
+            snapshot.visits += 1
+            if snapshot.same(number, mask).any():
+                self.snapshot, self.round = None, self._begin_round(number, mask)
                 self.round.proves(number, mask)
                 return
-            if self.clocks.reads != kept.clock and not kept.visits & (kept.visits - 1):
-                self.kept = self.keep(number, mask)  # it had read them while they ran
-                self.kept.take_place(kept)
-                kept = self.kept
-        enough = state.step - kept.step >= _VISITS + kept.step // 8
-        if (kept.visits > _VISITS and enough) or state.step - kept.step > kept.step // 2:
-            self.kept = None
+            if self.clocks.reads != snapshot.clock and not snapshot.visits & (snapshot.visits - 1):
+                self.snapshot = self.keep(number, mask)  # it had read them while they ran
+                self.snapshot.take_place(snapshot)
+                snapshot = self.snapshot
+        enough = state.step - snapshot.step >= _VISITS + snapshot.step // 8
+        if (
+            snapshot.visits > _VISITS and enough
+        ) or state.step - snapshot.step > snapshot.step // 2:
+            self.snapshot = None
             if self.polled and self.others_to_come:
                 self.round = self._begin_round(number, mask)
                 self.round.proves(number, mask)
@@ -248,7 +253,7 @@ class LivelockWatch:
             raise self._stuck("idle", number, mask)
         if closed:
             clocks = self.clocks
-            if clocks.reads != self.round.kept.clock and not self.later:
+            if clocks.reads != self.round.snapshot.clock and not self.later:
                 clocks.stop(_LATER)
                 self.later, self.round, self.next_keep = True, None, state.step + _VISITS
                 self.memories.watched = False

@@ -33,15 +33,15 @@ class Divergence:
     ) -> None:
         self.state, self.dispatcher, self.paths, self.orders = state, dispatcher, paths, orders
         self._gone: dict[int, Mask] = {}
-        self._seen: dict[int, Mask | None] = {}
+        self._reported: dict[int, Mask | None] = {}
         self._astray: Mask = NO_LANE
         self._met: dict[tuple[int, int], Mask] = {}
         self._turned: dict[object, Mask] = {}
 
-    def notify(self, apart: BarrierDivergence) -> None:
+    def notify(self, divergence: BarrierDivergence) -> None:
         """Threads of a block do not come to a barrier together."""
         for callback in self.dispatcher.barrier_divergence:
-            callback(apart)
+            callback(divergence)
 
     def look_at(self, waits: list[BlockedLanes]) -> None:
         """A barrier of whole blocks lets lanes go: did they come to it together?"""
@@ -56,7 +56,7 @@ class Divergence:
                 )
         waits = [places[number] for number in sorted(places)]
         for wait in waits:
-            differ = paths.apart(wait.block, wait.mask, state.registers)
+            differ = paths.different_paths(wait.block, wait.mask, state.registers)
             if differ is None:
                 continue
             again = self._turned.get(line := _line(wait.block), NO_LANE)
@@ -72,10 +72,10 @@ class Divergence:
         for wait in waits:
             if alive is None:
                 break
-            if self._seen.get(wait.block.number) is not alive:
+            if self._reported.get(wait.block.number) is not alive:
                 self._look_for_gone(wait, alive)
             if wait.mask is alive:  # as they will be next time
-                self._seen[wait.block.number] = alive
+                self._reported[wait.block.number] = alive
         if len(waits) > 1:
             self._compare_places(waits)
 
@@ -169,10 +169,10 @@ class Divergence:
         for wait, lanes in (places[number] for number in sorted(places)):
             warps = g.any_of_warp(lanes & go)
             if is_aligned(wait.block):
-                apart = warps & (g.any_of_warp(absent) | before)
-                if apart.any():
-                    here = lanes & go & g.spread(apart)
-                    others = ~here & g.spread(apart)
+                split_warps = warps & (g.any_of_warp(absent) | before)
+                if split_warps.any():
+                    here = lanes & go & g.spread(split_warps)
+                    others = ~here & g.spread(split_warps)
                     branches = self.paths.told_apart(wait.block, others, here)
                     self.notify(
                         BarrierDivergence("warp", wait.block, here, others, branches=branches)

@@ -68,12 +68,12 @@ class BarrierInterleavings:
             return
         self._came.append((key, block, lanes, as_mask(self.state.alive)))
 
-    def look(self, held: Sequence[Mask | None]) -> Mask:
+    def look(self, blocked: Sequence[Mask | None]) -> Mask:
         """Report blocks that could have stopped; return those of them that had not ended.
 
         ``held``: lanes that wait at barriers after which others may come.
         """
-        return self._look([as_mask(lanes) for lanes in held], None)
+        return self._look([as_mask(lanes) for lanes in blocked], None)
 
     def look_at(self, clashing: Mask) -> Mask:
         """Judge blocks in which warps meet at a barrier in ways that do not go together."""
@@ -132,9 +132,9 @@ class BarrierInterleavings:
         lanes = lanes if elsewhere else lanes | others
         self._tell(BarrierDivergence("chance", one, lanes, None, elsewhere, value=key[0]))
 
-    def _tell(self, apart: BarrierDivergence) -> None:
+    def _tell(self, divergence: BarrierDivergence) -> None:
         for callback in self.observers.barrier_divergence:
-            callback(apart)
+            callback(divergence)
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
         """Whether blocks could have stopped, all of whose warps came as ``came`` says."""
@@ -143,10 +143,10 @@ class BarrierInterleavings:
         ]
         did = [np.flatnonzero(one) for one in came.T]
         found = _faults(tuple(tuple(events[i] for i in one) for one in did), tuple(more.tolist()))
-        if not (found.clash or (found.held and found.ends)):
+        if not (found.clash or (found.blocked and found.may_finish)):
             return False
         g, there = self.state.geometry, []
-        for warp, place in found.clash or found.held:
+        for warp, place in found.clash or found.blocked:
             key, block, lanes, _ = self._came[did[warp][place]]
             mine = g.spread((np.arange(g.warps) == warp)[:, None] & columns)
             there.append((block, np.broadcast_to(lanes, g.shape) & mine, key[0]))
@@ -212,7 +212,7 @@ def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
             if len(there) < needed:
                 continue
             members = {one for one, _ in there}
-            held = {one for one, waits in there if waits}
+            blocked = {one for one, waits in there if waits}
             # A warp that is all a barrier waits for meets nobody in any order.
             wait = all(waits for _, waits in there) and coming.threads > 0 and needed > 1
             there.clear()
@@ -221,8 +221,8 @@ def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
                 return before.at, i
             for met in last.values():
                 if met.aware & members:
-                    met.aware.update(held)
-            last[coming.number] = _Met(members, wait, held, i)
+                    met.aware.update(blocked)
+            last[coming.number] = _Met(members, wait, blocked, i)
     return None
 
 
@@ -231,8 +231,8 @@ def matter(blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> bool:
 
     What a strong read waits for, say, is not known here.
     """
-    ends = [block.block.end for block in blocks if block.ends == "barrier"]
-    counted = any(end and len(end.operands) > 1 for end in ends)
+    terminators = [block.block.end for block in blocks if block.terminator_kind == "barrier"]
+    counted = any(end and len(end.operands) > 1 for end in terminators)
     strong = any(site.strong and (site.access == "load" or site.returns) for site in sites)
     waits = any(
         roles(ins).row.phase or block.cluster
@@ -256,8 +256,8 @@ class _Faults(NamedTuple):
     """
 
     clash: list[_Place]
-    held: list[_Place]
-    ends: bool
+    blocked: list[_Place]
+    may_finish: bool
 
 
 @functools.lru_cache(64)
@@ -271,7 +271,7 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
     start = tuple(sorted((kinds.index(one), 0, False) for one in zip(warps, more, strict=True)))
     level: set[_State] = {(start, ())}
     stops: list[_State] = []
-    ends, looked = False, 0
+    may_finish, looked = False, 0
     while level and looked < _STATES:
         looked += len(level)
         following: set[_State] = set()
@@ -283,7 +283,7 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
                 way, on = kinds[kind]
                 if waits or done == len(way):
                     goes |= not waits and on
-                    ends |= not waits and on
+                    may_finish |= not waits and on
                     continue
                 goes, event = True, way[done]
                 there = next((fill for fill in state[1] if fill[0] == event.number), None)
@@ -292,11 +292,11 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
                     clashes.append(([event, like], [(kind, done), at]))
                     continue
                 following.add(_after(state, (kind, done, waits), event, there, kinds))
-            held = any(waits for _, _, waits in state[0])
-            ends |= not (goes or held)
-            here += [state] if held and not goes else []
+            is_blocked = any(waits for _, _, waits in state[0])
+            may_finish |= not (goes or is_blocked)
+            here += [state] if is_blocked and not goes else []
         if clashes:
-            return _Faults(_places(min(clashes)[1], kinds, warps, more), [], ends)
+            return _Faults(_places(min(clashes)[1], kinds, warps, more), [], may_finish)
         stops, level = stops or here, following
 
     def so_far(state: _State) -> list[tuple[_Way, bool]]:
@@ -304,7 +304,7 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
 
     last = min(stops, key=so_far)[0] if stops else ()
     waiting = [(kind, done - 1) for kind, done, waits in last if waits]
-    return _Faults([], _places(waiting, kinds, warps, more), ends)
+    return _Faults([], _places(waiting, kinds, warps, more), may_finish)
 
 
 def _latest(state: _State, fill: _Fill, kinds: list[tuple[_Way, bool]]) -> tuple[_Event, _Place]:

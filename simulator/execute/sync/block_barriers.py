@@ -83,7 +83,7 @@ class Barriers:
     @functools.cached_property
     def _some_arrive(self) -> bool:
         blocks = self.paths.map.blocks
-        return any(block.ends == "barrier" and not block.holds for block in blocks)
+        return any(block.terminator_kind == "barrier" and not block.holds for block in blocks)
 
     def _check_operands(self, wait: BlockedLanes) -> None:
         """A barrier has a number below 16, and a count of whole warps."""
@@ -181,7 +181,7 @@ class Barriers:
 
     def _members(self, key: Key) -> list[tuple[BlockedLanes, Mask]]:
         """The lanes held at one barrier, in the order of their coming."""
-        return [(w, held) for w in self.waiting if np.count_nonzero(held := self._lanes(key, w))]
+        return [(w, lanes) for w in self.waiting if np.count_nonzero(lanes := self._lanes(key, w))]
 
     def _whole(self, key: Key) -> bool:
         """A barrier of the whole block: every thread that lives has to come."""

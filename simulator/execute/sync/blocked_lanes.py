@@ -98,14 +98,14 @@ class WarpArrivals:
             full = g.by_warp(self.lanes, 0).max(axis=1)
         else:
             living = np.broadcast_to(as_mask(state.alive), g.shape)
-            most = np.iinfo(np.int64).max
-            full = g.by_warp(np.where(living, self.lanes, most), most).min(axis=1)
-            full = np.where(full == most, g.by_warp(self.lanes, 0).max(axis=1), full)
+            infinity = np.iinfo(np.int64).max
+            full = g.by_warp(np.where(living, self.lanes, infinity), infinity).min(axis=1)
+            full = np.where(full == infinity, g.by_warp(self.lanes, 0).max(axis=1), full)
         new = np.maximum(full - self.counted, 0)
         if not new.any():
             return
         self.counted += new
         last = self.phase.sum(axis=0) + np.cumsum(new, axis=0)
         over = last[-1] // self.wanted * self.wanted  # full by arrivals alone: that frees nobody
-        left = last - np.maximum(last - new, over)
-        self.phase = np.where(over, np.maximum(left, 0), self.phase + new)
+        surplus = last - np.maximum(last - new, over)
+        self.phase = np.where(over, np.maximum(surplus, 0), self.phase + new)

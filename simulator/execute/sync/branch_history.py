@@ -40,8 +40,8 @@ class ControlFlowMap:
         shared = [site for site in sites if site.counted and site.space != "local"]
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
         self.orders = barrier_interleavings.matter(blocks, sites)
-        self._calls = [b.number for b in blocks if b.ends == "call"]
-        barriers = [b.number for b in blocks if b.ends == "barrier"]
+        self._calls = [b.number for b in blocks if b.terminator_kind == "call"]
+        barriers = [b.number for b in blocks if b.terminator_kind == "barrier"]
         self.after = self._ways()
         self._bit = {number: 1 << i for i, number in enumerate(barriers)}
         self._reach = self._reachable() if barriers else {}
@@ -71,14 +71,14 @@ class ControlFlowMap:
             returns.setdefault(callee, []).append(block.block.follow)
         for block in self.blocks:
             end = block.block.end
-            if block.ends == "call":
+            if block.terminator_kind == "call":
                 ways.append([block.call_entry])
-            elif block.ends == "return":
+            elif block.terminator_kind == "return":
                 back = returns.get(block.block.function.name, [])
                 ways.append([*back, *([block.block.follow] if end and end.guard else [])])
-            elif block.ends in ("exit", "trap", "assert"):
+            elif block.terminator_kind in ("exit", "trap", "assert"):
                 ways.append([EXIT, *([block.block.follow] if end and end.guard else [])])
-            elif block.ends == "barrier" and end and end.guard:
+            elif block.terminator_kind == "barrier" and end and end.guard:
                 ways.append([block.block.follow, block.block.follow])
             else:
                 ways.append(successors(block.block))
@@ -129,12 +129,12 @@ class ControlFlowMap:
             if not any(b.number in holders for b in blocks):
                 continue
             loops = loops_of([b.block for b in blocks])
-            kept = {head: members for head, members in loops.items() if members & holders}
-            for head, members in kept.items():
-                self.heads[head] = [h for h in kept if h != head and h in members]
+            relevant = {head: members for head, members in loops.items() if members & holders}
+            for head, members in relevant.items():
+                self.heads[head] = [h for h in relevant if h != head and h in members]
                 for number in members & holders:
                     self._about.setdefault(number, []).append(head)
-            self.entries[blocks[0].number] = list(kept)
+            self.entries[blocks[0].number] = list(relevant)
 
     def about(self, number: int) -> list[int]:
         """Heads of the loops about a barrier or a call, within its function."""
@@ -220,7 +220,7 @@ class BranchHistory:
             else:
                 self._rounds[head] = np.where(lanes, np.int32(0), old)
 
-    def apart(
+    def different_paths(
         self, barrier: CompiledBlock, lanes: Mask | None, registers: Sequence[Lanes]
     ) -> Mask | None:
         """Blocks of the batch whose threads at a barrier came there on rounds of their own.
@@ -246,9 +246,9 @@ class BranchHistory:
                 on = np.broadcast_to(as_mask(lanes), self.shape)
                 on = on if via is None else on & via
                 full = np.broadcast_to(value, self.shape)
-                most = np.where(on, full, -1).max(axis=(0, 1, 2))
+                furthest = np.where(on, full, -1).max(axis=(0, 1, 2))
                 least = np.where(on, full, np.iinfo(full.dtype).max).min(axis=(0, 1, 2))
-                differ = (most != least) & on.any(axis=(0, 1, 2))
+                differ = (furthest != least) & on.any(axis=(0, 1, 2))
                 if differ.any():
                     found = differ if found is None else found | differ
         return found
@@ -265,17 +265,17 @@ class BranchHistory:
         are told from the threads there by the nearest branch that they took otherwise.
         """
         found: list[Branch] = []
-        left = missing
+        unexplained = missing
         for number, lost in self.map.losing(barrier.number):
             took = self._took(number)
-            lanes = left & ((took & took.dtype.type(lost)) != 0)
+            lanes = unexplained & ((took & took.dtype.type(lost)) != 0)
             if lanes.any():
                 way = (int(took[lanes][0]) & lost).bit_length() - 1
                 leaves = self.map.leaves(number, way)
                 found.append(Branch(self.map.blocks[number], lanes, leaves))
-                left = left & ~lanes
-        if left.any():
-            found += self.told_apart(barrier, left, present)
+                unexplained = unexplained & ~lanes
+        if unexplained.any():
+            found += self.told_apart(barrier, unexplained, present)
         return found
 
     def told_apart(self, barrier: CompiledBlock, some: Mask, others: Mask) -> list[Branch]:

@@ -84,10 +84,12 @@ class ClusterBarriers:
         never = lanes & (self._state == _AWAY)
         if never.any():
             self._tell("unarrived", block, never)
-        held = lanes & (self._state == _ARRIVED)
-        if held.any():
-            self.waiting.append(BlockedLanes(block, held, _NUMBER, _NUMBER, None, self.state.step))
-        going: Mask = lanes & ~held
+        blocked = lanes & (self._state == _ARRIVED)
+        if blocked.any():
+            self.waiting.append(
+                BlockedLanes(block, blocked, _NUMBER, _NUMBER, None, self.state.step)
+            )
+        going: Mask = lanes & ~blocked
         self._state[going] = _AWAY
         return going
 
@@ -131,10 +133,10 @@ class ClusterBarriers:
         for number, (block, lanes) in sorted(self._places.items()):
             here = lanes & over
             if is_aligned(block):
-                apart = g.any_of_warp(here) & g.any_of_warp(alive & over & ~here)
-                both = here & g.spread(apart)
+                split_warps = g.any_of_warp(here) & g.any_of_warp(alive & over & ~here)
+                both = here & g.spread(split_warps)
                 if both.any():
-                    others = g.spread(apart) & ~both & over
+                    others = g.spread(split_warps) & ~both & over
                     branches = self.paths.told_apart(block, others, both)
                     self.divergence.notify(
                         BarrierDivergence("warp", block, both, others, branches=branches)
@@ -150,7 +152,7 @@ class ClusterBarriers:
                 )
             self._places[number] = block, lanes & ~done
 
-    def never(self, held: Sequence[BlockedLanes]) -> list[BarrierDivergence]:
+    def never(self, blocked: Sequence[BlockedLanes]) -> list[BarrierDivergence]:
         """Describe the lanes that wait here for ever, and those that have not arrived.
 
         ``held``: all lanes that are held at barriers of any kind.
@@ -163,7 +165,7 @@ class ClusterBarriers:
             missing = self._by_cluster(lanes) & alive & (self._state != _ARRIVED)
             elsewhere = [
                 (other.block, there)
-                for other in held
+                for other in blocked
                 if other is not wait and (there := as_mask(other.mask) & missing).any()
             ]
             branches = self.paths.diverging_branches(wait.block, missing, lanes)

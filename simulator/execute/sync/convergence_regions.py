@@ -38,12 +38,14 @@ class Convergence:
             functions.setdefault(block.block.function.name, []).append(block)
         shared = [site for site in sites if site.counted and site.space != "local"]
         polls = {id(s.instruction) for s in shared if s.access == "atomic" or s.strong}
-        self._calls = {b.number: b.call_entry for b in blocks if b.ends == "call"}
+        self._calls = {b.number: b.call_entry for b in blocks if b.terminator_kind == "call"}
         called = Counter(self._calls.values())
         self.entries = {entry for entry, times in called.items() if times > 1}
         self._flows = {name: _Flow(some, polls) for name, some in functions.items()}
         self._first = {some[0].number: name for name, some in functions.items()}
-        self._gates = {b.number for b in blocks if b.gate is not None or b.ends == "barrier"}
+        self._gates = {
+            b.number for b in blocks if b.gate is not None or b.terminator_kind == "barrier"
+        }
         self.yields = frozenset(n for flow in self._flows.values() for n in flow.yields)
         self.depths: dict[int, int] = {}
         for block in blocks:
@@ -58,9 +60,9 @@ class Convergence:
             flow, follow = self._flows[self._first[entry]], self._blocks[call].block.follow
             if entry in self.entries:
                 self.edges[call, entry] = NEW
-            what = self.edges.get((call, follow), NEW if len(flow.ends) > 1 else None)
+            what = self.edges.get((call, follow), NEW if len(flow.exits) > 1 else None)
             if what is not None:
-                self.edges |= {(end, follow): what for end in flow.ends}
+                self.edges |= {(end, follow): what for end in flow.exits}
         self.affected = self._affected(upset)
         self.points = frozenset(n for flow in self._flows.values() for n in flow.points)
 
@@ -68,7 +70,7 @@ class Convergence:
         """Functions from which lanes may come back with other tokens than they had."""
         found = {
             name for name, flow in self._flows.items()
-            if len(flow.ends) > 1 or flow.apart or flow.first in self.entries or flow.yields
+            if len(flow.exits) > 1 or flow.split_pairs or flow.first in self.entries or flow.yields
         }  # fmt: skip
         size = -1
         while size != len(found):
@@ -80,10 +82,10 @@ class Convergence:
 
     def _settle(self, flow: _Flow, upset: set[str]) -> None:
         """Enter the edges of a function."""
-        for edge in flow.apart:
+        for edge in flow.split_pairs:
             self.edges[edge] = NEW
         restless = {n for n in flow.calls if self._first[self._calls[n]] in upset}
-        restless |= {at for at, _ in flow.apart} | flow.yields
+        restless |= {at for at, _ in flow.split_pairs} | flow.yields
         if restless or self.entries or self.yields:
             restless |= self._gates & flow.graph.after.keys()
         for point, (start, region, before) in flow.regions.items():
@@ -131,13 +133,17 @@ class _Flow:
         after = {b.number: [n for n in successors(b.block) if n >= 0] for b in blocks}
         self.first = blocks[0].number
         self.graph = graph = Graph(self.first, after)
-        self.calls = [b.number for b in blocks if b.ends == "call" and b.number in graph.after]
+        self.calls = [
+            b.number for b in blocks if b.terminator_kind == "call" and b.number in graph.after
+        ]
         reached = graph.after.keys()
-        self.ends = [b.number for b in blocks if b.ends == "return" and b.number in reached]
+        self.exits = [
+            b.number for b in blocks if b.terminator_kind == "return" and b.number in reached
+        ]
         self.points, heads = points(graph)
         loops = graph.loops
         self.regions: dict[int, tuple[int, set[int], list[int]]] = {}
-        self.apart: list[tuple[int, int]] = []
+        self.split_pairs: list[tuple[int, int]] = []
         for to, before in graph.before.items():
             body = loops.get(to, set())
             ahead = [at for at in before if at not in body]
@@ -154,7 +160,7 @@ class _Flow:
             for at in ahead:
                 leaves = any(at in loop and to not in loop for loop in loops.values())
                 if len(ahead) > 1 or leaves:
-                    self.apart.append((at, to))
+                    self.split_pairs.append((at, to))
         self.yields = {head for head, body in loops.items() if _waits(blocks, body, polls)}
 
 

@@ -19,7 +19,7 @@ class SyncState:
     ) -> None:
         self.state, self.barriers, self.clusters, self.gates = state, barriers, clusters, gates
 
-    def held(self) -> list[BlockedLanes]:
+    def blocked_lanes(self) -> list[BlockedLanes]:
         """Return the lanes that are held at barriers."""
         return self.barriers.waiting + self.clusters.waiting
 
@@ -42,10 +42,10 @@ class SyncState:
 
     def forget(self, lanes: Mask) -> None:
         """Stop holding lanes that end."""
-        for wait in self.held():
+        for wait in self.blocked_lanes():
             wait.mask = as_mask(wait.mask) & ~lanes
         self.gates.forget(lanes)
 
     def never(self) -> list[BarrierDivergence]:
         """Describe the lanes that barriers hold for ever, and those that do not come to them."""
-        return self.barriers.unsatisfied() + self.clusters.never(self.held())
+        return self.barriers.unsatisfied() + self.clusters.never(self.blocked_lanes())

@@ -173,9 +173,9 @@ class WarpSync:
         several = len(met) > 1 and self._group(number) == "wait"
         for place, lanes in met if several else ():  # before one of them tells others of it
             wait = self.blocks[place].block.instructions[0]
-            left = cast(Imm, wait.operands[0]).value
+            pending = cast(Imm, wait.operands[0]).value
             for callback in self.dispatcher.async_group:
-                callback(lanes, left, "product", False, wait)
+                callback(lanes, pending, "product", False, wait)
         going = complete.pop(number) | (on & opened)
         self._go_on(complete)
         return going
@@ -184,12 +184,12 @@ class WarpSync:
         """Of the lanes at some ``.aligned`` instructions, those that are held no longer."""
         found = {}
         for number in dict.fromkeys(numbers):
-            size, held = WARP, [number]
+            size, sites = WARP, [number]
             if group := self._group(number):
-                size, held = GROUP, [n for n in self.waiting if self._group(n) == group]
-            come = functools.reduce(np.logical_or, [self.waiting[n] for n in held])
+                size, sites = GROUP, [n for n in self.waiting if self._group(n) == group]
+            come = functools.reduce(np.logical_or, [self.waiting[n] for n in sites])
             together = self._everybody(come, size)
-            for place in held:
+            for place in sites:
                 found[place] = self.waiting[place] & together
         for place, going in found.items():
             late = self.waiting.pop(place) & ~going
@@ -243,11 +243,11 @@ class WarpSync:
 
     def forget(self, lanes: Mask) -> None:
         """Lanes are held no longer."""
-        for held in (self.waiting, self.opened, *self.met):
-            for number in list(held):
-                held[number] = held[number] & ~lanes
-                if not held[number].any():
-                    del held[number]
+        for table in (self.waiting, self.opened, *self.met):
+            for number in list(table):
+                table[number] = table[number] & ~lanes
+                if not table[number].any():
+                    del table[number]
 
     def _meet(self, number: int) -> None:
         """Lanes at different copies of an instruction, with the same member mask, meet as well."""

@@ -14,12 +14,12 @@ class DuplicatedSites:
     """
 
     def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
-        alike: dict[str, list[int]] = {}
+        copies: dict[str, list[int]] = {}
         for block in blocks:
             if block.gate and block.gate.members:
                 first = block.block.instructions[0]
-                alike.setdefault(first.name, []).append(block.number)
-        self.of = {number: tuple(numbers) for numbers in alike.values() for number in numbers}
+                copies.setdefault(first.name, []).append(block.number)
+        self.of = {number: tuple(numbers) for numbers in copies.values() for number in numbers}
 
 
 class Ordering:
@@ -35,10 +35,10 @@ class Ordering:
 
     def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
         instructions = (ins for block in blocks for ins in block.block.instructions)
-        ends = any(roles(ins).row.phase == "end" for ins in instructions)
+        has_end = any(roles(ins).row.phase == "end" for ins in instructions)
         self.blocks = frozenset(
             block.number
             for block in blocks
             if block.warp_barrier
-            or (ends and block.gate and roles(block.block.instructions[0]).row.is_match)
+            or (has_end and block.gate and roles(block.block.instructions[0]).row.is_match)
         )

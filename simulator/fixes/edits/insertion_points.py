@@ -31,7 +31,7 @@ Levels = list[tuple[StatementList, int]]
 
 
 def barrier_edits(
-    syntax: Syntax, earlier: Levels, later: Levels, text: str, apart: bool | None = None,
+    syntax: Syntax, earlier: Levels, later: Levels, text: str, is_split: bool | None = None,
     late: bool = False,
 ) -> Iterator[Edit]:  # fmt: skip
     """Places for a statement between two others; each edit comes once.
@@ -45,13 +45,13 @@ def barrier_edits(
     """
     ranked: list[tuple[tuple[int, ...], StatementList, int]] = []
     for rank, body, gap in _places(earlier, later, late):
-        if gap in body.gaps() and (apart is None or apart == may_diverge(body)):
+        if gap in body.gaps() and (is_split is None or is_split == may_diverge(body)):
             ranked.append(((body.choices, *rank, len(ranked)), body, gap))
-    seen: set[tuple[Path, tuple[Piece, ...]]] = set()
+    visited: set[tuple[Path, tuple[Piece, ...]]] = set()
     for _, body, gap in sorted(ranked, key=lambda item: item[0]):
         edit = inserted(syntax, body, gap, text)
-        if edit is not None and (edit.file, edit.pieces) not in seen:
-            seen.add((edit.file, edit.pieces))
+        if edit is not None and (edit.file, edit.pieces) not in visited:
+            visited.add((edit.file, edit.pieces))
             yield edit
 
 

@@ -211,7 +211,7 @@ def ptx_remedies(case: str) -> list[str]:
 
 def fixable(hazard: Hazard) -> bool:
     """Whether a statement might order its accesses, or let its threads go on."""
-    if hazard.row.ends and hazard.involved:
+    if hazard.row.is_endless and hazard.involved:
         return True
     if hazard.case in ("steps", GUESS, OVERRUN):  # no order is missing
         return False

@@ -46,7 +46,7 @@ class RaceHazards:
             if _explained(group, groups) or (self.steps.guesses(group) and _wider(group, groups)):
                 continue
             hazard = self._hazard(group, g)
-            same = [known for known in joined if any(_alike(hazard, h) for _, h in known)]
+            same = [known for known in joined if any(_is_same_race(hazard, h) for _, h in known)]
             joined = [known for known in joined if all(known is not one for one in same)]
             joined.append([*(pair for known in same for pair in known), (group, hazard)])
         for races in joined:
@@ -86,8 +86,8 @@ class RaceHazards:
         queue = next((name for name in WAITS if name in (case, *queues)), "")
         if not short or not (case in WAITS or _kind(group) is RAW_RACE):
             return _kind(group).case(case).note
-        left, needed = min(short, key=lambda pair: pair[1])
-        return (TOO_FEW + WAITS[queue]).format(left=left, needed=needed)
+        pending, needed = min(short, key=lambda pair: pair[1])
+        return (TOO_FEW + WAITS[queue]).format(left=pending, needed=needed)
 
     def _case(self, group: RaceGroup) -> str:
         """Why it is as severe as it is: a case of its kind."""
@@ -156,7 +156,7 @@ def _place(group: RaceGroup) -> tuple[object, ...]:
     return min(map(min, sites)), sites, group.space, group.name, group.how, reach
 
 
-def _alike(one: Hazard, other: Hazard) -> bool:
+def _is_same_race(one: Hazard, other: Hazard) -> bool:
     """Whether two races say the same of a line, of two variables perhaps."""
     said = (one.family, one.notes) == (other.family, other.notes)
     return said and bool(one.places & other.places)

@@ -36,8 +36,8 @@ class Steps:
         """Whether what stands in a place decides whether it is written, and not with what."""
         odd = any(site.strong or site.volatile or site.asynchronous for site in (read, write))
         plain = not odd and (read.access, write.access) == ("load", "store")
-        alike = read.size == write.size and self.steering.same_place(read, write)
-        decides = plain and alike and self.steering.chooses(read, write)
+        same_location = read.size == write.size and self.steering.same_place(read, write)
+        decides = plain and same_location and self.steering.chooses(read, write)
         return decides and not self.steering.flows(read, write)
 
     def guesses(self, group: RaceGroup) -> bool:

@@ -62,7 +62,7 @@ def take(
     shared: InterleavedMemory,
     site: Site,
     address: Addresses,
-    left: Mask,
+    pending: Mask,
     aligned: Mask,
 ) -> Far:
     """Take such lanes out of those that are ``left``, by addresses of ``windows.map_address``.
@@ -72,8 +72,8 @@ def take(
     if site.space == "generic":
         address = address - np.int64(WINDOWS["shared"])
     whose = address >> np.int64(RANK_BITS)
-    lanes = left & (whose > 0) & (whose <= _RANKS)
-    left &= ~lanes
+    lanes = pending & (whose > 0) & (whose <= _RANKS)
+    pending &= ~lanes
     block = lanes & (whose <= g.clusters.size)
     inside = address & np.int64((1 << RANK_BITS) - 1)
     there = block & (inside <= shared.nbytes - site.nbytes)

@@ -91,8 +91,8 @@ class Loads:
         self._rows, self._events, memory = None, list[AccessEvent](), self.memories.shared
         low, high, bits = self.memories.extent(base)
         inside = low + self._low >= 0 and high + self._high <= memory.nbytes
-        alike = base.ndim == 0 or 1 in (base.shape[3], memory.count)
-        if not (inside and alike) or (bits | self._bits) & 3:
+        is_uniform = base.ndim == 0 or 1 in (base.shape[3], memory.count)
+        if not (inside and is_uniform) or (bits | self._bits) & 3:
             for access in self.accesses:  # what it did last may be told since of all
                 access.forget()
             return

@@ -100,5 +100,5 @@ def set_object_bounds(layout: Layout, functions: Iterable[Function], sites: Iter
         placed = [layout.named(site.function, name) for name in names]
         variables = [p for p in placed if p and p.variable.space == "shared" and p.variable.nbytes]
         if variables and len(variables) == len(placed):
-            ends = [p.address + p.variable.nbytes for p in variables]
-            site.object_bounds = min(p.address for p in variables), max(ends)
+            stops = [p.address + p.variable.nbytes for p in variables]
+            site.object_bounds = min(p.address for p in variables), max(stops)

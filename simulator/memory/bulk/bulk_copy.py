@@ -177,9 +177,9 @@ class BulkCopy:
                 np.repeat([sides[i].block for i in those], counts),
             )
             away = any(sides[i].block != sides[i].column for i in those)
-            told = values and (np.concatenate([values[i][sides[i].inside] for i in those]),)
+            copied = values and (np.concatenate([values[i][sides[i].inside] for i in those]),)
             event = AccessEvent(
-                site, "cluster" if away else site.space, where, None, False, home, told or None
+                site, "cluster" if away else site.space, where, None, False, home, copied or None
             )
             for callback in self.memories.access_callbacks:
                 callback(event)

@@ -19,7 +19,7 @@ from ..storage.word_ops import unique
 _HANDLES = 0x7E << 52
 """Handles begin here: an array's number and which of its objects follow."""
 Picture = Texture | Surface
-MOST = 256
+MAX_IMAGES = 256
 
 
 def handle(array: Allocation, of: Picture) -> bytes:
@@ -31,8 +31,8 @@ def handle(array: Allocation, of: Picture) -> bytes:
     if of not in array.pictures:
         array.pictures.append(of)
     which = array.pictures.index(of)
-    if which == MOST:
-        raise LaunchError(f"{array.name} has more than {MOST} textures and surfaces")
+    if which == MAX_IMAGES:
+        raise LaunchError(f"{array.name} has more than {MAX_IMAGES} textures and surfaces")
     return (_HANDLES | array.number << 8 | which).to_bytes(8, "little")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.geometry import Flat
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_KEPT, _LARGE = 256 << 20, 32 << 20
+_MAX_CACHED, _LARGE = 256 << 20, 32 << 20
 """Bytes that stay with the process, and from which on an array's go back (its most, on 64 bits)."""
 _FRESH = 1 << 20
 """Bytes that are better not looked at: what comes from the C library is, to make it zero."""
@@ -31,7 +31,7 @@ def keep_pages() -> None:
         return
     tune = getattr(ctypes.CDLL(None), "mallopt", None)
     if tune is not None:
-        tune(_TRIM_THRESHOLD, _KEPT)
+        tune(_TRIM_THRESHOLD, _MAX_CACHED)
         tune(_MMAP_THRESHOLD, _LARGE)
 
 

@@ -40,7 +40,7 @@ class ArrayFootprint:
     itemsize: int
     how: str
     starts: Flat
-    ends: Flat
+    stops: Flat
     exists: Callable[[], bool]
 
     @classmethod

@@ -71,21 +71,21 @@ class ProductCheck(Observer):
     def _touched(
         self, flight: WgmmaRegisterUse, product: int, ages: frozenset[int], on: Rows
     ) -> None:
-        told = self.reported.get(product)
+        reported = self.reported.get(product)
         for group, lanes in self.runs.get(product, ()):
-            left = on & lanes & (group >= self.done)
-            if told is not None:
-                left &= ~told
-            if not left.any():
+            pending = on & lanes & (group >= self.done)
+            if reported is not None:
+                pending &= ~reported
+            if not pending.any():
                 continue
             age = np.where(group == self.made, OPEN, np.minimum(self.made - 1 - group, OLDEST))
             for open_ in (True, False):
-                bad = left & np.isin(age, list(ages)) & ((age == OPEN) == open_)
+                bad = pending & np.isin(age, list(ages)) & ((age == OPEN) == open_)
                 if bad.any():
                     case = "ungrouped" if open_ else "registers"
                     self._tell(case, flight, product, bad)
-                    told = bad if told is None else told | bad
-                    self.reported[product] = told
+                    reported = bad if reported is None else reported | bad
+                    self.reported[product] = reported
 
     def _tell(self, case: str, other: WgmmaRegisterUse | None, product: int, lanes: Rows) -> None:
         """Who touches registers of a product, or has; ``None``: there was never a fence."""
@@ -99,15 +99,15 @@ class ProductCheck(Observer):
 
     def _product(self, number: int, flight: WgmmaRegisterUse, on: Rows) -> None:
         g = self.geometry
-        told = ~on
+        reported = ~on
         for touch in flight.touches:
             since = self.last.get(touch)
-            bad = ~told if since is None else ~told & (since > self.fenced)
+            bad = ~reported if since is None else ~reported & (since > self.fenced)
             if since is None or not bad.any():
                 continue
-            told = told | bad
+            reported = reported | bad
             self._tell("unfenced", self.flights[touch], number, bad)
-        bad = ~told & (self.fenced == 0) & ~self.started
+        bad = ~reported & (self.fenced == 0) & ~self.started
         if bad.any():
             self._tell("unfenced", None, number, bad)
         self.started |= on

@@ -166,7 +166,7 @@ class TrafficCounter(Observer):
             space: Traffic(*row) for space, row in zip(COUNTED_SPACES, rows, strict=True) if row[0]
         }
 
-    def seen(self) -> list[tuple[int, list[int]]]:
+    def costs(self) -> list[tuple[int, list[int]]]:
         """The slots, a site's four side by side, of what has cost anything, and its figures."""
         slots = np.flatnonzero(self._totals[:, 0])
         return list(zip(slots.tolist(), self._totals[slots].tolist(), strict=True))

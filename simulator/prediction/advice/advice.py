@@ -11,7 +11,7 @@ from ..model_input import PredictionCase
 from . import access_defects, redundant_barriers, reuse_defects, thread_defects
 from .change import Change
 
-MOST = 3
+MAX_ADVICE = 3
 """Pieces of advice that are given."""
 _LEAST = 0.1
 """Share of the time, without the launch's own, that advice has to save: by which nine in ten
@@ -150,4 +150,4 @@ def advise(case: PredictionCase) -> tuple[Advice, ...]:
             )
         )  # fmt: skip
     found.sort(key=lambda advice: advice.changed_ms)
-    return tuple(found[:MOST])
+    return tuple(found[:MAX_ADVICE])

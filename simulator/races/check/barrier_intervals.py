@@ -17,7 +17,7 @@ from ..shadow.conflicts import WRITTEN, clash, use
 from ..shadow.ownership import OwnershipTable
 from ..shadow.shadow_memory import ShadowMemory
 
-_Told = tuple[tuple[Site, ...], Lanes, Mask | None]
+_Event = tuple[tuple[Site, ...], Lanes, Mask | None]
 """An access, or several from one base; or (no site) a warp barrier's member masks."""
 _Step = tuple[int, int, tuple[tuple[int, int, Hashable, Hashable], ...]]
 Memo = dict[str, Any]
@@ -38,9 +38,9 @@ def _which(sites: tuple[Site, ...]) -> tuple[int, int]:
     return (sites[0].number, len(sites)) if sites else (-1, 0)
 
 
-def _each(told: Iterable[_Told]) -> Iterator[tuple[Site, Lanes, Mask | None]]:
+def _each(events: Iterable[_Event]) -> Iterator[tuple[Site, Lanes, Mask | None]]:
     """Every access by itself."""
-    return ((site, address, mask) for sites, address, mask in told for site in sites)
+    return ((site, address, mask) for sites, address, mask in events for site in sites)
 
 
 class BarrierIntervals:
@@ -71,7 +71,7 @@ class BarrierIntervals:
         """A new batch begins: nothing is written."""
         self.geometry = geometry
         self.state = 0
-        self.pending: list[_Told] = []
+        self.pending: list[_Event] = []
         self.tokens = {}
 
     def add(self, sites: tuple[Site, ...], address: Addresses, mask: Mask | None) -> None:
@@ -98,7 +98,7 @@ class BarrierIntervals:
             following = self.steps[key] = self._judge(pending)
         self.state = following
 
-    def _wide(self, pending: list[_Told]) -> int:
+    def _wide(self, pending: list[_Event]) -> int:
         return max(columns_of(a, m) for _, a, m in pending)
 
     def _token(self, value: Lanes | None) -> Hashable:
@@ -114,7 +114,7 @@ class BarrierIntervals:
         self.tokens[id(value)] = (value, token)
         return token
 
-    def _judge(self, pending: list[_Told]) -> int:
+    def _judge(self, pending: list[_Event]) -> int:
         g = self.geometry
         before = self.states[self.state]
         races = self.races and not (self._one_kind(pending) or self._is_race_free(pending))
@@ -153,7 +153,7 @@ class BarrierIntervals:
             self.full[self.state] = written is not None and bool(written.all())
         return self.full[self.state]
 
-    def _one_kind(self, pending: list[_Told]) -> bool:
+    def _one_kind(self, pending: list[_Event]) -> bool:
         """Whether none of it can race: all accesses are of one use (``conflicts.use``)."""
         which = tuple([_which(sites) for sites, _, _ in pending])
         if which not in self.kinds:
@@ -161,7 +161,7 @@ class BarrierIntervals:
             self.kinds[which] = len(uses) <= 1 and WRITTEN not in uses
         return self.kinds[which]
 
-    def _is_race_free(self, pending: list[_Told]) -> bool:
+    def _is_race_free(self, pending: list[_Event]) -> bool:
         """Whether none of it can race whichever lanes are on; where only masks tell blocks apart.
 
         So it is if no two threads would touch the same location if each were on that is on in any
@@ -194,7 +194,7 @@ class BarrierIntervals:
         for part in range(max(1, site.nbytes // self.granule)):
             yield place + part, thread
 
-    def _look_at(self, contested: Mask, pending: list[_Told], g: Geometry) -> None:
+    def _look_at(self, contested: Mask, pending: list[_Event], g: Geometry) -> None:
         """Is what several threads access at some locations in order, by warp barriers?"""
         shadow, happens_before = ShadowMemory(g.threads * g.columns, g.threads), HappensBefore(g)
         for now, (sites, address, mask) in enumerate(pending, 1):

@@ -22,7 +22,7 @@ Locked = tuple[Flat, Flat, Lock, Flat]
 that were asked for these are."""
 _FEW = 2
 """Instructions that were at the lanes' locations before: more are looked at together."""
-_MOST = 1 << 16
+_MAX_ROWS = 1 << 16
 """Pairs that are looked at together."""
 
 
@@ -50,14 +50,14 @@ def _before(
 ) -> dict[int, list[Locked]]:
     """The same of instructions that are asked for alike; ``locked``: what ``ordered`` adds to."""
     pairs = [_pairs(history, asked) for history in histories]
-    ends = np.cumsum([len(lane) for _, _, lane in pairs]).tolist()
-    if ends[-1] > _MOST:
+    stops = np.cumsum([len(lane) for _, _, lane in pairs]).tolist()
+    if stops[-1] > _MAX_ROWS:
         return {}
-    starts = [0, *ends[:-1]]
+    starts = [0, *stops[:-1]]
     times, earlier, lane = (np.concatenate(column) for column in zip(*pairs, strict=True))
     late = ~ordered(times, earlier, lane) if len(lane) else np.zeros(0, bool)
     found = {}
-    for history, start, end in zip(histories, starts, ends, strict=True):
+    for history, start, end in zip(histories, starts, stops, strict=True):
         if not late[start:end].any():
             parts = [(one, (one[3] >= start) & (one[3] < end)) for one in locked]
             found[history.site.whole] = [_some(one, part) for one, part in parts if part.any()]

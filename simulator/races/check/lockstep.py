@@ -25,7 +25,7 @@ class InStep:
             began = self._began[site.number] = np.full(threads, _NEVER)
         began[thread[began[thread] == _NEVER]] = now
 
-    def apart(
+    def unordered_lanes(
         self, site: Site, other: Site, conflict: Conflict, history: AccessHistory | None
     ) -> tuple[tuple[bool, Mask], ...]:
         """Which pairs are of one execution, or of two that the lanes did not come to together.

@@ -24,7 +24,7 @@ from ..report.pairs import DISTANCES, distances
 from ..report.race_log import UNACQUIRED, RaceLog
 from ..shadow.access_history import AccessHistory
 from ..shadow.conflicts import clash
-from ..shadow.lookups import Alike, Clocks
+from ..shadow.lookups import Clocks, EqualRows
 from ..shadow.shadow_memory import Conflict, Ordered, ShadowMemory
 from ..shadow.stored_values import compare, in_steps, other_values, out_of_scope
 from .combined_lookup import Locked, all_before
@@ -115,7 +115,7 @@ class ShadowChecker:
         asked = shadow.asked(place, thread)
         locked: list[Locked] = []
         clocks = Clocks()
-        together: Alike | None = None
+        together: EqualRows | None = None
 
         clusters = event.space != "global" and self.happens_before.cluster is not None
         own = event.space == "shared" and self.happens_before.cluster is None
@@ -141,17 +141,17 @@ class ShadowChecker:
                 before = self._by_group(lanes, before)
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
             if far and shadow.many(history, place):
-                together = self._alike(site, lanes, place, thread, clocks)
+                together = self._equal_rows(site, lanes, place, thread, clocks)
 
             def races(
                 distance: str, bound: PairBound | None = None, history: AccessHistory = history,
-                before: Ordered = before, alike: Alike | None = together,
+                before: Ordered = before, equal_rows: EqualRows | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
                 free = None
                 stores = site.access == history.site.access == "store"
                 if stores and values is not None and bound and not bound.learnt():
                     free = other_values(history, asked.start, shadow.threads, values)
-                return shadow.races(history, asked, before, distance, alike, bound, free)
+                return shadow.races(history, asked, before, distance, equal_rows, bound, free)
 
             one_look = "near" if own else "any" if together is None else ""
             known = not one_look or self._known(event, history.site, how)
@@ -185,9 +185,9 @@ class ShadowChecker:
     def _granule(self, space: str) -> int:
         return self.granules.array if space == "global" else self.granules.shared
 
-    def _alike(
+    def _equal_rows(
         self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: Clocks
-    ) -> Alike | None:
+    ) -> EqualRows | None:
         """Lanes of a block, at one location, that have heard the same of other blocks."""
         if self.happens_before.cluster is not None:
             return None
@@ -197,19 +197,21 @@ class ShadowChecker:
             number[which] = i
         alone = np.flatnonzero(np.isin(thread, list(self.releases.locks.takers)))
         number[alone] = -1 - alone  # who has a lock asks for itself
-        return Alike(number, thread // self.geometry.threads, place)
+        return EqualRows(number, thread // self.geometry.threads, place)
 
     def _all_locked(
-        self, locked: list[Locked], thread: Flat, alike: Alike | None
+        self, locked: list[Locked], thread: Flat, equal_rows: EqualRows | None
     ) -> Iterator[Locked]:
         """With each lane those for which it was asked; until there are ``_DOUBTS``."""
         for lane, earlier, lock, pair in locked:
             if self._doubted >= _DOUBTS:
                 return
             far = earlier // self.geometry.threads != thread[lane] // self.geometry.threads
-            far &= alike is not None
+            far &= equal_rows is not None
             yield lane[~far], earlier[~far], lock, pair[~far]
-            for those, member in alike.members(alike.group[lane[far]]) if alike else ():
+            for those, member in (
+                equal_rows.members(equal_rows.group[lane[far]]) if equal_rows else ()
+            ):
                 yield member, earlier[far][those], lock, pair[far][those]
 
     def _conflict(
@@ -248,8 +250,8 @@ class ShadowChecker:
     ) -> None:  # fmt: skip
         site = event.site
         for distance in DISTANCES:
-            apart = event.space == "shared" and self.happens_before.cluster is None
-            if (distance == "block" and apart) or (how == "scope" and distance != "block"):
+            per_block = event.space == "shared" and self.happens_before.cluster is None
+            if (distance == "block" and per_block) or (how == "scope" and distance != "block"):
                 continue
             race = self._race(event, other, how, distance)
             for conflict in races(distance, self.book.bound(race)):
@@ -259,14 +261,18 @@ class ShadowChecker:
                     home = lanes.home[conflict.lane]
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
-                for race.same_execution, some in self.in_step.apart(site, other, conflict, history):
+                for race.same_execution, some in self.in_step.unordered_lanes(
+                    site, other, conflict, history
+                ):
                     behind = self._behind(race, conflict, history, lanes)
                     for race.behind in (False, True) if behind.any() else (False,):
                         at = np.flatnonzero(some & (behind == race.behind))
                         for one, part in self._by_looks(race, conflict.some(at), history, lanes):
                             if part.any():
-                                left = conflict.some(at[part])
-                                self.book.add(one, left, *(column[at[part]] for column in found))
+                                remaining = conflict.some(at[part])
+                                self.book.add(
+                                    one, remaining, *(column[at[part]] for column in found)
+                                )
                     race.behind = False
 
     def _behind(
@@ -394,12 +400,12 @@ class ShadowChecker:
                 asker = block * g.threads + me
                 clock = clocks.of.get(asker) if block in blocks else BOTTOM
                 if clock is None:
-                    seen = (
+                    known = (
                         happens_before.known(me, at)
                         if happens_before.has_partial_barriers
                         else None
                     )
-                    clock = self.releases.known(site, asker, met, warp, seen, reads)
+                    clock = self.releases.known(site, asker, met, warp, known, reads)
                 clocks.add(i, asker, clock)
         yield from clocks.groups(asking)
 
@@ -418,8 +424,8 @@ class ShadowChecker:
             (block, other), lane = np.divmod(earlier[rest], g.threads), which[rest]
             mine, column = lanes.thread[lane], lanes.column[lane]
             own = (block == g.blocks[column]) & (mine // GROUP == other // GROUP)
-            seen = self.happens_before.known_epoch_of_warpgroup(other, mine, column)
-            out[rest] = own | (time[rest] <= seen)
+            known = self.happens_before.known_epoch_of_warpgroup(other, mine, column)
+            out[rest] = own | (time[rest] <= known)
             return out
 
         return together
@@ -431,5 +437,5 @@ class ShadowChecker:
             if self.releases.doubtful(lock, time, race.other, race.site):
                 self.book.add(*raced)
         for group in self.book.groups.values():
-            group.fresh &= not any(loaded.held() for loaded in group.loaded)
+            group.fresh &= not any(loaded.is_valid() for loaded in group.loaded)
             group.loaded = []

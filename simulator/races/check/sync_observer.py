@@ -45,9 +45,9 @@ class SyncObserver:
         """Begin a batch."""
         self.geometry = geometry
         program, sites = self.steering.program, self.steering.program.sites
-        ends = [block.block.end for block in program.blocks if block.cluster]
-        mixed = any(end and end.has("relaxed") for end in ends)
-        clustered = bool(ends) or geometry.clusters.size > 1
+        terminators = [block.block.end for block in program.blocks if block.cluster]
+        mixed = any(end and end.has("relaxed") for end in terminators)
+        clustered = bool(terminators) or geometry.clusters.size > 1
         at_phases = (site.instruction for site in sites if roles(site.instruction).row.phase)
         loose = mixed or any(map(relaxed, at_phases))
         self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
@@ -88,9 +88,9 @@ class SyncObserver:
             near = scope(wait) == "cta"
             self.happens_before.wait_at(place, threads, self.now, relaxed(wait), near)
             if not relaxed(wait):
-                self._told(place, threads, scope(wait) == "cluster")
+                self._notify_order(place, threads, scope(wait) == "cluster")
 
-    def _told(self, place: Key, threads: Flat, fences: bool = False) -> None:
+    def _notify_order(self, place: Key, threads: Flat, fences: bool = False) -> None:
         """Threads of a block have seen what a phase of an ``mbarrier`` hands on.
 
         ``fences``: their wait names the cluster's scope: ptxas invalidates L1 behind that alone.
@@ -124,11 +124,11 @@ class SyncObserver:
             numbers = self._numbers(column, threads)
             known = self.happens_before.clocks_of(numbers) if far else None
             at = self._at(place)
-            for some, ends in ((slice(cut), end is not None), (slice(cut, None), False)):
+            for some, is_end in ((slice(cut), end is not None), (slice(cut, None), False)):
                 given = numbers[some] if hands_on or not far else numbers[:0]
-                told = known and known[some]
-                if len(given) or ends:
-                    self.releases.arrive(given, self.now, at, ends, told, loose)
+                known_clocks = known and known[some]
+                if len(given) or is_end:
+                    self.releases.arrive(given, self.now, at, is_end, known_clocks, loose)
 
     def _numbers(self, column: int, threads: Flat) -> Flat:
         """Numbers in the launch of threads of a block."""
@@ -176,7 +176,7 @@ class SyncObserver:
         if (unfenced := self.happens_before.unfenced) is not None:
             full = self.geometry.full(as_mask(lanes))
             for place, heard in unfenced.fence(full, self.now, reach):
-                self._told(place, heard)
+                self._notify_order(place, heard)
         if self.releases.acquiring:
             threads = self.geometry.numbers(lanes)
             met, warp = self.happens_before.met_by(threads)

@@ -76,9 +76,9 @@ class Unwritten:
     def tell(self) -> None:
         """Report those that are left."""
         nothing = np.zeros((5, 0), np.int64)
-        left = np.concatenate([nothing, *self._reads[False], *self._reads[True]], axis=1)
-        for number in unique(left[2]):
+        pending = np.concatenate([nothing, *self._reads[False], *self._reads[True]], axis=1)
+        for number in unique(pending[2]):
             site, lanes = self._accesses[number]
-            read = lanes.some(np.sort(left[4, left[2] == number]))
+            read = lanes.some(np.sort(pending[4, pending[2] == number]))
             self.report(site, read.address, read.thread, read.column, read.home)
         self._accesses, self._reads = [], {False: [], True: []}

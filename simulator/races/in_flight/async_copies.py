@@ -106,28 +106,28 @@ class AsyncCopyCheck(Observer):
         return not any(low < copy.high and copy.low < high for copy in copies)
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
         on = EVERY_LANE if lanes is None else self.geometry.full(lanes)
-        if left is None:
+        if pending is None:
             self.groups[queue] = self.groups[queue] + on
             return
-        awaited, everyone = self.groups[queue] - left, self.geometry.everyone_on
+        awaited, everyone = self.groups[queue] - pending, self.geometry.everyone_on
         for copy in self.open:
             if copy.event.site.queue != queue:
                 continue
             late = on & (copy.group < awaited)
-            copy.awaits(on, left, self.groups[queue], self.order.now)
+            copy.awaits(on, pending, self.groups[queue], self.order.now)
             if not late.any():
                 continue
             done = copy.lanes & late if late.ndim else copy.lanes
             if done is copy.lanes or done.any():
                 if copy.touched:
-                    self._ends(copy, done, wait)
+                    self._complete(copy, done, wait)
                 if copy.barrier is not None:  # it is already, to who sees the end of a phase
                     self.order.now += 1
-                    copy.ends(done & (copy.barrier >= 0), self.order.now)
+                    copy.complete(done & (copy.barrier >= 0), self.order.now)
                     done = done & (copy.barrier < 0)
                 copy.lanes = _NOBODY if done is copy.lanes else copy.lanes & ~done
                 mask = None
@@ -149,7 +149,7 @@ class AsyncCopyCheck(Observer):
             which = copy.lanes & on
             copy.arrives(which, barrier_number(np.arange(self.geometry.columns), at))
             mask = self.geometry.from_rows(which)
-            self._ends(copy, which)
+            self._complete(copy, which)
             self.race.access(copy.event._replace(mask=mask, repeated=False))
             copy.since = np.where(which, self.order.now, copy.since)
 
@@ -159,28 +159,28 @@ class AsyncCopyCheck(Observer):
             for touch in copy.touched:
                 self._tell(touch.race, touch.conflict)
 
-    def _ends(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
+    def _complete(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
         """Lanes' copies end: what touched them surely came before that, or races with it anyway.
 
         (An access that nothing puts before the end is told by the other race checks, which take
         the end for a write: whether it was seen before or behind is a matter of the schedule.)
         """
-        left = []
+        open_touches = []
         for touch in copy.touched:
-            ends = done[touch.issuer, touch.column]
+            completed = done[touch.issuer, touch.column]
             if touch.near and wait is None:  # it arrives: who waits for that may wait for it
-                ends = np.zeros(len(ends), bool)
+                completed = np.zeros(len(completed), bool)
             if touch.near:  # behind its wait in the text: then it is a race of two lanes
-                told = ends & (wait is None or not self._between(touch, wait))
+                is_known = completed & (wait is None or not self._between(touch, wait))
             else:
                 known = self.order.happens_before.known_epoch(
                     touch.mine, touch.issuer, touch.column
                 )
-                told = ends & (known >= touch.time)
-            self._tell(touch.race, touch.conflict.some(told))
-            if not ends.all():
-                left.append(touch.some(~ends))
-        copy.touched = left
+                is_known = completed & (known >= touch.time)
+            self._tell(touch.race, touch.conflict.some(is_known))
+            if not completed.all():
+                open_touches.append(touch.some(~completed))
+        copy.touched = open_touches
 
     def _between(self, touch: InFlightAccess, wait: Instruction) -> bool:
         """Whether a wait stands between a copy and what touches its bytes in the text."""
@@ -227,21 +227,21 @@ class AsyncCopyCheck(Observer):
         """
         if not copy.touched:
             return
-        warps, left = whole_warps(threads), []
+        warps, remaining = whole_warps(threads), []
         for touch in copy.touched:
             own = (touch.column == column) & threads[touch.mine] & touch.near
             mates = (touch.column == column) & warps[touch.mine] & touch.near
             self._tell(touch.race, touch.conflict.some(own))
-            left.append(touch.some(~own & ~(mates & self._between(touch, wait))))
-        copy.touched = [touch for touch in left if touch.mine.size]
+            remaining.append(touch.some(~own & ~(mates & self._between(touch, wait))))
+        copy.touched = [touch for touch in remaining if touch.mine.size]
 
     def _forget(self) -> None:
         """Copies that are done are followed no more: what touched them touched them before."""
         for copy in self.open:
             if not copy.lanes.any():
                 for touch in copy.touched:
-                    told = np.full(len(touch.mine), touch.near)
-                    self._tell(touch.race, touch.conflict.some(told))
+                    known = np.full(len(touch.mine), touch.near)
+                    self._tell(touch.race, touch.conflict.some(known))
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
@@ -264,9 +264,9 @@ class AsyncCopyCheck(Observer):
                 other = np.flatnonzero(copy.waited[:, column])
                 pairs = [a.reshape(-1) for a in np.meshgrid(other, mine, indexing="ij")]
                 where = np.full(pairs[0].size, column)
-                seen = self.order.happens_before.known_epoch(pairs[0], pairs[1], where)
-                told = seen.reshape(len(other), -1) >= copy.waited[other, column][:, None]
-                copy.known[mine[told.any(axis=0)], column] = True
+                known = self.order.happens_before.known_epoch(pairs[0], pairs[1], where)
+                is_known = known.reshape(len(other), -1) >= copy.waited[other, column][:, None]
+                copy.known[mine[is_known.any(axis=0)], column] = True
             lanes = lanes & ~(copy.known & finished)
             if not lanes.any():
                 return
@@ -363,7 +363,7 @@ class AsyncCopyCheck(Observer):
         far = others.column[entry] != column
         since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
         horizon = self.order.happens_before.known_epoch(issuer, mine, column)
-        seen = horizon >= since
+        is_known = horizon >= since
         self.book.waits |= copy.waited_short(event.site, horizon)
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
         if copy.done is not None:
@@ -371,25 +371,25 @@ class AsyncCopyCheck(Observer):
             self._tell(race, conflict.some(near & (mine != issuer) & ~known))
             return
         # Who did not wait for the copy to begin races with that: it is told as such.
-        later = seen & ~near & ~far & (not by_one)
+        later = is_known & ~near & ~far & (not by_one)
         if copy.barrier is not None:
             later &= copy.barrier[issuer, column] < 0
         if copy.ended is not None:
             ended = copy.ended[issuer, column]
-            ends = (ended > 0) & seen & (mine != issuer) & (horizon < ended)
+            completes = (ended > 0) & is_known & (mine != issuer) & (horizon < ended)
             same = mine // WARP == issuer // WARP
-            self._tell(replace(race, how="race", distance="lane"), conflict.some(ends & same))
+            self._tell(replace(race, how="race", distance="lane"), conflict.some(completes & same))
             # Another warp may come before the issuer's wait as well as behind it.
-            near, seen, far = (which & (ended == 0) for which in (near, seen, far))
-            seen |= ends & ~same
+            near, is_known, far = (which & (ended == 0) for which in (near, is_known, far))
+            is_known |= completes & ~same
         # Another lane comes before the issuer's wait, or behind it: it may be the text that says;
         # and so for who comes before, or behind, another lane of its warp sees an mbarrier's phase.
         beside = near & (mine != issuer)
         if copy.barrier is not None:
-            beside |= (near | seen) & ~far & (copy.barrier[issuer, column] >= 0)
+            beside |= (near | is_known) & ~far & (copy.barrier[issuer, column] >= 0)
         if not beside.any() or text.unwaited(race.other, event.site):
             beside[:] = False
-        self._tell(race, conflict.some((near | seen | far) & ~later & ~beside))
+        self._tell(race, conflict.some((near | is_known | far) & ~later & ~beside))
         touch = InFlightAccess(race, conflict, self.order.now, mine, issuer, column)
         for which, is_near in ((later, False), (beside, True)):
             if not which.any():

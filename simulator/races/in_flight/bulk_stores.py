@@ -58,7 +58,7 @@ class BulkStoreCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
         self.groups = np.zeros((geometry.threads, geometry.columns), np.int64)
-        self.kept = np.zeros((_WAIT + 1, 64), np.int64)
+        self.wait_times = np.zeros((_WAIT + 1, 64), np.int64)
         self.count, self.waits = 0, list[Instruction]()
         self.touched: list[
             InFlightAccess
@@ -95,7 +95,7 @@ class BulkStoreCheck(Observer):
         """Of lanes' locations: is a later copy of the same thread known, with which it ends?"""
         out = np.zeros(copies.shape, bool)
         for others in stack if len(stack) > 1 else ():
-            one, other = self.kept[:, copies], self.kept[:, others]
+            one, other = self.wait_times[:, copies], self.wait_times[:, others]
             same = (one[[_THREAD, _COLUMN]] == other[[_THREAD, _COLUMN]]).all(axis=0)
             later = (copies >= 0) & (others >= 0) & same & (one[_BEGUN] < other[_BEGUN])
             lane, part = np.nonzero(later)
@@ -108,7 +108,7 @@ class BulkStoreCheck(Observer):
         self, site: Site, lanes: Accesses, lane: Flat, copies: Flat, what: int
     ) -> tuple[Flat, Flat, Mask]:
         """Threads (global numbers) of copies, and of lanes; who knows of a copy's begin, say."""
-        g, found = self.geometry, self.kept[:, copies]
+        g, found = self.geometry, self.wait_times[:, copies]
         earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
         mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
         ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
@@ -138,42 +138,44 @@ class BulkStoreCheck(Observer):
             if level >= _LAYERS:  # there is no room but where somebody has waited
                 free |= there[_DONE] > 0
             layer[place[free]] = number[free]
-            left = layer[place] != number
-            place, number, newest = place[left], number[left], newest[left]
+            is_other = layer[place] != number
+            place, number, newest = place[is_other], number[is_other], newest[is_other]
             if not place.size:
                 return
 
     def _others(self, old: Flat, number: Flat) -> tuple[Rows, Mask, Flat]:
         """Copies; which are by the threads of some others, and up to when all know of them."""
-        there, mine = self.kept[:, old], self.kept[:, number]
+        there, mine = self.wait_times[:, old], self.wait_times[:, number]
         same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
         return there, same, self.order.happens_before.block_barrier_epoch[there[_COLUMN]]
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
         if queue != "bulk" or reads:
             return
         on = self.geometry.full(as_mask(lanes))
-        if left is None:
+        if pending is None:
             self.groups += on
             return
         self.order.now += 1
-        kept = self.kept[:, : self.count]
-        who = kept[_THREAD], kept[_COLUMN]
-        done = on[who] & (kept[_GROUP] < self.groups[who] - left) & (kept[_DONE] == 0)
-        kept[_DONE, done] = self.order.now
+        wait_times = self.wait_times[:, : self.count]
+        who = wait_times[_THREAD], wait_times[_COLUMN]
+        done = (
+            on[who] & (wait_times[_GROUP] < self.groups[who] - pending) & (wait_times[_DONE] == 0)
+        )
+        wait_times[_DONE, done] = self.order.now
         if done.any():
             self.waits += [wait] if wait not in self.waits else []
-            kept[_WAIT, done] = self.waits.index(wait)
+            wait_times[_WAIT, done] = self.waits.index(wait)
         text, left_over = self.book.find_order(), []
         for touch in self.touched:
-            ends = done[touch.issuer]
+            completed = done[touch.issuer]
             if not text.waits_between(touch.race.other, touch.race.site, wait):
-                self._tell(touch.race, touch.conflict.some(ends))
-            if not ends.all():
-                left_over.append(touch.some(~ends))
+                self._tell(touch.race, touch.conflict.some(completed))
+            if not completed.all():
+                left_over.append(touch.some(~completed))
         self.touched = left_over
 
     def finish(self) -> None:
@@ -223,10 +225,10 @@ class BulkStoreCheck(Observer):
         who = number[starts]
         column, thread = np.divmod(who, threads)
         first, self.count = self.count, self.count + len(who)
-        if self.count > self.kept.shape[1]:
-            more = max(self.count, 2 * self.kept.shape[1]) - self.kept.shape[1]
-            self.kept = np.pad(self.kept, ((0, 0), (0, more)))
-        new = self.kept[:, first : self.count]
+        if self.count > self.wait_times.shape[1]:
+            more = max(self.count, 2 * self.wait_times.shape[1]) - self.wait_times.shape[1]
+            self.wait_times = np.pad(self.wait_times, ((0, 0), (0, more)))
+        new = self.wait_times[:, first : self.count]
         new[_THREAD], new[_COLUMN], new[_SITE] = thread, column, site.number
         new[_GROUP], new[_BEGUN], new[_DONE] = self.groups[thread, column], self.order.now, 0
         numbers: Flat = first - 1 + np.cumsum(starts)
@@ -237,7 +239,7 @@ class BulkStoreCheck(Observer):
     ) -> None:
         """Of lanes that touch what copies write: who knows of them, and not that they are done."""
         g, site, order = self.geometry, event.site, self.book.find_order()
-        found = self.kept[:, copies]
+        found = self.wait_times[:, copies]
         waited = found[_DONE] > 0
         earlier, mine, knows = self._knows(site, lanes, lane, copies, _BEGUN)
         late = np.flatnonzero(~(waited & self._knows(site, lanes, lane, copies, _DONE)[2]))
@@ -252,8 +254,8 @@ class BulkStoreCheck(Observer):
             at = late[(found[_SITE, late] == number) & (knows | after)[late]]
             conflict = Conflict(place, earlier, mine, lane, copies)
             # Another warp may come before the wait as well as behind it; a warp's lanes, in step.
-            ends = [order.waits_between(other, site, wait) for wait in self.waits]
-            between = waited[at] & np.array([*ends, False])[found[_WAIT, at]]
+            waits_between = [order.waits_between(other, site, wait) for wait in self.waits]
+            between = waited[at] & np.array([*waits_between, False])[found[_WAIT, at]]
             behind, others = between & near[at], earlier[at] != mine[at]
             beside = near[at] & others & ~waited[at]
             race = self._race(event, other, site, SENT, SENT)

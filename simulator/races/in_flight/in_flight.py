@@ -111,12 +111,12 @@ class Copy:
         found[:, column] = self.over[:, column] & among(self.barrier[:, column], barriers)
         return found
 
-    def awaits(self, on: Rows, left: int, groups: Rows, now: int) -> None:
+    def awaits(self, on: Rows, pending: int, groups: Rows, now: int) -> None:
         """Lanes wait until so many groups are left, of those that they have ended: not for it."""
         number = np.broadcast_to(groups - self.group - 1, self.lanes.shape)
-        those = self.lanes & on & (number < left) & (number >= 0)
+        those = self.lanes & on & (number < pending) & (number >= 0)
         if those.any():
-            self.short = [*self.short[1 - _WAITS :], (now, left, int(number[those].min()))]
+            self.short = [*self.short[1 - _WAITS :], (now, pending, int(number[those].min()))]
 
     def waited_short(self, site: Site, until: Flat) -> dict[tuple[int, int], tuple[int, int]]:
         """The waits that those know of who touch its bytes; ``until``: up to when, each of them.
@@ -156,14 +156,14 @@ class Copy:
         self.barrier[which] = at[which]
         self.barriers |= set(unique(at[which]).tolist())
 
-    def ends(self, which: Rows, now: int) -> None:
+    def complete(self, which: Rows, now: int) -> None:
         """Lanes have waited for their own; others may see the end of the phase instead."""
         if self.ended is None:
             self.ended = np.zeros(which.shape, np.int64)
         self.ended[which & (self.ended == 0)] = now
 
 
-_MOST = 1 << 20
+_MAX_BYTES = 1 << 20
 """Pairs of lanes of two accesses that are looked at."""
 
 
@@ -173,7 +173,7 @@ def overlapping_lanes(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
     sorted_places, wanted = theirs.reshape(-1)[order], places.reshape(-1)
     starts = np.searchsorted(sorted_places, wanted)
     many = np.searchsorted(sorted_places, wanted, "right") - starts
-    many[np.cumsum(many) > _MOST] = 0  # more pairs than are kept
+    many[np.cumsum(many) > _MAX_BYTES] = 0  # more pairs than are kept
     hit = np.repeat(np.arange(len(wanted)), many)  # once for each of the others at the same place
     at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
     return hit // places.shape[1], order[at] // theirs.shape[1], wanted[hit]

@@ -73,7 +73,7 @@ class LastWrites:
         return Write(*(np.full(self._shape, NOBODY, kind) for kind in kinds))
 
     def add(
-        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: KnownEpoch
+        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, known_epoch: KnownEpoch
     ) -> None:
         """Threads write; ``everybody``: up to when all of each column have seen each other."""
         all_at, threads = at, thread
@@ -82,24 +82,30 @@ class LastWrites:
             self._turn[at] = number
             chosen: Mask = self._turn[at] == number
             where = at[0][chosen], at[1][chosen]
-            self._add(where, thread[chosen], site, now, everybody[where[1]], seen)
+            self._add(where, thread[chosen], site, now, everybody[where[1]], known_epoch)
             at, thread = (at[0][~chosen], at[1][~chosen]), thread[~chosen]
             if not thread.size:
                 break
-        self._cover(all_at, threads, now, everybody, seen)  # what there was no more room for, too
+        self._cover(
+            all_at, threads, now, everybody, known_epoch
+        )  # what there was no more room for, too
         if site != COPY and thread.size:
             self.crowd.add(at, _rows(thread, site, now))
 
-    def _cover(self, at: At, thread: Flat, now: int, everybody: Flat, seen: KnownEpoch) -> None:
+    def _cover(
+        self, at: At, thread: Flat, now: int, everybody: Flat, known_epoch: KnownEpoch
+    ) -> None:
         """Threads write over those of the crowd that they know of."""
         if self.crowd.rows.size:
             lane, entry = self.crowd.meet(at)
             other, mine, column = self.crowd.rows[THREAD, entry], thread[lane], at[1][lane]
-            knew = (other == mine) | (seen(other, mine, column) >= self.crowd.rows[TIME, entry])
+            knew = (other == mine) | (
+                known_epoch(other, mine, column) >= self.crowd.rows[TIME, entry]
+            )
             self.crowd.cover(entry, knew, mine, now, everybody)
 
     def _add(
-        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: KnownEpoch
+        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, known_epoch: KnownEpoch
     ) -> None:
         old = [layer.some(at) for layer in self.layers]
         below = np.zeros(len(thread), bool)
@@ -109,7 +115,7 @@ class LastWrites:
             below |= stays
             if not stays.any() and level + 1 == len(self.layers):
                 continue
-            knew = (one.thread == thread) | (seen(one.thread, thread, at[1]) >= one.time)
+            knew = (one.thread == thread) | (known_epoch(one.thread, thread, at[1]) >= one.time)
             if level + 1 == DEPTH:
                 self._overflow(at, old, stays & (one.site != COPY), knew, thread, now)
                 continue
@@ -161,7 +167,7 @@ class LastWrites:
         thread = np.where(rows[KEY] % self.crowd.columns == column, rows[THREAD], NOBODY)
         yield thread, rows[TIME], rows[FENCER], rows[FENCED]
 
-    def known(self, at: At, thread: Flat, seen: KnownEpoch) -> list[tuple[Flat, Write]]:
+    def known(self, at: At, thread: Flat, known_epoch: KnownEpoch) -> list[tuple[Flat, Write]]:
         """Which elements' threads know of a write that may be the last; and those, by layers.
 
         (There are several where atomics met, or where writes race.)
@@ -169,30 +175,36 @@ class LastWrites:
         found, knows = [], np.zeros(len(thread), np.int16)
         for level, layer in enumerate(self.layers):
             one = layer.some(at)
-            left = np.flatnonzero((one.thread != NOBODY) & (one.over & knows == 0))
+            remaining = np.flatnonzero((one.thread != NOBODY) & (one.over & knows == 0))
             if len(self.layers) == 1:  # nothing is below a copy
-                left = left[one.site[left] != COPY]
-            writer, mine = one.thread[left], thread[left]
-            left = left[(writer == mine) | (seen(writer, mine, at[1][left]) >= one.time[left])]
-            knows[left] |= 1 << level
-            found.append((left, one))
-        kept = [(left[one.site[left] != COPY], one) for left, one in found]
-        return [*((left, one.some(left)) for left, one in kept), self._of_crowd(at, thread, seen)]
+                remaining = remaining[one.site[remaining] != COPY]
+            writer, mine = one.thread[remaining], thread[remaining]
+            remaining = remaining[
+                (writer == mine)
+                | (known_epoch(writer, mine, at[1][remaining]) >= one.time[remaining])
+            ]
+            knows[remaining] |= 1 << level
+            found.append((remaining, one))
+        writes = [(remaining[one.site[remaining] != COPY], one) for remaining, one in found]
+        return [
+            *((remaining, one.some(remaining)) for remaining, one in writes),
+            self._of_crowd(at, thread, known_epoch),
+        ]
 
-    def _of_crowd(self, at: At, thread: Flat, seen: KnownEpoch) -> tuple[Flat, Write]:
+    def _of_crowd(self, at: At, thread: Flat, known_epoch: KnownEpoch) -> tuple[Flat, Write]:
         lane, entry = self.crowd.meet(at)
         rows, mine, column = self.crowd.rows[:, entry], thread[lane], at[1][lane]
 
         def knows(who: Flat, when: Flat) -> Mask:
-            known: Mask = (when > 0) & ((who == mine) | (seen(who, mine, column) >= when))
+            known: Mask = (when > 0) & ((who == mine) | (known_epoch(who, mine, column) >= when))
             return known
 
-        left = knows(rows[THREAD], rows[TIME])
+        remaining = knows(rows[THREAD], rows[TIME])
         for slot in range(COVERS, len(rows), 2):
-            left &= ~knows(rows[slot], rows[slot + 1])
-        rows = rows[:, left]
+            remaining &= ~knows(rows[slot], rows[slot + 1])
+        rows = rows[:, remaining]
         nobody = np.zeros(rows.shape[1], np.int16)
-        return lane[left], Write(
+        return lane[remaining], Write(
             rows[THREAD], rows[SITE], rows[TIME], nobody, rows[FENCER], rows[FENCED]
         )
 

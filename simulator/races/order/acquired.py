@@ -70,9 +70,9 @@ class _Since:
                 mine.pop()
         mine.append((now, acquired))
 
-    def seen(self, lane: int, seen: ThreadClock) -> Iterator[AcquiredClock]:
+    def clocks_at(self, lane: int, clock: ThreadClock) -> Iterator[AcquiredClock]:
         """What others have acquired up to when a thread has seen them."""
-        row = seen.row(len(self._first))
+        row = clock.row(len(self._first))
         for other in np.flatnonzero(row >= self._first).tolist():
             times = self.by_lane[other]
             at = bisect.bisect_right(times, row[other], key=lambda entry: entry[0])
@@ -120,7 +120,7 @@ class AcquireLog:
         """What all threads of a block had acquired when it met last."""
         return self._together.get(block, NONE)
 
-    def of(self, thread: int, met: int, warp: int, seen: ThreadClock | None) -> AcquiredClock:
+    def of(self, thread: int, met: int, warp: int, clock: ThreadClock | None) -> AcquiredClock:
         """What a thread has acquired, and its block's others up to when it has seen them.
 
         ``met``, ``warp``, ``seen``: as ``ReleaseAcquireTracker.fence`` takes them.
@@ -131,10 +131,10 @@ class AcquireLog:
             return found
         if lane in since.by_lane:
             found = found.merge(since.by_lane[lane][-1][1])
-        if seen is None and warp > met:
-            seen = ThreadClock(lane // WARP, warp, met, None, None, None)
-        if seen is not None:
-            for acquired in since.seen(lane, seen):
+        if clock is None and warp > met:
+            clock = ThreadClock(lane // WARP, warp, met, None, None, None)
+        if clock is not None:
+            for acquired in since.clocks_at(lane, clock):
                 found = found.merge(acquired)
         return found
 

@@ -20,7 +20,7 @@ from .mbarrier_phases import Key, Known
 from .relaxed_mbarrier import RelaxedMbarriers
 from .sync_events import BarrierId, cluster_phase
 
-_KEPT = 16
+_MAX_PHASES = 16
 """Waits of a thread that others may hear of later on, the latest; it knows of all itself."""
 _NEVER, _MADE = 1 << 62, 256
 
@@ -48,7 +48,7 @@ class _ClusterAcquires:
                 self._made[id(before), id(known)] = before, known, both
             mine.append(both)
             self.times[thread].append(time)
-            del mine[:-_KEPT], self.times[thread][:-_KEPT]
+            del mine[:-_MAX_PHASES], self.times[thread][:-_MAX_PHASES]
             self.first[thread], self.last[thread] = self.times[thread][0], time
             self.newest[thread] = id(both)
         if len(self._made) > _MADE:
@@ -125,16 +125,16 @@ class ClusterClocks:
             if releases and self.mixed:
                 for column in np.flatnonzero(which.any(axis=0)).tolist():
                     threads = np.flatnonzero(which[:, column])
-                    seen = self._of_block(threads, column).max(axis=0)
-                    given[:, column] = np.maximum(given[:, column], seen)
+                    of_block = self._of_block(threads, column).max(axis=0)
+                    given[:, column] = np.maximum(given[:, column], of_block)
 
     def _of_block(self, threads: Flat, column: int) -> Rows:
         """Up to when threads have seen each of their block, ``(these, all)``."""
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
         where = np.full(len(mine), column)
-        seen = np.maximum(self._near(other, mine, where), self.horizon(other, where, mine, where))
-        return seen.reshape(len(threads), -1)
+        known = np.maximum(self._near(other, mine, where), self.horizon(other, where, mine, where))
+        return known.reshape(len(threads), -1)
 
     def wait(self, lanes: Rows, now: int) -> None:
         """Threads have waited: everybody has arrived in their phase."""
@@ -157,9 +157,9 @@ class ClusterClocks:
         for at in np.flatnonzero(uneven[column] & (phase < self._waited.max(axis=0)[column])):
             me, where = int(mine[at]), int(column[at])
             ahead = np.flatnonzero(self._waited[:, where] > phase[at])
-            seen = self._near(ahead, np.full(len(ahead), me), np.full(len(ahead), where))
-            told = ahead[seen >= self._waited_at[ahead, where]]
-            phase[at] = self._waited[told, where].max(initial=phase[at])
+            known = self._near(ahead, np.full(len(ahead), me), np.full(len(ahead), where))
+            informed = ahead[known >= self._waited_at[ahead, where]]
+            phase[at] = self._waited[informed, where].max(initial=phase[at])
         return phase
 
     def phases(self, lanes: Rows) -> Iterator[tuple[BarrierId, Flat]]:
@@ -198,22 +198,22 @@ class ClusterClocks:
         """Threads meet, or hear: what each knows has to be worked out anew."""
         self._told_to.clear()
 
-    def _told(self, mine: int, column: int) -> Known:
+    def _known_epochs(self, mine: int, column: int) -> Known:
         """What a thread has heard by ``mbarrier``, by itself or from others of its block."""
         heard = self._heard.get(column)
         if heard is None:
             return {}
         known = self._told_to.get((mine, column))
         if known is None:
-            known = self._told_to[mine, column] = self._all_told(mine, column, heard)
+            known = self._told_to[mine, column] = self._known_by_all(mine, column, heard)
         return known
 
-    def _all_told(self, mine: int, column: int, heard: _ClusterAcquires) -> Known:
+    def _known_by_all(self, mine: int, column: int, heard: _ClusterAcquires) -> Known:
         others = np.flatnonzero(heard.last < _NEVER)
-        seen = self._near(others, np.full(len(others), mine), np.full(len(others), column))
-        seen[others == mine] = _NEVER
+        of_others = self._near(others, np.full(len(others), mine), np.full(len(others), column))
+        of_others[others == mine] = _NEVER
         known: Known = {}
-        for part in {id(part): part for part in heard.by(others, seen)}.values():
+        for part in {id(part): part for part in heard.by(others, of_others)}.values():
             _add(known, part)
         return known
 
@@ -235,9 +235,9 @@ class ClusterClocks:
             threads = self.geometry.threads
             asking, which = np.unique(column * threads + mine, return_inverse=True)
             turn = np.argsort(which, kind="stable")
-            ends = np.cumsum(np.bincount(which, minlength=len(asking)))[:-1]
-            for asker, at in zip(asking.tolist(), np.split(turn, ends), strict=True):
-                known = self._told(asker % threads, asker // threads)
+            stops = np.cumsum(np.bincount(which, minlength=len(asking)))[:-1]
+            for asker, at in zip(asking.tolist(), np.split(turn, stops), strict=True):
+                known = self._known_epochs(asker % threads, asker // threads)
                 for home in known.keys() & set(unique(there[at]).tolist()):
                     some = at[there[at] == home]
                     out[some] = np.maximum(out[some], known[home][other[some]])
@@ -245,7 +245,7 @@ class ClusterClocks:
 
     def others(self, mine: int, column: int) -> Known:
         """Up to when a thread has seen those of the other blocks of its cluster."""
-        known = dict(self._told(mine, column))
+        known = dict(self._known_epochs(mine, column))
         given = self._phases[int(self._phase(np.array([mine]), np.array([column]))[0])]
         for there in self.geometry.clusters.columns[column].tolist():
             _add(known, {there: np.broadcast_to(given[:, there], (self.geometry.threads,))})

@@ -70,12 +70,12 @@ class Notes(ABC):
             self._note(BarrierReleased(now, threads, blocks, number))
 
     def arrive(
-        self, threads: Flat, now: int, at: BarrierId, ends: bool = False,
+        self, threads: Flat, now: int, at: BarrierId, completes: bool = False,
         known: Sequence[ThreadClock] | None = None, relaxed: bool = False,
     ) -> None:  # fmt: skip
         """Threads came to a barrier, and go on (``Arrival``)."""
         if self.acquiring and self.active:
-            self._note(BarrierArrival(now, threads, at, ends, known, relaxed))
+            self._note(BarrierArrival(now, threads, at, completes, known, relaxed))
 
     def waited(self, threads: Flat, now: int, at: BarrierId, fences: bool) -> None:
         """Threads saw that a phase is over (``PhaseObserved``)."""

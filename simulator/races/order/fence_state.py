@@ -24,7 +24,7 @@ class FenceSnapshot:
     """
 
     time: int
-    seen: ThreadClock
+    clock: ThreadClock
     acquired: AcquiredClock
 
 
@@ -95,8 +95,8 @@ class FenceState:
         for one in fenced if self.acquired else ():
             acquired = acquired.merge(self.acquired.get(one, NONE))
         for one in fenced if self.known else ():
-            seen = self.known.get(one)
-            times = join(times, (seen and seen.others) or {})
+            clock = self.known.get(one)
+            times = join(times, (clock and clock.others) or {})
         return CumulativeFences(times, acquired)
 
     def meet(self, block: int, lanes: Flat, threads: int, at: BarrierId | None = None) -> None:
@@ -146,8 +146,8 @@ class FenceState:
             np.maximum.at(warps, lanes[fenced] // WARP, self.warp[who][fenced])
             np.maximum(known, np.repeat(warps, WARP)[:threads], out=known)
             known[lanes] = np.maximum(known[lanes], self.times[who])
-            for seen in (self.known[one] for one in who.tolist() if one in self.known):
-                np.maximum(known, seen.row(threads), out=known)
+            for clock in (self.known[one] for one in who.tolist() if one in self.known):
+                np.maximum(known, clock.row(threads), out=known)
             brought[self._of(who[fenced].tolist(), {block: known})] = None
         return functools.reduce(CumulativeFences.merge, brought) if brought else None
 
@@ -162,9 +162,9 @@ class FenceState:
         """A thread's last fence."""
         time, made = int(self.times[thread]), self._made.get(thread)
         if made is None or made.time != time:
-            seen = self.known.get(thread) or ThreadClock(
+            clock = self.known.get(thread) or ThreadClock(
                 thread % threads // WARP, int(self.warp[thread]), int(self.met[thread]),
                 None, None, None,
             )  # fmt: skip
-            made = self._made[thread] = FenceSnapshot(time, seen, self.acquired.get(thread, NONE))
+            made = self._made[thread] = FenceSnapshot(time, clock, self.acquired.get(thread, NONE))
         return made

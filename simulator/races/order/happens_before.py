@@ -86,12 +86,12 @@ class HappensBefore:
             self.phases.meet_at(number, full)
         pairs = self._all_pairs()
         bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
-        given, told = np.where(bits, now, 0), pairs
+        given, informed = np.where(bits, now, 0), pairs
         if arrivals := self._arrived.get(number):
-            times, told = arrivals.met(bits, pairs)
+            times, informed = arrivals.met(bits, pairs)
             given = np.maximum(given, times)
         givers = given > 0
-        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)
+        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], informed)
         known = np.where(givers[:, None, :], own, 0).max(axis=0)
         self.warp_clocks = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
 
@@ -128,8 +128,8 @@ class HappensBefore:
         before, starts = self.lane_clocks.copy(), np.arange(0, g.threads, WARP)
         together = _one_group(named, meeting, starts)
         if together:  # what one of them has seen, all have now
-            seen = np.where(meeting[:, None], before, 0)
-            shared = np.repeat(np.maximum.reduceat(seen, starts, axis=0), WARP, axis=0)
+            released = np.where(meeting[:, None], before, 0)
+            shared = np.repeat(np.maximum.reduceat(released, starts, axis=0), WARP, axis=0)
             self.lane_clocks = np.where(
                 meeting[:, None], np.maximum(before, shared[: g.threads]), before
             )
@@ -149,13 +149,13 @@ class HappensBefore:
     @property
     def has_partial_barriers(self) -> bool:
         """Whether only some threads of a block have met, so that who has seen what differs."""
-        kept = (self.warp_clocks, self.lane_clocks, self.phases, self.cluster)
-        return bool(self._arrived) or any(one is not None for one in kept)
+        clocks = (self.warp_clocks, self.lane_clocks, self.phases, self.cluster)
+        return bool(self._arrived) or any(one is not None for one in clocks)
 
     def known(self, mine: int, column: int) -> ThreadClock:
         """Up to when a thread has seen each thread of its block."""
         warp, pairs, lanes = mine // WARP, self.warp_clocks, self.lane_clocks
-        threads = None if self.phases is None else self.phases.seen[mine, :, column].copy()
+        threads = None if self.phases is None else self.phases.epochs[mine, :, column].copy()
         if self.cluster is not None:
             others = np.arange(self.geometry.threads)
             me, where = np.full_like(others, mine), np.full_like(others, column)
@@ -204,7 +204,7 @@ class HappensBefore:
         if self.lane_clocks is not None:
             yield "own lanes", self.lane_clocks[threads]
         if self.phases is not None:
-            yield "threads", self.phases.seen[threads]
+            yield "threads", self.phases.epochs[threads]
 
     def happens_before(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
@@ -212,16 +212,16 @@ class HappensBefore:
 
     def known_epoch(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads ``mine`` have seen what threads ``other`` of their block did."""
-        seen = self.known_epoch_in_block(other, mine, column)
+        epoch = self.known_epoch_in_block(other, mine, column)
         if self.cluster is None:
-            return seen
-        return np.maximum(seen, self.cluster.horizon(other, column, mine, column))
+            return epoch
+        return np.maximum(epoch, self.cluster.horizon(other, column, mine, column))
 
     def known_epoch_in_block(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """``horizon`` but for what the block has by its cluster."""
-        seen = self.block_barrier_epoch[column]
+        epoch = self.block_barrier_epoch[column]
         if self.warp_clocks is not None:
-            seen = np.maximum(seen, self.warp_clocks[mine // WARP, other // WARP, column])
+            epoch = np.maximum(epoch, self.warp_clocks[mine // WARP, other // WARP, column])
         met = self.lane_clocks is not None or self._warp_time.any()
         mates = np.flatnonzero(mine // WARP == other // WARP) if met else np.zeros(0, np.int64)
         if mates.size:
@@ -229,10 +229,10 @@ class HappensBefore:
             by_warp = self._warp_time[me // WARP, where]
             if self.lane_clocks is not None:
                 by_warp = np.maximum(by_warp, self.lane_clocks[me, other[mates] % WARP, where])
-            seen[mates] = np.maximum(seen[mates], by_warp)
+            epoch[mates] = np.maximum(epoch[mates], by_warp)
         if self.phases is not None:
-            seen = np.maximum(seen, self.phases.of(mine, other, column))
-        return seen
+            epoch = np.maximum(epoch, self.phases.of(mine, other, column))
+        return epoch
 
     def known_epoch_of_warpgroup(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """As ``horizon``, of whichever of each ``other``'s warpgroup has been seen the latest."""
@@ -321,8 +321,8 @@ class HappensBefore:
         if self.cluster is not None and not same.all():
             far = np.flatnonzero(~same & np.isin(block, g.blocks))
             there = np.searchsorted(g.blocks, block[far])
-            seen = self.cluster.horizon(other[far], there, mine[far], column[far])
-            out[far] = time[far] <= seen
+            epoch = self.cluster.horizon(other[far], there, mine[far], column[far])
+            out[far] = time[far] <= epoch
         return out
 
     def before(self, thread: Flat, column: Flat) -> Ordered:
@@ -336,6 +336,6 @@ class HappensBefore:
 
 def _one_group(named: Rows, meeting: Rows, starts: Flat) -> bool:
     """Whether all lanes of a warp that meet name the same members."""
-    most = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
+    all_members = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
     least = np.minimum.reduceat(np.where(meeting, named, 0xFFFFFFFF), starts, axis=0)
-    return bool((least >= most).all())
+    return bool((least >= all_members).all())

@@ -54,7 +54,7 @@ class LockOperation(NamedTuple):
 class _LockHandover(NamedTuple):
     """Accesses that a lock has handed over; ``both``: see ``Lock``; ``turns``: ``HeldRows``."""
 
-    held: HeldRows
+    lock_rows: HeldRows
     both: bool
     at: Flat
     turns: Flat
@@ -150,36 +150,42 @@ class Locks:
         alone = np.zeros(len(time), bool)  # those that need no second look
         found: list[_LockHandover] = []
         by_block = Blocks(block)
-        for held in by_lock(clock):
-            at, row = by_block.among(held.blocks)
-            within = time[at] <= held.rows[row, lane[at]]
+        for lock_rows in by_lock(clock):
+            at, row = by_block.among(lock_rows.blocks)
+            within = time[at] <= lock_rows.rows[row, lane[at]]
             at, row = at[within], row[within]
             if not at.size:
                 continue
-            taken, fenced = self._last(held.place, held.near, time[at], thread[at], met)
-            if held.place in self._free:
-                found.append(_LockHandover(held, False, at[~taken], held.turns[row[~taken]]))
+            taken, fenced = self._last(lock_rows.place, lock_rows.near, time[at], thread[at], met)
+            if lock_rows.place in self._free:
+                found.append(
+                    _LockHandover(lock_rows, False, at[~taken], lock_rows.turns[row[~taken]])
+                )
             else:
                 alone[at[~taken]] = True
             taken &= fenced <= time[at]
-            found.append(_LockHandover(held, True, at[taken], held.turns[row[taken]]))
+            found.append(_LockHandover(lock_rows, True, at[taken], lock_rows.turns[row[taken]]))
         known = alone.copy()
         for one in found:
             known[one.at] = True
         return known, self._chosen(found, mine, ~alone)
 
     def _chosen(
-        self, found: Sequence[_LockHandover], mine: Flat, left: Mask
+        self, found: Sequence[_LockHandover], mine: Flat, pending: Mask
     ) -> Iterator[tuple[Flat, Lock]]:
         """Of what locks have handed over to ``mine``, for each one lock: rather not by chance."""
         numbers: dict[Lock | None, int] = {}
         columns: list[Rows] = []
-        for held, both, at, turns in found:
-            taker, order = self._takers(held.place, mine[at])
+        for lock_rows, both, at, turns in found:
+            taker, order = self._takers(lock_rows.place, mine[at])
             which, chance = np.zeros(len(at), np.int64), np.zeros(len(at), bool)
             for who in unique(taker).tolist():
-                by_chance = who >= 0 and self._let_go(who, held.place)
-                lock = Lock(who, held.place, held.near, both, by_chance) if who >= 0 else None
+                by_chance = who >= 0 and self._let_go(who, lock_rows.place)
+                lock = (
+                    Lock(who, lock_rows.place, lock_rows.near, both, by_chance)
+                    if who >= 0
+                    else None
+                )
                 some = taker == who
                 which[some], chance[some] = numbers.setdefault(lock, len(numbers)), by_chance
             columns.append(np.array([order, np.full(len(at), both), turns, chance, which, at]))
@@ -189,7 +195,7 @@ class Locks:
         if len(columns) > 1:
             rows = rows[:, np.lexsort(rows[:4])]
             rows = rows[:, np.unique(rows[5], return_index=True)[1]]
-        which, at = rows[4:, left[rows[5]]]
+        which, at = rows[4:, pending[rows[5]]]
         for lock, number in numbers.items():
             some = at[which == number]
             if lock is not None and some.size:

@@ -68,7 +68,7 @@ def arrivals(event: AccessEvent, g: Geometry) -> Iterator[PhaseArrival]:
     (old,) = event.old
     before = pick(old)
     ended = (before ^ mbarrier.arrived(before, *map(pick, event.values))) >> mbarrier.PARITY & 1
-    ends = np.broadcast_to(ended, thread.shape)
+    completing = np.broadcast_to(ended, thread.shape)
     homes = column if event.columns is None else pick(event.columns)
     places = barrier_number(homes, pick(event.address) + event.site.offset)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
@@ -77,7 +77,7 @@ def arrivals(event: AccessEvent, g: Geometry) -> Iterator[PhaseArrival]:
         few = unique(places[own]).tolist()
         for place in few:
             these = own if len(few) == 1 else start + np.flatnonzero(places[own] == place)
-            last = np.flatnonzero(ends[these])
+            last = np.flatnonzero(completing[these])
             key = place >> _ADDRESS, place & (1 << _ADDRESS) - 1
             first = int(last[0]) if last.size else None
             yield PhaseArrival(key, thread[these], int(column[start]), first)
@@ -91,16 +91,16 @@ class Phases:
     """
 
     def __init__(self, threads: int, columns: int) -> None:
-        self._seen: NDArray[np.int64] = np.zeros((columns, threads, threads), np.int64)
-        self.seen = self._seen.transpose(1, 2, 0)
+        self._epochs: NDArray[np.int64] = np.zeros((columns, threads, threads), np.int64)
+        self.epochs = self._epochs.transpose(1, 2, 0)
         self._open: dict[Key, Flat] = {}
         self._ended: dict[Key, Flat] = {}
         self._brought: dict[int, Rows] = {}
 
     def of(self, mine: Flat, other: Flat, column: Flat) -> Flat:
         """``seen`` of pairs; by one index, which takes half as long as by three."""
-        threads = self._seen.shape[1]
-        found: Flat = self._seen.reshape(-1).take((column * threads + mine) * threads + other)
+        threads = self._epochs.shape[1]
+        found: Flat = self._epochs.reshape(-1).take((column * threads + mine) * threads + other)
         return found
 
     def arrive(self, key: Key, known: Rows, end: int | None) -> None:
@@ -120,11 +120,11 @@ class Phases:
 
     def end(self, key: Key) -> None:
         """A phase is over."""
-        self._ended[key] = self._open.pop(key, np.zeros(self.seen.shape[0], np.int64))
+        self._ended[key] = self._open.pop(key, np.zeros(self.epochs.shape[0], np.int64))
 
     def _hear(self, key: Key, known: Rows) -> None:
         if len(known):
-            heard = self._open.setdefault(key, np.zeros(self.seen.shape[0], np.int64))
+            heard = self._open.setdefault(key, np.zeros(self.epochs.shape[0], np.int64))
             np.maximum(heard, known.max(axis=0), out=heard)
 
     def over(self, key: Key) -> Flat | None:
@@ -134,16 +134,16 @@ class Phases:
     def wait(self, column: int, threads: Flat, over: Flat | None) -> None:
         """Threads of a block see that a phase is over."""
         if over is not None:
-            seen = self._seen[column]
-            seen[threads] = np.maximum(seen[threads], over)
+            epochs = self._epochs[column]
+            epochs[threads] = np.maximum(epochs[threads], over)
 
     def carry_arrivals(self, number: int, lanes: Rows, times: Rows) -> None:
         """Threads arrive at a named barrier: what they have seen is for who waits there next.
 
         So is what some did themselves up to ``times``, ``(threads, columns)``.
         """
-        seen = np.maximum(np.where(lanes[:, None, :], self.seen, 0).max(axis=0), times)
-        self._brought[number] = np.maximum(self._brought.get(number, seen), seen)
+        epochs = np.maximum(np.where(lanes[:, None, :], self.epochs, 0).max(axis=0), times)
+        self._brought[number] = np.maximum(self._brought.get(number, epochs), epochs)
 
     def meet_at(self, number: int, lanes: Rows) -> None:
         """Threads of whole blocks meet at a named barrier, and who only arrived there."""
@@ -151,7 +151,7 @@ class Phases:
         brought = self._brought.get(number)
         if brought is not None:
             met = lanes.any(axis=0)
-            np.copyto(self.seen, np.maximum(self.seen, brought), where=lanes[:, None, :])
+            np.copyto(self.epochs, np.maximum(self.epochs, brought), where=lanes[:, None, :])
             brought[:, met] = 0
 
     def meet(self, lanes: Rows, size: int) -> None:
@@ -163,6 +163,6 @@ class Phases:
         """
         for first in range(0, len(lanes), size):
             there = lanes[first : first + size]
-            seen = self.seen[first : first + size]
-            most = np.where(there[:, None, :], seen, 0).max(axis=0)
-            np.copyto(seen, np.maximum(seen, most), where=there[:, None, :])
+            epochs = self.epochs[first : first + size]
+            joined = np.where(there[:, None, :], epochs, 0).max(axis=0)
+            np.copyto(epochs, np.maximum(epochs, joined), where=there[:, None, :])

@@ -47,9 +47,9 @@ class NamedBarrierArrivals:
         blocks = waited.any(axis=0)
         heard = np.zeros_like(pairs) if self._heard is None else self._heard
         times = np.where(blocks, self._times, 0)
-        told = np.where(waited[:, None, :], pairs, heard)
+        informed = np.where(waited[:, None, :], pairs, heard)
         self._times[:, blocks] = 0
         self._came[:, blocks] = False
         if self._heard is not None:
             self._heard[:, :, blocks] = 0
-        return times, told
+        return times, informed

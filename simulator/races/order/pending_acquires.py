@@ -60,15 +60,15 @@ class PendingAcquires:
     def take(self, thread: int, covered: int) -> dict[int, VectorClock]:
         """What a fence of so many levels makes known to a thread; what is left waits on."""
         brought: dict[int, VectorClock] = {}
-        left: dict[int, Sequence[VectorClock]] = {}
+        remaining: dict[int, Sequence[VectorClock]] = {}
         for site, clocks in _made(self._of.pop(thread, {})).items():
             clock = clocks[:covered][-1]
             if clock is not BOTTOM:
                 brought[site] = clock
             if clock is not clocks[-1]:
-                left[site] = clocks
-        if left:
-            self._of[thread] = left
+                remaining[site] = clocks
+        if remaining:
+            self._of[thread] = remaining
         return brought
 
 

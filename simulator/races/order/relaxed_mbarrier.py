@@ -80,6 +80,6 @@ class RelaxedMbarriers:
 
     def given(self, threads: Flat, column: int, far: bool) -> list[Known]:
         """What each of some threads of a block hands on without a fence (``far``: of its own)."""
-        kept = self._far if far else self._fenced
+        clocks = self._far if far else self._fenced
         nothing = np.zeros(self._threads, np.int64)
-        return [kept.get((thread, column), {column: nothing}) for thread in threads.tolist()]
+        return [clocks.get((thread, column), {column: nothing}) for thread in threads.tolist()]

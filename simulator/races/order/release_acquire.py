@@ -132,8 +132,8 @@ class ReleaseAcquireTracker(Notes):
         if not self._acquired.blocks():
             return
         for i, thread in enumerate(event.threads.tolist()):
-            seen = event.known[i] if event.known is not None else None
-            acquired = self._acquired.of(thread, int(event.met[i]), int(event.warp[i]), seen)
+            clock = event.known[i] if event.known is not None else None
+            acquired = self._acquired.of(thread, int(event.met[i]), int(event.warp[i]), clock)
             for scope in scopes:
                 scope.acquired[thread] = acquired
 
@@ -158,7 +158,7 @@ class ReleaseAcquireTracker(Notes):
                 come.acquired = come.acquired.merge(self._acquired_by(event))
         if not event.relaxed:
             come.read = self._read.of(event.threads.tolist(), come.read)
-        if event.ends:
+        if event.completes:
             self._end(event.at)
 
     def _acquired_by(self, event: BarrierArrival) -> AcquiredClock:
@@ -168,11 +168,11 @@ class ReleaseAcquireTracker(Notes):
         """
         found = NONE
         for i, thread in enumerate(event.threads.tolist()):
-            seen = event.known[i] if event.known else None
+            clock = event.known[i] if event.known else None
             found = found.merge(
                 self._scopes[1].acquired.get(thread, NONE)
                 if event.relaxed
-                else self._acquired.of(thread, 0, 0, seen)
+                else self._acquired.of(thread, 0, 0, clock)
             )
         return found
 
@@ -243,13 +243,13 @@ class ReleaseAcquireTracker(Notes):
             covered = self.levels.covered(site.scope)
             fenced = [scope.last(thread, self.threads) for scope in self._scopes]
             if site.releases:
-                seen = event.known[i] if event.known is not None else None
-                acquired = self._acquired.of(thread, met, warp, seen)
-                acquired = acquired.merge(self._met.of(thread, met, warp, seen))
-                seen = seen or ThreadClock(
+                clock = event.known[i] if event.known is not None else None
+                acquired = self._acquired.of(thread, met, warp, clock)
+                acquired = acquired.merge(self._met.of(thread, met, warp, clock))
+                clock = clock or ThreadClock(
                     thread % self.threads // WARP, warp, met, None, None, None
                 )
-                fenced[:covered] = [FenceSnapshot(turn, seen, acquired)] * covered
+                fenced[:covered] = [FenceSnapshot(turn, clock, acquired)] * covered
             self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
             published = [scope.cumulative_fences_of(thread, self.threads) for scope in self._scopes]
             by = list(zip(fenced, published, strict=True))[:covered]
@@ -333,15 +333,15 @@ class ReleaseAcquireTracker(Notes):
         }
 
     def known(
-        self, site: Site, thread: int, met: int, warp: int, seen: ThreadClock | None, reads: Reads
+        self, site: Site, thread: int, met: int, warp: int, clock: ThreadClock | None, reads: Reads
     ) -> VectorClock:
         """What others have handed on to a thread (a global number) that accesses at ``site``.
 
         ``met``, ``warp``, ``seen``: as ``fence`` takes them; ``reads``: which strong reads count.
         """
-        acquired = self._acquired.of(thread, met, warp, seen)
+        acquired = self._acquired.of(thread, met, warp, clock)
         if reads >= Reads.MET:
-            acquired = acquired.merge(self._met.of(thread, met, warp, seen))
+            acquired = acquired.merge(self._met.of(thread, met, warp, clock))
         if reads is Reads.ALL and (found := self._read.of([thread], {})):
             brought = {number: clocks[-1] for number, clocks in found.items()}
             acquired = acquired.merge(AcquiredClock(brought))

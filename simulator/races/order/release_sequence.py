@@ -176,7 +176,9 @@ class SyncVariable:
             work = published.times
             handed.clock = handed.clock.merge(published.acquired.through(sites))
         if fenced.time:
-            work = join(work, {**(fenced.seen.others or {}), block: fenced.seen.row(self.threads)})
+            work = join(
+                work, {**(fenced.clock.others or {}), block: fenced.clock.row(self.threads)}
+            )
             handed.clock = handed.clock.merge(fenced.acquired.through(sites))
         row = work[block].copy() if block in work else np.zeros(self.threads, np.int64)
         own = handed.own.get(block)
@@ -186,10 +188,10 @@ class SyncVariable:
         if self.lock:
             own, row = np.maximum(own, row), np.zeros_like(row)
         handed.own = {**handed.own, block: own}
-        ends = np.zeros(self.threads, np.int64)
-        ends[lane] = release.end
+        last_releases = np.zeros(self.threads, np.int64)
+        last_releases[lane] = release.end
         at = block, self._number(self.place, release.site)
         work = {one: times for one, times in work.items() if one != block}
         work |= {block: row} if row.any() else {}
-        handed.clock = handed.clock.merge(VectorClock(work=work, last_releases={at: ends}))
-        handed.writes = handed.writes.merge(VectorClock(last_releases={at: ends}))
+        handed.clock = handed.clock.merge(VectorClock(work=work, last_releases={at: last_releases}))
+        handed.writes = handed.writes.merge(VectorClock(last_releases={at: last_releases}))

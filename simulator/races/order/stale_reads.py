@@ -77,9 +77,9 @@ class Looks:
         for one in self.blocks.intersection(np.unique(block).tolist()):
             here, lookers = np.flatnonzero(block == one), self._times[one]
             for looker, times in lookers.items() if len(lookers) <= _LOOKERS else ():
-                seen = horizon(np.full(len(here), looker), thread[here])
-                seen = np.where(lane[here] == looker, now, seen)
-                found[here] += np.searchsorted(times, seen, side="right")
+                known = horizon(np.full(len(here), looker), thread[here])
+                known = np.where(lane[here] == looker, now, known)
+                found[here] += np.searchsorted(times, known, side="right")
         return found
 
 
@@ -100,9 +100,9 @@ class Sectors:
     def asked(self, place: Flat, block: Flat, known: Flat) -> Loaded:
         """The sectors of locations that blocks read, who know of so many looks."""
         keys, of = np.unique(self._key(place, block), return_inverse=True)
-        most = np.zeros(len(keys), np.int64)
-        np.maximum.at(most, of, known)
-        return Loaded(self, keys, most)
+        latest = np.zeros(len(keys), np.int64)
+        np.maximum.at(latest, of, known)
+        return Loaded(self, keys, latest)
 
     def fewest(self, keys: Flat) -> Flat:
         """Of how few looks a load of each sector knew; -1: there was none."""
@@ -119,7 +119,7 @@ class Loaded(NamedTuple):
     keys: Flat
     known: Flat
 
-    def held(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether one may be in L1 since before a look; asked once all loads are known.
 
         A load that knew of fewer looks may have come before one of them.

@@ -80,7 +80,7 @@ class BarrierArrival:
     time: int
     threads: Flat
     at: BarrierId
-    ends: bool
+    completes: bool
     known: Sequence[ThreadClock] | None
     relaxed: bool
 

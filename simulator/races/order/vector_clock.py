@@ -14,7 +14,7 @@ import numpy as np
 from ...core.geometry import Flat, Rows
 
 _Key = TypeVar("_Key")
-Held = tuple[int, int, bool]
+LockEpoch = tuple[int, int, bool]
 """A block; the lock that one of its threads let go of; whether it was taken within the block."""
 
 
@@ -30,7 +30,7 @@ class VectorClock:
     """
 
     work: Mapping[int, Flat] = field(default_factory=dict)
-    lock_clocks: Mapping[Held, Flat] = field(default_factory=dict)
+    lock_clocks: Mapping[LockEpoch, Flat] = field(default_factory=dict)
     last_releases: Mapping[tuple[int, int], Flat] = field(default_factory=dict)
 
     def merge(self, other: "VectorClock") -> "VectorClock":
@@ -42,12 +42,19 @@ class VectorClock:
         return _merged(self, other)
 
     def _with(self, other: "VectorClock") -> "VectorClock":
-        work, held = _either(self.work, other.work), join(self.lock_clocks, other.lock_clocks)
-        ends = _either(self.last_releases, other.last_releases)
+        work, lock_clocks = (
+            _either(self.work, other.work),
+            join(self.lock_clocks, other.lock_clocks),
+        )
+        last_releases = _either(self.last_releases, other.last_releases)
         for one in (self, other):
-            if work is one.work and held is one.lock_clocks and ends is one.last_releases:
+            if (
+                work is one.work
+                and lock_clocks is one.lock_clocks
+                and last_releases is one.last_releases
+            ):
                 return one
-        return VectorClock(work, held, ends)
+        return VectorClock(work, lock_clocks, last_releases)
 
     def happens_after(self, time: Flat, thread: Flat, threads: int, strong: bool = True) -> Flat:
         """Whether accesses at ``time`` by ``thread`` (global numbers) are known, bools.
@@ -58,10 +65,10 @@ class VectorClock:
         block, lane = np.divmod(thread, threads)
         known: Flat = time <= _looked_up(self.work, block, lane, threads)
         if strong and self.last_releases and not known.all():
-            left = np.flatnonzero(~known)
-            by_block = Blocks(block[left])
+            unknown = np.flatnonzero(~known)
+            by_block = Blocks(block[unknown])
             for (number, _), row in self.last_releases.items():
-                at = left[by_block.of(number)]
+                at = unknown[by_block.of(number)]
                 known[at] |= row[lane[at]] == time[at]
         return known
 

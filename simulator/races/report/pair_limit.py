@@ -51,14 +51,14 @@ class Clip:
             self._free = None
         return last != self._last or free is not self._free
 
-    def left(self, low: Flat) -> Flat | slice:
+    def within(self, low: Flat) -> Flat | slice:
         """Of which lanes anything is left, whose candidates have these keys, and later ones."""
         if self._last is None:
             return slice(None)
         early = (self._thread <= self._last) | (low <= self._start + self._last)
         return np.flatnonzero(early if self._free is None else early | self._free)
 
-    def ends(self, lanes: Flat, end: Flat) -> Flat:
+    def stops(self, lanes: Flat, end: Flat) -> Flat:
         """Where the candidates of lanes end, as entries, that ended there without a bound."""
         if self._last is None:
             return end
@@ -81,7 +81,7 @@ def pieces(
     lanes = np.arange(len(begin)) if lanes is None else lanes
     size = _PIECE if clip is None else _FIRST
     while len(lanes):
-        last = end if clip is None else clip.ends(lanes, end)
+        last = end if clip is None else clip.stops(lanes, end)
         some = np.flatnonzero(last > begin)
         lanes, begin, end, counts = lanes[some], begin[some], end[some], (last - begin)[some]
         sums = np.cumsum(counts)

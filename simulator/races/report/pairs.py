@@ -13,7 +13,7 @@ import numpy as np
 from ...core.geometry import WARP, Flat
 from ...memory.storage.word_ops import unique
 
-MOST = 4096
+MAX_PAIRS = 4096
 """Pairs of one hazard that are counted."""
 _TOGETHER = 1 << 16
 """New pairs that are sorted in together."""
@@ -37,8 +37,8 @@ def distances(one: Flat, other: Flat, threads: int) -> Iterator[tuple[str, Flat]
 class Pairs:
     """Unordered pairs of threads (global numbers): the ``most`` smallest, and one more."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self.most = most
+    def __init__(self, max_pairs: int = MAX_PAIRS) -> None:
+        self.max_pairs = max_pairs
         self.keys = np.zeros(0, np.int64)
         self._new: list[Flat] = []
         self._waiting = 0
@@ -46,10 +46,10 @@ class Pairs:
     @property
     def full(self) -> bool:
         """Whether there are more than are kept."""
-        if len(self.keys) + self._waiting <= self.most:
+        if len(self.keys) + self._waiting <= self.max_pairs:
             return False
         self._gather()
-        return len(self.keys) > self.most
+        return len(self.keys) > self.max_pairs
 
     @property
     def last(self) -> int:
@@ -60,7 +60,7 @@ class Pairs:
     def behind(self) -> int | None:
         """The first pair that is not counted any more, if there is one."""
         self._gather()
-        return int(self.keys[MOST]) if len(self.keys) > MOST else None
+        return int(self.keys[MAX_PAIRS]) if len(self.keys) > MAX_PAIRS else None
 
     def add(self, one: Flat, other: Flat) -> None:
         """Pairs, an element each."""
@@ -75,12 +75,12 @@ class Pairs:
     def spread(self, threads: Flat) -> None:
         """Of each pair make those of threads so many later, too."""
         self._gather()
-        one, enough = self.keys, -(-(self.most + 1) // max(len(self.keys), 1))
+        one, enough = self.keys, -(-(self.max_pairs + 1) // max(len(self.keys), 1))
         for later in threads[:enough].tolist():  # ascending: the smallest are among these
             self._add(one + (later << 32 | later))
 
     def _add(self, keys: Flat) -> None:
-        if len(self.keys) > self.most:
+        if len(self.keys) > self.max_pairs:
             keys = keys[keys < self.keys[-1]]
         if len(keys):
             self._new.append(keys)
@@ -101,10 +101,10 @@ class Pairs:
 
     def __len__(self) -> int:
         self._gather()
-        return min(len(self.keys), MOST)
+        return min(len(self.keys), MAX_PAIRS)
 
     def _gather(self) -> None:
         if self._new:
-            self.keys = unique(np.concatenate([self.keys, *self._new]))[: self.most + 1]
+            self.keys = unique(np.concatenate([self.keys, *self._new]))[: self.max_pairs + 1]
             self._new = []
             self._waiting = 0

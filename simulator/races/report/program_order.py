@@ -94,10 +94,13 @@ class ProgramOrder:
         if one.asynchronous or other.asynchronous or {one, other} & self._hears:
             return None
         way = "all" if distance == "block" else distance
-        told, told_other = (self._tells_behind(x, way) for x in (one, other))
+        one_tells, other_tells = (self._tells_behind(x, way) for x in (one, other))
         heard, heard_other = (self._hears_before(x, way) for x in (one, other))
-        hands, back = told and bool(heard_other - heard), told_other and bool(heard - heard_other)
-        if told and told_other and heard and heard_other:
+        hands, back = (
+            one_tells and bool(heard_other - heard),
+            other_tells and bool(heard - heard_other),
+        )
+        if one_tells and other_tells and heard and heard_other:
             direct, direct_other = (self._tells_directly(x, way) for x in (one, other))
             if direct != direct_other:
                 return direct_other
@@ -105,7 +108,7 @@ class ProgramOrder:
             if behind and not self._met_between(one, other, way):
                 return one.access == "load"
             return hands
-        if not (told and told_other):
+        if not (one_tells and other_tells):
             return None
         passed_on = (
             f.number not in heard & heard_other
@@ -192,20 +195,20 @@ class ProgramOrder:
         if not self._leads(one, other, "all"):
             return not self._leads(other, one, "all") and self._begins(other, one.queue)
         for name in (one.function, other.function, *self._functions):
-            starts, ends = self._places(one, name), self._places(other, name)
-            if starts and ends:
+            starts, stops = self._places(one, name), self._places(other, name)
+            if starts and stops:
                 waits = self._waiting(name, one.queue)
-                return any(not _between(s, e, waits) for s in starts for e in ends)
+                return any(not _between(s, e, waits) for s in starts for e in stops)
         return False
 
     @_memo
     def waits_between(self, one: Site, other: Site, wait: Instruction) -> bool:
         """Whether a wait stands on a way from one access to the other, in a call perhaps."""
         for name in (one.function, other.function, *self._functions):
-            starts, ends = self._places(one, name), self._places(other, name)
-            if starts and ends:
+            starts, stops = self._places(one, name), self._places(other, name)
+            if starts and stops:
                 at = self._standing(name, wait)
-                return any(_between(s, e, at) for s in starts for e in ends)
+                return any(_between(s, e, at) for s in starts for e in stops)
         return False
 
     @_memo

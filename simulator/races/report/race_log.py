@@ -21,7 +21,7 @@ from ..order.stale_reads import Loaded
 from ..shadow.conflicts import FREED
 from ..shadow.shadow_memory import Conflict
 from .pair_limit import PairBound
-from .pairs import MOST, Pairs
+from .pairs import MAX_PAIRS, Pairs
 from .program_order import ProgramOrder
 from .raced_elements import LOCATIONS, RacedElements
 
@@ -154,9 +154,9 @@ class RaceLog:
         sites: Sequence[Site],
         order: Callable[[], ProgramOrder],
         place: Callable[[str, int, Site], tuple[str, int]],
-        most: int = MOST,
+        max_pairs: int = MAX_PAIRS,
     ) -> None:
-        self.most = most
+        self.max_pairs = max_pairs
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
         self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
@@ -164,7 +164,7 @@ class RaceLog:
 
     def like(self) -> RaceLog:
         """One of the same program in which nothing is written down."""
-        return RaceLog(self.sites, self.find_order, self.place, self.most)
+        return RaceLog(self.sites, self.find_order, self.place, self.max_pairs)
 
     def bound(self, race: Race) -> PairBound:
         """Which pairs of such a race are to be found yet."""
@@ -218,7 +218,7 @@ class RaceLog:
         if group is None:
             lines = frozenset((one.line, other.line))
             what = how, distance, race.space, name, race.threads, reads, lines
-            group = self.groups[key] = RaceGroup(*what, pairs=Pairs(self.most))
+            group = self.groups[key] = RaceGroup(*what, pairs=Pairs(self.max_pairs))
         by_sites = self._by_sites.setdefault(_sites(race), [])
         if not any(group is known for known in by_sites):
             by_sites.append(group)
@@ -298,8 +298,8 @@ class RaceLog:
         """Whether writes that race with a source line's reads are what these found missing."""
         raced: set[int] = set()
         for group in self.groups.values():
-            told = group.sides[1] if group.reads and group.how != OVERRUN else ()
-            reading = {self.sites[n].line for n in told}
+            reads = group.sides[1] if group.reads and group.how != OVERRUN else ()
+            reading = {self.sites[n].line for n in reads}
             if group.in_order and group.name == name and line in reading:
                 if group.pairs.full or len(group.places[name]) >= LOCATIONS:
                     return True

@@ -116,8 +116,8 @@ def _of_first(value: Lanes) -> Lanes:
 
 def _in_order(column: Flat, columns: int) -> bool:
     """Whether each block has as many as the others, one after the other."""
-    each, left = divmod(len(column), columns)
-    if left or not each:
+    each, rest = divmod(len(column), columns)
+    if rest or not each:
         return False
     return bool((column.reshape(columns, each) == np.arange(columns)[:, None]).all())
 

@@ -18,7 +18,7 @@ from ...memory.event import AccessEvent, LaneAddressList
 from ..report.race_log import RaceLog
 from .block_projection import BlocksDiffer, FirstBlock
 
-_MOST = 1 << 28
+_MAX_EVENTS = 1 << 28
 """Bytes of what was told that are kept, in case that it has to be told again."""
 _AROUND = 256
 """Bytes of an event beside its arrays."""
@@ -27,7 +27,7 @@ Make = Callable[[RaceLog, Callable[..., None]], list[Observer]]
 wrote."""
 
 
-class _Told(NamedTuple):
+class _RecordedEvent(NamedTuple):
     """An event, as the observers of all blocks receive it.
 
     Attributes:
@@ -55,7 +55,7 @@ class OneOfThem:
 
     def __init__(self, make: Make, geometry: Geometry, known: RaceLog) -> None:
         self.first, self._geometry = FirstBlock(geometry), geometry
-        self.before: list[_Told] = []
+        self.before: list[_RecordedEvent] = []
         self._nbytes = 0
         self._suspicious, self._book = False, known.like()
         self.checks = make(self._book, self._suspect)
@@ -76,9 +76,9 @@ class OneOfThem:
             Apart: It would be too much.
         """
         self._nbytes += _AROUND + sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
-        if self._nbytes > _MOST:
+        if self._nbytes > _MAX_EVENTS:
             raise BlocksDiffer
-        self.before.append(_Told(name, what, tiled))
+        self.before.append(_RecordedEvent(name, what, tiled))
 
     def keep_access(self, event: AccessEvent, first: AccessEvent, tiled: bool) -> None:
         """The same of an access."""

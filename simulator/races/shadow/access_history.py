@@ -42,7 +42,7 @@ class _Access(NamedTuple):
 
     now: int
     keys: Flat
-    left: tuple[Flat, ...] = ()
+    released: tuple[Flat, ...] = ()
 
 
 class _Added(NamedTuple):
@@ -53,7 +53,7 @@ class _Added(NamedTuple):
 
     keys: Flat
     times: Flat
-    left: tuple[Flat, ...]
+    released: tuple[Flat, ...]
 
 
 class AccessHistory:
@@ -134,7 +134,7 @@ class AccessHistory:
         table, waiting = self._table, self._waiting
         accesses = list(self._added.values())
         times = np.repeat([a.now for a in accesses], [len(a.keys) for a in accesses])
-        columns = tuple(map(np.concatenate, zip(*(a.left for a in accesses), strict=True)))
+        columns = tuple(map(np.concatenate, zip(*(a.released for a in accesses), strict=True)))
         added = _Added(np.concatenate([a.keys for a in accesses]), times, columns)
         self._added, self._waiting = {}, 0
         if waiting * _FEW >= len(table.keys):
@@ -160,16 +160,16 @@ def _latest(table: Table, added: _Added) -> Table:
     turn = np.argsort(keys, kind="stable")
     keys = keys[turn]
     times = np.concatenate([table.times, added.times])[turn]
-    if not added.left:
-        ends = np.flatnonzero(np.append(keys[1:] != keys[:-1], True))
-        nothing = np.zeros(len(ends), bool)
-        return Table(keys[ends], times[ends], np.zeros(len(ends), np.uint64), nothing, nothing)
-    left, met_at = added.left
-    values = np.concatenate([table.values, left])[turn]
+    if not added.released:
+        stops = np.flatnonzero(np.append(keys[1:] != keys[:-1], True))
+        nothing = np.zeros(len(stops), bool)
+        return Table(keys[stops], times[stops], np.zeros(len(stops), np.uint64), nothing, nothing)
+    released, met_at = added.released
+    values = np.concatenate([table.values, released])[turn]
     since = np.concatenate([np.zeros(old, np.int64), met_at])[turn]
     again = np.append(False, keys[1:] == keys[:-1])
     starts = np.flatnonzero(~again)
-    ends = np.append(starts[1:], len(keys)) - 1
+    stops = np.append(starts[1:], len(keys)) - 1
     changed = again.copy()
     changed[1:] &= values[1:] != values[:-1]
     # What was before its block last met counts no more, nor does a change from that.
@@ -183,4 +183,4 @@ def _latest(table: Table, added: _Added) -> Table:
     change = np.maximum.reduceat(np.where(changed | varied, at, -1), starts)
     meeting = np.maximum.reduceat(np.where(met, at, -1), starts)
     ever = np.logical_or.reduceat(changed | far, starts)
-    return Table(keys[ends], times[ends], values[ends], change > meeting, ever)
+    return Table(keys[stops], times[stops], values[stops], change > meeting, ever)

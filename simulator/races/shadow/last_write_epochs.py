@@ -33,10 +33,12 @@ class LastWriteEpochs:
             self._unordered_writes[:] = False
         self._met = False
 
-    def access(self, site: Site, place: Flat, lanes: Accesses, now: int, seen: KnownEpoch) -> Mask:
+    def access(
+        self, site: Site, place: Flat, lanes: Accesses, now: int, known_epoch: KnownEpoch
+    ) -> Mask:
         """Lanes access their own block's memory, a place each; which surely race with no write."""
         thread = lanes.thread
-        known = self._knows(place, thread, lanes.column, seen)
+        known = self._knows(place, thread, lanes.column, known_epoch)
         if site.access != "load":
             self._thread[place], self._time[place] = thread, now
             known &= self._thread[place] == thread  # of several that write, one
@@ -46,14 +48,14 @@ class LastWriteEpochs:
             known &= ~self._unordered_writes[place]
         return known
 
-    def _knows(self, place: Flat, thread: Flat, column: Flat, seen: KnownEpoch) -> Mask:
+    def _knows(self, place: Flat, thread: Flat, column: Flat, known_epoch: KnownEpoch) -> Mask:
         """Whether threads know of the last write; of none, too."""
         writer, time = self._thread[place], self._time[place]
         known: Mask = (writer == NOBODY) | (writer == thread)
         rest = np.flatnonzero(~known)
         if rest.size == len(thread):
-            return np.asarray(time <= seen(writer, thread, column))
+            return np.asarray(time <= known_epoch(writer, thread, column))
         if rest.size:
             other, mine = writer[rest], thread[rest]
-            known[rest] = time[rest] <= seen(other, mine, column[rest])
+            known[rest] = time[rest] <= known_epoch(other, mine, column[rest])
         return known

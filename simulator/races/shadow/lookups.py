@@ -43,7 +43,7 @@ class Asked:
         return self._ranges[distance]
 
 
-class Alike:
+class EqualRows:
     """Lanes that are in order after the same accesses of other blocks, or none is.
 
     Args:

@@ -43,12 +43,12 @@ def in_place(functions: Mapping[str, Function], accesses: Iterable[Site]) -> lis
     for number, param in enumerate(entry.params):
         if param.type not in ("u64", "b64", "s64") or param.count > 1:
             continue
-        todo, seen = [(entry.name, param.name)], set[tuple[str, str]]()
+        todo, visited = [(entry.name, param.name)], set[tuple[str, str]]()
         while todo:
             one = todo.pop()
-            if one not in seen:
-                seen.add(one)
+            if one not in visited:
+                visited.add(one)
                 todo += onward.get(one, ())
-        if len(set[str]().union(*(uses.get(one, ()) for one in seen))) > 1:
+        if len(set[str]().union(*(uses.get(one, ()) for one in visited))) > 1:
             found.append(number)
     return found

@@ -13,7 +13,7 @@ from ...memory.site import Site
 
 _LONGEST = 1 << 14
 """Of longer addresses and masks nothing is kept."""
-_MOST = 4096
+_MAX_LOADS = 4096
 """Accesses that are kept."""
 
 
@@ -46,7 +46,7 @@ class Repeats:
         key = self._state, site.number, *contents
         known = key in self._after
         self._state = None
-        if known or len(self._after) < _MOST:
+        if known or len(self._after) < _MAX_LOADS:
             self._state = self._after.setdefault(key, len(self._after) + 1)
         return known
 

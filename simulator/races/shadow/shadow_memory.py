@@ -19,7 +19,7 @@ from ..report.pair_limit import Clip, PairBound, pieces
 from .access_history import AccessHistory
 from .conflicts import clash
 from .last_write_epochs import LastWriteEpochs
-from .lookups import Alike, Asked
+from .lookups import Asked, EqualRows
 
 Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
@@ -116,7 +116,8 @@ class ShadowMemory:
 
     def races(
         self, history: AccessHistory, asked: Asked, ordered: Ordered, distance: str,
-        alike: Alike | None = None, bound: PairBound | None = None, free: Mask | None = None,
+        equal_rows: EqualRows | None = None, bound: PairBound | None = None,
+        free: Mask | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """Races of lanes with what is remembered of threads at a distance.
 
@@ -129,14 +130,14 @@ class ShadowMemory:
         if not len(place) or asked.low > history.high or asked.high <= history.low:
             return  # a barrier, say, and a tile
         keys = history.table.keys
-        if alike is not None and distance == "block":
-            yield from self._of_alike(history, asked, ordered, alike, bound, free)
+        if equal_rows is not None and distance == "block":
+            yield from self._of_equal_rows(history, asked, ordered, equal_rows, bound, free)
             return
         clip = Clip(bound, keys, asked.start, thread, free) if bound else None
         for low, high in asked.ranges(distance):
             lanes: Flat | None = None
-            if clip is not None and not isinstance(left := clip.left(low), slice):
-                low, high, lanes = low[left], high[left], left
+            if clip is not None and not isinstance(clipped := clip.within(low), slice):
+                low, high, lanes = low[clipped], high[clipped], clipped
             begin, end = np.searchsorted(keys, low), np.searchsorted(keys, high)
             for lane, entry in pieces(begin, end, lanes, clip):
                 earlier = keys[entry] % self.threads
@@ -148,22 +149,22 @@ class ShadowMemory:
                     lane, entry, earlier = lane[clashing], entry[clashing], earlier[clashing]
                     yield Conflict(place[lane], earlier, thread[lane], lane, entry)
 
-    def _of_alike(
-        self, history: AccessHistory, asked: Asked, ordered: Ordered, alike: Alike,
+    def _of_equal_rows(
+        self, history: AccessHistory, asked: Asked, ordered: Ordered, equal_rows: EqualRows,
         bound: PairBound | None, free: Mask | None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """The same of lanes of other blocks, that are alike."""
-        keys, one, thread = history.table.keys, alike.first, asked.thread
+        keys, one, thread = history.table.keys, equal_rows.first, asked.thread
         clip = None
         if bound:
-            some = None if free is None else alike.of_any(free)
-            clip = Clip(bound, keys, asked.start[one], alike.least(thread), some)
+            some = None if free is None else equal_rows.of_any(free)
+            clip = Clip(bound, keys, asked.start[one], equal_rows.least(thread), some)
         for low, high in asked.ranges("block"):
             begin, end = np.searchsorted(keys, low[one]), np.searchsorted(keys, high[one])
             for group, entry in pieces(begin, end, None, clip):
                 earlier = keys[entry] % self.threads
                 clashing = ~ordered(history.table.times[entry], earlier, one[group])
-                for pair, lane in alike.members(group[clashing]):
+                for pair, lane in equal_rows.members(group[clashing]):
                     which = entry[clashing][pair]
                     earlier = keys[which] % self.threads
                     yield Conflict(asked.place[lane], earlier, thread[lane], lane, which)
@@ -199,9 +200,10 @@ class ShadowMemory:
         if bound:
             keys, free = where * self.threads + who, None
             if values is not None and not bound.learnt():
-                left = values[turn]
+                remaining = values[turn]
                 free = np.repeat(
-                    np.minimum.reduceat(left, first) != np.maximum.reduceat(left, first), many
+                    np.minimum.reduceat(remaining, first) != np.maximum.reduceat(remaining, first),
+                    many,
                 )
             clip = Clip(bound, keys, where * self.threads, who, free)
         for lane, entry in pieces(low, high, None, clip):

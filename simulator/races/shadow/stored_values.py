@@ -46,8 +46,8 @@ def located(
     """A lane for each location of each; which of its lane's that is; what is left there."""
     offsets = range(0, max(event.site.nbytes, granule), granule)
     values = [written(event, lanes, g, offset, granule) for offset in offsets]
-    left = [one for one in values if one is not None]
-    return *lanes.located(event.site, granule), np.concatenate(left) if left else None
+    remaining = [one for one in values if one is not None]
+    return *lanes.located(event.site, granule), np.concatenate(remaining) if remaining else None
 
 
 def compare(
@@ -96,9 +96,9 @@ def other_values(history: AccessHistory, start: Flat, threads: np.int64, values:
     if not at.size:
         return found
     varied = np.append(0, np.cumsum(table.varied | table.varied_far))
-    ends = np.stack([begin[at], end[at]], axis=1).reshape(-1)
-    left = np.append(table.values, table.values[-1:])  # so that each end is a place
-    low, high = (reduce.reduceat(left, ends)[::2] for reduce in (np.minimum, np.maximum))
+    stops = np.stack([begin[at], end[at]], axis=1).reshape(-1)
+    padded = np.append(table.values, table.values[-1:])  # so that each end is a place
+    low, high = (reduce.reduceat(padded, stops)[::2] for reduce in (np.minimum, np.maximum))
     mine = values[at]
     found[at] = (low != mine) | (high != mine) | (varied[end[at]] > varied[begin[at]])
     return found
@@ -123,10 +123,10 @@ def out_of_scope(g: Geometry, conflict: Conflict, one: Site, other: Site) -> Mas
     """Which pairs of strong accesses are further apart than a scope reaches."""
     earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
     if g.clusters.size == 1 or BLOCK in (one.scope, other.scope):
-        apart: Mask = earlier != later
+        is_outside: Mask = earlier != later
     else:
-        apart = ~g.clusters.together(earlier, later)
-    return apart
+        is_outside = ~g.clusters.together(earlier, later)
+    return is_outside
 
 
 def in_steps(g: Geometry, conflict: Conflict, home: Flat, site: Site, other: Site) -> Mask:

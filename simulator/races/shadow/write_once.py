@@ -115,8 +115,8 @@ def _sum(rows: Rows, own: Flat) -> bool:
 def _run(places: Flat) -> int:
     """How many neighbours each run of some places has; 1 if they are no runs of one length."""
     ordered = np.sort(places)
-    ends = np.flatnonzero(ordered[1:] != ordered[:-1] + 1)
-    width = int(ends[0]) + 1 if ends.size else len(ordered)
+    breaks = np.flatnonzero(ordered[1:] != ordered[:-1] + 1)
+    width = int(breaks[0]) + 1 if breaks.size else len(ordered)
     if len(ordered) % width:
         return 1
     runs = ordered.reshape(-1, width)

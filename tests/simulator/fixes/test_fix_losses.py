@@ -119,7 +119,7 @@ def test_a_place_in_ptx_alone(name: str, lost: int, text: str, tmp_path: Path) -
     errors = [hazard for hazard in run.hazards if hazard.severity == "error"]
     assert errors
     assert find_fixes(kernel, run, rerun) == len(errors)
-    assert {(h.fix.text, h.fix.left) for h in errors if h.fix} == {(text, 0)}
+    assert {(h.fix.text, h.fix.errors_left) for h in errors if h.fix} == {(text, 0)}
 
 
 @pytest.mark.slow

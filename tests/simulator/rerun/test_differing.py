@@ -10,7 +10,13 @@ import pytest
 from click.testing import Result
 
 from kernels import Kernel, unset
-from simulator.build_results import DifferingElements, Left, builds_differ, perturbed, unequal
+from simulator.build_results import (
+    DifferingElements,
+    ResultArray,
+    builds_differ,
+    perturbed,
+    unequal,
+)
 from tests.support.command_line import check, flat
 from tilescope.check.build_comparison import CLOCKS
 from tilescope.check.builds import SOURCE_ONLY
@@ -253,7 +259,7 @@ def test_a_clean_check_runs_each_build_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_unequal() -> None:
     def where(a: Any, b: Any, members: Any = None) -> list[int]:
-        found = unequal(Left("a", np.asarray(a)), Left("a", np.asarray(b)), members)
+        found = unequal(ResultArray("a", np.asarray(a)), ResultArray("a", np.asarray(b)), members)
         return [] if found is None else np.flatnonzero(found).tolist()
 
     nan = np.array([0x7FFFFFFF, 0x7FC00000, 0, 5], np.uint32).view(np.float32)
@@ -332,7 +338,7 @@ __global__ void k(const int* in, int* out, int rounds) {
 def test_the_device_build_is_tried_in_other_orders() -> None:
     """The producer does not wait: if it runs ahead, the consumer waits for ever, in both builds."""
     args = [np.arange(192, dtype=np.int32), np.zeros(192, np.int32), 6]
-    (loop,) = [hazard for hazard in verdict(RING, args).hazards if hazard.row.ends]
+    (loop,) = [hazard for hazard in verdict(RING, args).hazards if hazard.row.is_endless]
     assert loop.builds == BUILDS
     assert not any("source build" in note for note in loop.notes)
 
