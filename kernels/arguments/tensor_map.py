@@ -1,4 +1,4 @@
-"""Tensor maps: what the copies of tensors in bulk (TMA) are told of an array."""
+"""``TensorMap``: descriptors of arrays for tensor copies (TMA)."""
 
 import math
 import struct

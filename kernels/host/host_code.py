@@ -111,7 +111,7 @@ def _with_macros(
 ) -> RemovableDeclaration:
     """A piece with what no parser sees before it, macros of qualifiers and attributes.
 
-    Left behind they would belong to what follows. ``ends``: where others end that are not seen.
+    Left behind they would belong to what follows. ``ends``: ends of other macros.
     """
     start = at = piece.start
     while at and plain[at - 1].isspace() and at not in macro_ends:

@@ -125,9 +125,10 @@ class ForwardSlices:
         )
 
     def chooses(self, read: Site, access: Site) -> bool:
-        """Whether a branch on what a site reads, a guard or an address decides on an access.
+        """Whether a branch, guard or address that depends on a site's value controls an access.
 
-        A barrier that comes between is not enough: who passes it may write whatever was read.
+        A barrier in between does not suffice: a thread behind it may overwrite the value that was
+        read.
         """
         steered = self._of(read)
         return access.number in steered.accesses or (
@@ -348,10 +349,10 @@ class ForwardSlices:
         return False
 
     def _spares(self, number: int, read: Site) -> bool:
-        """Whether a branch keeps a thread from a loop that others wait in, for it perhaps.
+        """Whether a branch may exempt a thread from a loop in which the others wait for it.
 
-        As at a barrier of the grid: who comes last sees it by the count, and sets a flag; the
-        others wait for that. The loop may look at the count itself.
+        Example: in a grid-wide barrier the last arriving thread recognises itself by the count and
+        sets a flag, for which the others wait. The loop may also test the count itself.
         """
         sites = [site for site in self.program.sites if site.strong]
         sets = any(site.access != "load" and number in self.decide(site.block) for site in sites)

@@ -10,7 +10,7 @@ from ..isa.decoded import callee
 
 
 class NaturalLoop(NamedTuple):
-    """One: its blocks, those it goes on to, itself with what it calls, and who decides on it."""
+    """A natural loop, with its exits, its callees and the branches that decide on it."""
 
     blocks: set[int]
     out: set[int]

@@ -74,7 +74,10 @@ class SamePlace:
 
     @functools.cached_property
     def _calls(self) -> dict[str, list[tuple[str, Instruction]]]:
-        """Who calls each function, and where: asked for thousands of pairs of accesses."""
+        """Return the call sites of each function.
+
+        Cached, as thousands of pairs of accesses need them.
+        """
         found: dict[str, list[tuple[str, Instruction]]] = {}
         for caller, function in self.functions.items():
             for ins in function.body:

@@ -25,12 +25,12 @@ def used(
     program: Program, reads: Mapping[Line, Collection[int]],
     outcome: Callable[[UndefinedValueSource | None], object],
 ) -> dict[Line, int]:  # fmt: skip
-    """The lines whose reads of lanes that take no part change the outcome, each with one that does.
+    """Return the lines whose reads of inactive lanes change the outcome, each with one such read.
 
     Args:
         program: The kernel.
-        reads: By line, who reads from whom (``InactiveLaneRead.reads``).
-        outcome: Runs the launch once more, with other values for these reads.
+        reads: For each line the pairs of reading lane and source lane (``InactiveLaneRead.reads``).
+        outcome: Repeats the launch with other values for these reads and returns its outcome.
     """
     usual = outcome(None)
     found: dict[Line, int] = {}

@@ -52,7 +52,7 @@ class CompiledBlock:
     Attributes:
         lowered: What it does.
         steps: The same after ``counting`` and ``tracing``.
-        ends: How its end does (``ir.Terminator.how``).
+        terminator_kind: Kind of its terminator (``ir.Terminator.how``).
         gate: What its lanes wait for in front of it.
         holds: Whether it ends at a barrier that holds lanes, and does not just count them.
         cluster: Whether that is a cluster's barrier.

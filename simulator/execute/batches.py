@@ -102,15 +102,16 @@ def run_batches(
     instead: UndefinedValueSource | None = None,
     blank: bool = False,
 ) -> None:
-    """Run some batches of a launch, one after the other.
+    """Execute some batches of a launch in sequence.
 
-    ``allocations``: its global memory, which changes; ``together``: no other block could run
-    together with a batch's; ``undefined``: the shadows of memory, for a program
-    with shadows; ``instead``: gives what registers of absent lanes hold, else that is told;
-    ``blank``: products of matrices are zeros.
+    Args are those of a launch attempt. ``allocations``: global memory, updated in place.
+    ``together``: whether the batch holds all blocks that could ever run concurrently.
+    ``undefined``: shadow memory, for a program with V bits. ``instead``: supplies values for
+    registers of inactive lanes; without it these reads are reported. ``blank``: matrix products are
+    zeros.
 
     Raises:
-        InterBlockWait: A batch spins for ever; with all blocks in one it might not.
+        InterBlockWait: A batch spins for ever, and might not if all blocks were in one batch.
     """
     program, total = launch.program, _count(launch.grid)
     memories = AddressSpaces(

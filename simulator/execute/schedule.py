@@ -95,7 +95,7 @@ class _Reverse(_ByWarp):
 
 
 class _Random(_ByWarp):
-    """A warp picked at random runs one basic block: in all blocks, or (``apart``) in some."""
+    """Random schedule: each step runs one warp, of all blocks or (``shuffle_blocks``) of some."""
 
     def __init__(self, seed: int, shuffle_blocks: bool) -> None:
         self.seed, self.shuffle_blocks = seed, shuffle_blocks
@@ -139,7 +139,10 @@ class _InTurn(_ByWarp):
 
 
 class _ByBlock(_InTurn):
-    """The first warp of the first block that can run does; who takes too long becomes the last."""
+    """Schedule that runs the first runnable warp of the first runnable block.
+
+    Slow blocks move to the end.
+    """
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
@@ -172,7 +175,7 @@ ORDERS = tuple(_ORDERS)
 
 
 def make(schedule: str | int, shuffle_blocks: bool = False) -> Schedule:
-    """The schedule of a name or a seed; ``apart``: whether a seed varies the order of blocks.
+    """The schedule of a name or a seed; ``shuffle_blocks``: a seed also varies blocks.
 
     Raises:
         LaunchError: Neither.

@@ -23,13 +23,14 @@ _BETWEEN = re.compile(rb"(?<=[;{}])(?=[ \t]*[^\s/])")
 
 @dataclass(frozen=True)
 class BarrierVerdict:
-    """What a launch says of one barrier in the source.
+    """What a launch shows of one barrier in the source.
 
     Attributes:
-        source: Where it stands.
-        hazards: Those that appear without it and are not there with it, errors first.
-        copies: How often it stands in the PTX.
-        which: Which barrier of its line it is, from 1, and of how many that could be told apart.
+        source: Its source line.
+        hazards: Hazards that appear without the barrier and do not exist with it, errors first.
+        copies: Number of its copies in the PTX.
+        which: Which barrier of its line it is, from 1, and how many the line has that can be
+            distinguished.
     """
 
     source: Source

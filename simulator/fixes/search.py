@@ -210,7 +210,7 @@ def _edits(
 def _made(
     kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, errors: int
 ) -> Fix:
-    """The fix, told by PTX lines, and by the source line that it follows if there is one."""
+    """Return the fix at some PTX lines, named after the source line that it follows, if any."""
     before = " and ".join(str(place) for place in places)
     source = _source(kernel, after)
     how = f", {source}" if source.line else ""

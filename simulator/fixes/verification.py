@@ -23,12 +23,12 @@ from .budget import Budget, given_up
 
 @dataclass(frozen=True)
 class HazardFingerprint:
-    """What one hazard says, told in lines of the files as they were before any edit.
+    """Identity of a hazard across edits, in line numbers of the unedited files.
 
     Attributes:
-        kind: The hazard's; of a race that reads, the same whichever access is named first.
-        reach: Between whom a race is.
-        hazard: What says so.
+        kind: The hazard's kind; races with a read have one kind, whichever access is named first.
+        reach: Threads between which a race occurs.
+        hazard: The hazard itself.
     """
 
     kind: str

@@ -1,7 +1,7 @@
-"""What hazards of control say: barriers, deadlocks, endless loops, member masks, traps.
+"""Hazards of control flow: barriers, deadlocks, endless loops, member masks, traps.
 
-Nothing here depends on the order in which things were told, so that every schedule gives
-the same report: examples are the lowest thread of the lowest block.
+Results do not depend on the order of events, so that every schedule gives the same report: examples
+are the lowest thread of the lowest block.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .sources import Sources, Who
 
 @dataclass
 class _Part:
-    """Instructions of one source line that take part, and who executes them."""
+    """Instructions of one source line that take part, with the lanes that execute them."""
 
     role: str
     instruction: Instruction
@@ -100,7 +100,7 @@ class ControlHazards:
         part.who.add(self.geometry, lanes)
 
     def merge(self, other: ControlHazards) -> None:
-        """Take over what was told of other blocks."""
+        """Merge the events of other blocks."""
         for key, group in other.groups.items():
             mine = self.groups.setdefault(key, group)
             if mine is group:
@@ -197,7 +197,7 @@ class ControlHazards:
     # -- texts ------------------------------------------------------------------------
 
     def hazards(self) -> list[Hazard]:
-        """What was told, by source line."""
+        """Return the collected hazards by source line."""
         found = [self._hazard(group) for group in self.groups.values() if group.parts]
 
         def place(hazard: Hazard) -> tuple[str, int, int]:

@@ -19,7 +19,7 @@ class SumRounding(NamedTuple):
     Attributes:
         step: How many products at once, the accumulator with them.
         fraction: Bits that count below the largest exponent.
-        kept: Fraction bits of an f32 result.
+        fraction_bits: Fraction bits of an f32 result.
         own: Whether 8-bit floats have exponents of their own, and not those of f16.
     """
 

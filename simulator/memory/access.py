@@ -1,4 +1,4 @@
-"""Memory accesses as they happen: each is told, then done."""
+"""Memory accesses: the event is dispatched first, then the access takes place."""
 
 import dataclasses
 

@@ -28,16 +28,19 @@ _Target = tuple[Home, int]
 
 
 class AddressSpaces:
-    """All memory of a launch, and the batch that is running on it.
+    """All memory of a launch, and of the batch that runs.
 
     Attributes:
-        allocations: Global arrays by number; ``heap``: hands out one of them.
-        callbacks: Called with each access; ``bad_access_callbacks``: with each bad one; ``moved``:
-            with what a copy in bulk has brought where.
-        writes: Counts what may have changed global or shared memory; ``local_writes``: stores
-            to local memory.
-        looked: Told of what functions of the system look at: address, bytes and lane.
-        exact: Whether to look if an atomic changes anything; ``watched``: and a store.
+        allocations: Global arrays by number.
+        heap: Allocator of the device heap.
+        callbacks: Called with each access.
+        bad_access_callbacks: Called with each invalid access.
+        moved: Called with source and destination of each bulk copy.
+        writes: Number of operations that may have changed global or shared memory.
+        local_writes: Number of stores to local memory.
+        looked: Called with address, size and lane of memory that system functions read.
+        exact: Whether an atomic counts as a write only if it changes memory.
+        watched: Whether this also goes for stores.
     """
 
     def __init__(
@@ -129,10 +132,10 @@ class AddressSpaces:
     def whole(
         self, site: Site, base: Addresses, low: int, high: int, bits: int, mask: Mask | None
     ) -> tuple[Home, Addresses, Addresses] | None:
-        """The usual case: every lane in one array or one space, aligned.
+        """Return the fast path: every lane in one array or one space, aligned; else ``None``.
 
         Returns:
-            That, the distances from its start, and the addresses that are told.
+            The target, the offsets from its start, and the addresses for the event.
         """
         offset, nbytes = site.offset, site.nbytes
         low, high = low + offset, high + offset

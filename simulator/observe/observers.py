@@ -1,6 +1,6 @@
-"""Who watches a launch: its counters, the checks that were asked for, and its trace.
+"""The observers of a launch: counters, the enabled checks, and the trace.
 
-Two checks have nothing to work out, and stand here: what they are told of is a hazard.
+Two checks consist of a single event each and are defined here.
 """
 
 from __future__ import annotations
@@ -80,18 +80,18 @@ class BarrierCheck(Observer):
 
 
 class Observers:
-    """The observers of one attempt at a launch, or of some batches of it.
+    """The observers of one attempt at a launch, or of some of its batches.
 
-    ``closer``: what races have to be looked for closely in; ``first``: one more, told and merged
-    before them.
+    ``closer``: precision of the race checks. ``first``: a further observer, which is called and
+    merged first.
 
     Attributes:
-        dispatcher: Their methods, by event.
-        idle_reads: Whether races were left out for nobody uses what is read.
-        unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
-        padding: Arrays in which undefined bytes count as padding although no type says so.
-        one_order: Why locks, tickets and counters were checked in the order of one run alone;
-            empty if they were not.
+        dispatcher: The observers' callbacks, by event.
+        idle_reads: Whether races were dropped because nothing uses the values read.
+        unset: Numbers of the ``sites`` that read uninitialised memory, used or not.
+        padding: Arrays whose undefined bytes count as padding although their type is unknown.
+        one_order: Why locks, tickets and counters were checked in the order of one run only; empty
+            if they were not.
     """
 
     def __init__(

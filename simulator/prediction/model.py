@@ -116,7 +116,7 @@ def demands(
 def _dram(memory: tuple[float, float], row_misses: tuple[float, float], rates: Rates) -> float:
     """Seconds: turning round costs as much for a quarter that goes the other way as for a half.
 
-    ``apart``: shares of what is read and written that lie here and there.
+    ``row_misses``: shares of the bytes read and written that miss the open row.
     """
     fewer = min(memory) / sum(memory) if any(memory) else 0.0
     speed = rates.dram_bytes + (rates.dram_mixed - rates.dram_bytes) * min(1.0, 4 * fewer)

@@ -26,7 +26,9 @@ class PredictionCase:
     """A launch on a GPU.
 
     Attributes:
-        launch: The launch; ``seen``: what was observed of it; ``rates``: the GPU's.
+        launch: The launch.
+        observed: Measurements of its sampled blocks.
+        rates: Constants of the GPU.
         found: The machine code, counted.
         work: Of a block.
         memory: Bytes that DRAM reads and writes; ``updated``: that it reads for atomics.

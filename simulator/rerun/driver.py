@@ -143,7 +143,7 @@ def _run(
     launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, together: bool,
     trace: Trace | None, progress: Progress | None, parts: int,
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
-    """One attempt in one process: who watched all of it, and what it left in global memory."""
+    """Execute one attempt in one process; return the observers and the final global memory."""
     allocations, observer_sets = launch.allocations(), list[Observers]()
     for share in _shares(launch, together, 1 if together else parts):
         recorder = Trace(trace.wanted, trace.max_bytes) if trace and observer_sets else trace
@@ -188,7 +188,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
     untyped = set[int]()
 
     def uses(sites: list[int]) -> _Users | None:
-        """Who uses what some sites read."""
+        """Return the instructions that use the values which some sites read."""
         nonlocal budget
         allocations = launch.allocations()
         layout = launch.program.layout

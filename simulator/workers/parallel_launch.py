@@ -88,12 +88,12 @@ class ParallelLaunch:
     _new: bool = True
 
     def run(self, progress: Progress | None) -> tuple[Observers, dict[int, Allocation]]:
-        """Who watched all of it, and what it left in global memory.
+        """Execute the launch; return the merged observers and the final global memory.
 
         Raises:
-            EscalateCheck, InterBlockWait: As ``run_batches``, any process.
-            Again: It has to be run again, with more marks.
-            Alone: It has to be run again, in one process.
+            EscalateCheck, InterBlockWait: As ``run_batches``, from any process.
+            Again: The launch has to be repeated with more bitmaps.
+            Alone: The launch has to be repeated in one process.
         """
         launch, self._new = self.launch, not pool.running()
         try:

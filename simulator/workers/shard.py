@@ -94,9 +94,9 @@ class Task:
 
 @dataclass
 class ShardResult:
-    """What a share has left: who watched it, and what it added to arrays, by number.
+    """Result of a shard: its observers, and the sums that it added to arrays, by number.
 
-    What it wrote is in the shared memory; ``changed``: the arrays that it wrote to.
+    Written values are in the shared memory. ``changed``: the arrays that the shard wrote.
     """
 
     observers: Observers

@@ -49,7 +49,7 @@ class Builds:
     """The builds of a target that ran, and what they left.
 
     Attributes:
-        kernels, left: By build the kernel, and arrays as its run left them.
+        kernels, results: By build the kernel, and its arrays after the run.
         members: Of arrays of structures the bits that are no padding, by the array's number.
         note: Why results are not compared.
     """

@@ -92,10 +92,10 @@ def _one_thing(a: Hazard, b: Hazard) -> bool:
 
 
 def _meets(a: Hazard, b: Hazard) -> bool:
-    """Whether two hazards of different builds are one finding, told with other words.
+    """Whether hazards of two builds are one finding with different words.
 
-    What one build knows as an array another may only know as an address, and code without
-    line information (of CUDA's own headers, say) is known by what happens there.
+    One build may know an array that the other knows only as an address. Code without line
+    information, such as CUDA's own headers, is identified by its accesses.
     """
     if a.row is b.row and a.row.by_address:
         return a.involved[0].role == b.involved[0].role and bool(a.places & b.places)
@@ -128,7 +128,7 @@ def _says_more(a: Hazard, b: Hazard) -> bool:
 
 
 def _everywhere(hazard: Hazard, runs: Sequence[Run]) -> Hazard:
-    """With each build in which the same accesses race, though there told with others."""
+    """Add to a hazard every build in which the same accesses race under other words."""
     more = [
         run.build
         for run in runs

@@ -14,13 +14,13 @@ CHOICES = ("error", "warning", "ignore")
 
 @dataclass(frozen=True)
 class Policy:
-    """How severe the disputed hazards are; each is one of ``CHOICES``.
+    """Severities of disputed hazards; each is one of ``CHOICES``.
 
     Attributes:
-        equal_writes: Writes of different threads to one place that all leave the same value.
-        warp_synchronous: Races between lanes of one warp by different instructions, which
-            older GPUs ran in step.
-        baseline: Fingerprints of hazards that are known and not to be told again.
+        equal_writes: Writes of one value by different threads to one location.
+        warp_synchronous: Races between lanes of one warp by different instructions, which GPUs
+            before Volta executed in lockstep.
+        baseline: Fingerprints of known hazards, which are not reported again.
     """
 
     equal_writes: str = "warning"

@@ -106,11 +106,11 @@ def check_pipeline(
     fixes: bool, max_hazards: int, files: Files, quiet: bool, since: str | None = None,
     seconds: float | None = None,
 ) -> int:  # fmt: skip
-    """Check every launch on the arrays as those before it left them; the exit code.
+    """Check every launch on the arrays as its predecessors left them; return the exit code.
 
-    ``fail_on``: of a project its own, where it is empty; ``since``: a commit; what has not changed
-    is left out, and counted; ``seconds``: a limit of each search for fixes. Ctrl-C ends it: what
-    was found is told, and written.
+    ``fail_on``: empty for a project's own setting. ``since``: a commit; unchanged kernels are
+    skipped and counted. ``seconds``: time limit of each search for fixes. Ctrl-C ends the search;
+    findings so far are printed and written.
     """
     path, listed, code = Path(file), list[dict[str, Any]](), 0
     verdicts = list[Verdict]()

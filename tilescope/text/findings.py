@@ -16,7 +16,7 @@ ONE_UPDATE = "one update in several steps explains"
 
 
 def findings(verdict: Verdict, max_hazards: int) -> str:
-    """Header, hazards (``most`` of them; 0: all) and what was looked at."""
+    """Return header, hazards (at most ``max_hazards``; 0: all) and the scope of the check."""
     groups = together(verdict.hazards)
     shown = groups[:max_hazards] if max_hazards else groups
     parts = [header(verdict), *(_hazard_text(group) for group in shown)]
@@ -54,7 +54,7 @@ def _hazard_text(group: list[Hazard]) -> str:
 
 
 def _found(hazard: Hazard) -> str:
-    """A hazard without its fix, which is told when all hazards have been."""
+    """Return a hazard's text without its fix, which follows after all hazards."""
     return hazard_text(dataclasses.replace(hazard, fix=None))
 
 

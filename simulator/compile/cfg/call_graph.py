@@ -25,8 +25,10 @@ class Recursion:
     Attributes:
         depth: The register that holds how many calls within the group are open.
         addresses: Of local variables, by the register that holds it.
-        own: Bytes of a function's local variables; ``kept``: of registers put aside, at most.
-        stride: Bytes of local memory for each open call; ``most``: how many fit the stack.
+        own: Bytes of a function's local variables.
+        saved_bytes: Upper bound of the bytes of registers saved at a call.
+        stride: Bytes of local memory for each open call.
+        max_depth: Number of open calls that fit the stack.
     """
 
     names: frozenset[str]

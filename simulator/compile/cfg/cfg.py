@@ -1,4 +1,4 @@
-"""The control-flow graph of a function: the order to run blocks in, and who decides on whom."""
+"""Control-flow graph of a function: execution order of its blocks, and control dependence."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
@@ -130,15 +130,16 @@ def _edges_back(blocks: Sequence[Block]) -> list[tuple[int, set[int]]]:
 
 
 def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
-    """Whose branch decides whether a block runs, in any number of steps: a function of blocks.
+    """Return a function from a block to the branches that it is transitively control-dependent on.
 
-    Control dependence (Ferrante, Ottenstein and Warren 1987): a branch decides on a block that one
-    of its ways cannot avoid and another can; who decides on that branch, or on the call of its
-    function, decides too. All of the program's blocks are given; a function's stand together.
+    Control dependence is that of Ferrante, Ottenstein and Warren (1987): a block depends on a
+    branch if one successor of the branch cannot avoid the block and another can. A block also
+    depends on the branches on which such a branch, or the call of its function, depends. All blocks
+    of the program are given; those of a function are adjacent.
 
     Returns:
-        A function from a block's number to those of the branches, nearest first: the ones
-        that decide directly, then those that decide on these, and so on.
+        A function from a block's number to the numbers of the branches, nearest first: the direct
+            dependences, then those of these branches, and so on.
     """
     direct: dict[str, dict[int, set[int]]] = {}
     calls: dict[str, list[int]] = {}

@@ -22,10 +22,11 @@ from ..ir_values import Constant, Register, ResultValue, SourceValue, Temporary
 
 
 class DefinednessPass:
-    """The pass over one block's steps.
+    """Pass over one block's operations that inserts V-bit propagation and probes of uses.
 
     Args:
-        told: Gets the instructions that a ``Watch`` is told of, by its number.
+        use_sites: Receives the instruction of each inserted ``Watch``, in the order of their
+            numbers.
     """
 
     def __init__(

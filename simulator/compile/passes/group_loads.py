@@ -17,7 +17,12 @@ _LEAST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class LoadGroup(IrOp):
-    """All of them are looked up and told; ``sites``: their numbers, ``found``: what they load."""
+    """Loads that share one address computation and one event.
+
+    Attributes:
+        sites: Numbers of the sites.
+        found: The result registers.
+    """
 
     sites: tuple[int, ...]
     base: SourceValue

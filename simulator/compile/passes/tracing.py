@@ -1,4 +1,4 @@
-"""Where a trace is told what a step did: accesses, values that come from memory, barriers."""
+"""Insert trace probes: accesses, values loaded from memory, and barriers."""
 
 import copy
 import dataclasses
@@ -27,7 +27,7 @@ from ..program import Data, Watched
 
 
 class Tracing:
-    """The pass over one block's steps; ``watched`` gets the instructions that are told of."""
+    """Pass over one block's operations; ``watched`` receives the instructions that are probed."""
 
     def __init__(
         self, lowered: Lowered, watched: list[Watched], data: Data, numbers: Iterator[int]
@@ -37,7 +37,7 @@ class Tracing:
         self.used_elsewhere: set[int] = set()  # what other steps of the same instruction use
 
     def steps(self) -> list[IrOp]:
-        """The steps, and who tells of them."""
+        """Return the operations with the probes inserted."""
         found: list[IrOp] = []
         for step in self.lowered.steps:
             if self.deciding(step.guard) is not None:
@@ -141,9 +141,9 @@ class Tracing:
         return [self.watch(step, "value", values, outputs, inputs, results)]
 
     def access(self, step: MemoryOp) -> list[IrOp]:
-        """An access: its results are told before they overwrite its address.
+        """Return an access with a probe that reads its results before they overwrite the address.
 
-        Of an atomic what it found is told, whether the program asks for it or not.
+        The probe of an atomic records the old value, even if the program does not read it.
         """
         targets = step.targets
         site = step.site
@@ -242,9 +242,9 @@ def _branches(
 
 
 def decided_by(blocks: Sequence[Block]) -> dict[int, int]:
-    """For each block those whose branches decide if it runs, in any number of steps, as bits.
+    """Return for each block the bit set of the branches that it depends on, transitively.
 
-    Who decides on a call decides on what it calls.
+    A branch that controls a call also controls the blocks of the callee.
     """
     direct: dict[int, set[int]] = {}
     for name in dict.fromkeys(block.function.name for block in blocks):

@@ -1,10 +1,9 @@
-"""Loops that few lanes of a batch are in: these lanes are picked out, and run by themselves.
+"""Lane compaction: execute the few active lanes of a divergent loop in a dense array.
 
-In a loop whose lanes go round unequally often, most of a batch soon waits behind it, and NumPy
-would work on all lanes to keep the results of a few. So the few are set side by side
-(``CompactLanes``), with the registers that the loop uses, and put back when they have left it. Who
-goes next, and every event, is as it would be without: a lane's path does not depend on how it is
-stored.
+In a loop with unequal trip counts most of a batch soon waits at the exit, and NumPy would still
+compute on every lane. The active lanes are copied side by side (``CompactLanes``) with the
+registers that the loop uses, and copied back at the exit. Schedule and events are unchanged,
+because a lane's execution does not depend on its storage.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Loops without end: found where no fair schedule changes anything any more.
+"""Livelock detection: loops in which no fair schedule changes the state any more.
 
-Seen first: some lane is back at a block with all registers that it needs as they were. Then the
-groups take turns, and three things prove the end: nobody changes global or shared memory,
-every lane that can run does, and each is back where it was. What a lane does is then the
-same round for ever, whoever goes next. A round that changes memory proves nothing, even
-if the change is undone: another schedule might let somebody in between.
+A lane is suspected when it is back at a block with all live registers unchanged. Then the groups
+take turns. The livelock is proved if no lane changes global or shared memory, every runnable lane
+runs, and each returns to its state: every later round is then the same under any schedule. A round
+that changes memory proves nothing, even if it restores the content, because another schedule could
+let another lane in between.
 
-Clocks stand while that is looked for. Who has read one does the same again at that time; so
-the end is proved once more, an hour later: waits with a limit are over by then.
+Clocks stand still during the proof. A lane that reads a clock repeats its round only at that time,
+so the proof is repeated with the clock advanced by an hour, when waits with a timeout have ended.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from .branch_history import BranchHistory
 
 
 class Divergence:
-    """Looks at the barriers of one batch when they let lanes go.
+    """Check of barriers when they release lanes: did the threads belong together?
 
-    A block whose threads met at places, or on rounds of a loop, that do not belong together goes
-    astray: they are a barrier apart from then on, and what they come to follows from that. Of such
-    a block only the same meeting is told again, so that all its threads are named.
+    If threads of a block met from different places or loop iterations, the block is marked: its
+    threads stay one barrier out of step, and later divergence follows from the first. For such a
+    block only the same meeting is reported again, so that all of its threads are named.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ class BarrierInterleavings:
     def look(self, blocked: Sequence[Mask | None]) -> Mask:
         """Report blocks that could have stopped; return those of them that had not ended.
 
-        ``held``: lanes that wait at barriers after which others may come.
+        ``blocked``: lanes blocked at barriers that others may still reach.
         """
         return self._look([as_mask(lanes) for lanes in blocked], None)
 
@@ -181,10 +181,12 @@ class InterleavedArrival(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """Warps have filled a barrier.
+    """Arrivals of warps that filled a barrier.
 
     Attributes:
-        wait: Whether each of them does; ``aware``: who knows of it; ``at``: the last coming.
+        wait: Whether each warp waits.
+        aware: The warps that know of it.
+        at: Position of the last arrival.
     """
 
     members: set[int]
@@ -194,11 +196,11 @@ class _Met(NamedTuple):
 
 
 def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
-    """Two comings, of which the later could have filled the barrier in place of the earlier.
+    """Return two arrivals of which the later could have filled the barrier in place of the earlier.
 
-    So it is where a warp fills a barrier that others filled before, and has met none of those who
-    know of it since: it could as well have come first, and met some of them. Where some only arrive
-    they may be there for whoever comes.
+    This is possible if a warp fills a barrier that others filled before, and has met none of the
+    warps that know of that since. In another order it could have arrived first. Where some warps
+    only arrive, their arrivals may serve any waiting warp.
     """
     last: dict[int, _Met] = {}
     filling: dict[int, list[tuple[int, bool]]] = {}
@@ -251,8 +253,8 @@ class _Faults(NamedTuple):
 
     Attributes:
         clash: Two events that do not go together, if they can meet.
-        held: What warps wait for that no other one frees in some order.
-        ends: Whether there is an order in which nobody is held for ever, as far as that is known.
+        blocked: Waits of warps that no other warp releases in some order.
+        may_finish: Whether some known order lets every warp continue.
     """
 
     clash: list[_Place]
@@ -262,10 +264,11 @@ class _Faults(NamedTuple):
 
 @functools.lru_cache(64)
 def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
-    """What may happen to warps that come to barriers in their order, each, and in any together.
+    """Return the faults that some interleaving of the warps' barriers can cause.
 
-    ``more``: warps that may do more than is known. Of several faults of a kind one is told that
-    takes the fewest events, so that it does not matter who came how far in the run.
+    Each warp reaches its barriers in program order. ``more``: warps that may execute more than is
+    known. Of several faults of one kind the one with the fewest events is reported, so that the
+    report does not depend on the progress of the run.
     """
     kinds = sorted({*zip(warps, more, strict=True)}, key=str)
     start = tuple(sorted((kinds.index(one), 0, False) for one in zip(warps, more, strict=True)))

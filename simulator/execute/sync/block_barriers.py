@@ -1,13 +1,14 @@
-"""Block barriers: who is held where, and when they are let go.
+"""Block barriers: which lanes are blocked where, and when they are released.
 
-``bar.sync``, ``barrier``, ``bar.red`` and ``bar.arrive`` (PTX ISA, "Parallel
-Synchronization and Communication Instructions: bar, barrier"). A barrier belongs to a
-block. It is met by its number, wherever in the code; whole warps are counted, each as often as it
-comes. One without a count waits for all threads of the block that live. Until it is full all come
-to it alike: with one count, or without, and to one reduction or none (an H200 stops else: 715).
+``bar.sync``, ``barrier``, ``bar.red`` and ``bar.arrive`` follow PTX ISA, "Parallel Synchronization
+and Communication Instructions: bar, barrier". A barrier belongs to a block and is identified by its
+number, wherever it is in the code. Whole warps are counted, each at every arrival. A barrier
+without a count waits for all live threads of the block. Until it is full, all arrivals must agree
+on the count and on the reduction; otherwise an H200 stops with error 715.
 
-Who arrives goes on, and may arrive again before others come: in programs that do that, those that
-wait come as late as can be, so that a barrier that fills up too early hangs under every schedule.
+A thread that only arrives continues, and may arrive again before others. In programs that do this,
+waiting threads are scheduled as late as possible, so that a barrier that fills too early hangs
+under every schedule.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ class Barriers:
         return self.orders.look([w.mask for w in self.waiting if leads_on(w.block.number)])
 
     def unsatisfied(self) -> list[BarrierDivergence]:
-        """Nothing can run any more: those that are held, and who does not come to them."""
+        """Return, when nothing can run, the blocked lanes with the lanes that are missing."""
         state, shape, found = self.state, self.state.geometry.shape, []
         alive = np.broadcast_to(as_mask(state.alive), shape)
         for wait in self.waiting:

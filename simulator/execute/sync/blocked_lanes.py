@@ -1,4 +1,4 @@
-"""Who waits at a barrier, who has arrived at it, and what is raised where nobody can go on."""
+"""Lanes that wait at a barrier or have arrived at it, and the errors if no lane can continue."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class WarpArrivals:
         self.settle(False)
 
     def came(self) -> Iterator[tuple[BlockedLanes, Mask]]:
-        """Who has come since the barrier was last full, as far as it is remembered, and where."""
+        """Return the recorded arrivals since the barrier was last full, with their places."""
         here = self.state.geometry.spread(self.phase > 0)
         for wait, lanes in self.places.values():
             yield wait, lanes & here

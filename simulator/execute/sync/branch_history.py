@@ -1,7 +1,7 @@
-"""Which way each thread went at the branches that decide on barriers, and how often round loops.
+"""Branch history of each thread: directions taken at branches, and loop trip counts.
 
-Told by each thread's own path, so that it is the same under every schedule. Recorded are
-only the branches that decide on a barrier and the heads of loops about one.
+It is recorded per thread along its own path, so that it is the same under every schedule. Only
+branches that control a barrier, and heads of loops that contain one, are recorded.
 """
 
 import functools
@@ -259,10 +259,10 @@ class BranchHistory:
     def diverging_branches(
         self, barrier: CompiledBlock, missing: Mask, present: Mask
     ) -> list[Branch]:
-        """The branches that keep lanes of a block from a barrier at which others stand.
+        """Return the branches that keep lanes of a block away from a barrier at which others wait.
 
-        Each thread leaves a barrier behind for good at one branch. Those that have not yet
-        are told from the threads there by the nearest branch that they took otherwise.
+        Each thread bypasses a barrier for good at one branch. A thread that may still reach it
+        differs from the waiting ones at the nearest branch with another direction.
         """
         found: list[Branch] = []
         unexplained = missing

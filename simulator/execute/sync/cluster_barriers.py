@@ -155,7 +155,7 @@ class ClusterBarriers:
     def never(self, blocked: Sequence[BlockedLanes]) -> list[BarrierDivergence]:
         """Describe the lanes that wait here for ever, and those that have not arrived.
 
-        ``held``: all lanes that are held at barriers of any kind.
+        ``blocked``: all lanes that are blocked at barriers of any kind.
         """
         found = []
         for wait in self.waiting:

@@ -122,10 +122,12 @@ class _Flow:
 
     Attributes:
         points: Its convergence points.
-        first: Its first block; ``calls``: blocks that call; ``ends``: blocks that return.
+        first: Its first block.
+        calls: Blocks that call.
+        exits: Blocks that return.
         regions: For each point the block where its region begins, the region, and the blocks
             from which lanes come to it.
-        apart: Edges on which lanes of a warp come at different times, and do not converge.
+        split_pairs: Edges on which lanes of a warp come at different times, and do not converge.
         yields: Heads of loops that wait for what others write.
     """
 

@@ -159,10 +159,10 @@ class WarpSync:
         return g.from_rows(ready.reshape(g.warps * WARP, -1))
 
     def _aligned(self, number: int, on: Mask) -> Mask:
-        """Of lanes that came to an ``.aligned`` instruction, those whose whole warp has.
+        """Return the lanes at an ``.aligned`` instruction whose whole warp has reached it.
 
-        A product of a warpgroup begins when its four warps have come; who waits for products waits
-        for the four, wherever in the code: so none goes on before the others have begun them.
+        A product of a warpgroup begins when its four warps have arrived. A wait for products also
+        needs all four, so that none continues before the others have begun them.
         """
         opened = self.opened.pop(number, NO_LANE)
         if (opened & ~on).any():

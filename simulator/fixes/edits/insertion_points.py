@@ -36,7 +36,7 @@ def barrier_edits(
 ) -> Iterator[Edit]:  # fmt: skip
     """Places for a statement between two others; each edit comes once.
 
-    ``apart``: those alone where threads of a block may have come apart, or those where not;
+    ``is_split``: only places where threads of a block may have diverged, or only others;
     ``late``: the nearest to the later one first, as a wait should stand.
 
     In front come places that no branch encloses, then those between the two in the list of
@@ -164,10 +164,10 @@ def _braced(content: bytes, body: StatementList, gap: int, text: str) -> Edit | 
 def reads_and_writes(
     syntax: Syntax, earlier: Levels, later: Levels, lines: tuple[Point, Point]
 ) -> tuple[str, int] | None:
-    """The statement that two accesses both stand in, if there is one: its kind, and its line.
+    """Return kind and line of the innermost statement that contains both accesses; else ``None``.
 
-    A loop is none, nor is a call of what has both: there is room for a barrier in them. Nor is an
-    ``if`` with both in loops: their rounds take turns, as of one who writes and one who reads.
+    Loops and calls do not count, as a barrier fits inside them. Nor does an ``if`` with both
+    accesses in loops, such as a producer and a consumer: their iterations alternate.
     """
     kinds = {"if_statement": "if", "expression_statement": "statement"}
     places = {(body.key, index) for body, index in later}

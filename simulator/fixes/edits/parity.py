@@ -22,7 +22,7 @@ _STAGES = range(1, 5)
 
 
 def parity_edits(syntax: Syntax, waits: Sequence[Sequence[Point]]) -> Iterator[Edit]:
-    """Other parities for waits, each told by its place and the calls that led to it."""
+    """Return edits of the parity of waits, each identified by its place and its call sites."""
     visited = set()
     for point in dict.fromkeys(point for points in waits for point in points):
         for statement in syntax.at(point):

@@ -34,7 +34,7 @@ def split_edits(
 
     An ``if`` that not all threads enter is ended before the barrier and begun again behind
     it; what is read in a condition, or on the right of an assignment, is read into a variable;
-    expressions with commas between become statements. ``apart``: those where threads of a block
+    expressions with commas between become statements. ``is_split``: those where threads of a block
     may have come apart, or those where not.
     """
     visited = set()

@@ -1,4 +1,4 @@
-"""Hazards out of the races that were found: of which kind, how severe, who for example."""
+"""Hazards of the recorded races: kind, severity and example threads."""
 
 from __future__ import annotations
 

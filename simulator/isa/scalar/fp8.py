@@ -28,7 +28,7 @@ class Small(NamedTuple):
         bits: Of a number.
         fraction: Bits of its significand without the hidden one.
         least: Least exponent of a number that is not subnormal.
-        most: Largest finite number.
+        largest: Largest finite number.
     """
 
     dtype: np.dtype[np.generic]

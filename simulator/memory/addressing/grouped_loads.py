@@ -18,11 +18,13 @@ _AT_ONCE = 1 << 16
 
 
 class Loads:
-    """They are looked up and told at the first of them, and done together where lanes are few.
+    """Loads that are looked up and dispatched together at the first of them.
+
+    They also execute together if few lanes are active.
 
     Args:
-        accesses: Of one 4-byte element each, of one type.
-        callbacks: Called with the sites, and an event for each.
+        accesses: Loads of one 4-byte element each, all of one type.
+        callbacks: Called with the sites and one event for each.
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
-"""Which variables an address was computed from, and how far those reach.
+"""Provenance: the variables from which an address was computed, and their extents.
 
-C++ has no array beside an array: who runs over the end of one does not mean what stands behind it.
-The hardware's limit is the block's shared memory; the text of the program tells of which variable
-an address was made.
+In C++ an access beyond the end of an array does not refer to the next variable. The hardware's
+limit is the block's shared memory; the program text shows from which variable an address was
+derived.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Copies in bulk: a lane moves many elements at once, and each is told of."""
+"""Bulk copies: one lane moves many elements, each with an event."""
 
 from dataclasses import dataclass, field
 
@@ -90,7 +90,7 @@ class BulkCopy:
         return None
 
     def _side(self, site: Site, places: Flat, thread: int, column: int) -> BulkEndpoint | None:
-        """What there is of elements; what there is not is told."""
+        """Return the existing elements of one side; report the others."""
         memories = self.memories
         if not len(places):
             return None

@@ -23,7 +23,7 @@ MAX_IMAGES = 256
 
 
 def handle(array: Allocation, of: Picture) -> bytes:
-    """An object's handle, as a kernel gets it; an array has room for ``MOST`` objects.
+    """An object's handle, as a kernel gets it; an array has room for ``MAX_IMAGES`` of them.
 
     Raises:
         LaunchError: One more.

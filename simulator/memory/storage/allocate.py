@@ -30,7 +30,7 @@ def allocate(
 ) -> dict[int, Allocation]:
     """Global memory: the argument arrays, the parameters, the module's variables.
 
-    ``held``: what variables hold that the launch does not fill.
+    ``known``: what variables hold that the launch does not fill.
     """
     made = {
         number: Allocation(number, content(array), label, bool(array.flags.writeable))

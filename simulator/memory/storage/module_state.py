@@ -1,9 +1,9 @@
-"""What module variables hold from one launch to the next, as long as their module is loaded.
+"""Module variables that persist between launches, as long as their module is loaded.
 
-A launch by itself finds ``__device__`` and ``__constant__`` variables as the module has them; in
-one program of several launches they keep what the host and earlier launches put there (CUDA guide,
-"Device Memory Specifiers"). Arrays have other addresses in each launch: an address that was kept
-in a variable is told as unset when it is read.
+A single launch finds ``__device__`` and ``__constant__`` variables as the module initialises them.
+In a program of several launches they retain what the host and earlier launches stored (CUDA guide,
+"Device Memory Specifiers"). Arrays have other addresses in each launch, so that an address in such
+a variable is reported as unset when it is read.
 """
 
 import contextlib
@@ -90,7 +90,7 @@ class ModuleMemory:
     """The variables of the modules that a program has loaded.
 
     Attributes:
-        held: What they hold, by module and the variable's name in the PTX.
+        contents: Their contents, by module and the variable's name in the PTX.
     """
 
     contents: dict[object, dict[str, VariableState]] = field(default_factory=dict)

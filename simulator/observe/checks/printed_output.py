@@ -21,7 +21,7 @@ class PrintCollector(Observer):
 
     Attributes:
         parts: Block, thread and text of each call, in the order they ran.
-        lost: Calls beyond ``MOST`` characters.
+        lost: Calls beyond ``MAX_OUTPUT`` characters.
         read: Of texts by ``%s``: the number of the block that prints, and the space it is in.
     """
 

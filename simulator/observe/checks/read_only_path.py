@@ -61,11 +61,11 @@ class _AccessGroup(NamedTuple):
 
 @dataclasses.dataclass
 class _Table:
-    """Who accesses what of an array.
+    """Accesses of one kind to an array, by granule.
 
     Attributes:
-        site: Of the accesses the first in the program.
-        threads: By granule the lowest thread of the launch that accesses it, or ``nobody``.
+        site: First accessing site in the program.
+        threads: Lowest accessing thread of the launch for each granule, or ``nobody``.
     """
 
     site: int

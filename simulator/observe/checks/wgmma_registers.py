@@ -1,7 +1,7 @@
-"""Registers of a ``wgmma``, in a run: who touches them while it is under way, or with no fence.
+"""Registers of a ``wgmma``: accesses while it is in flight, or without a ``wgmma.fence``.
 
-``compile/passes/wgmma_dataflow.py`` finds the accesses that may do so; this check follows whether
-the group has been waited for by then. All four warps of a warpgroup have to execute a ``wgmma``
+``compile/passes/wgmma_dataflow.py`` finds instructions that may do so; this check follows at run
+time whether the group has been waited for. All four warps of a warpgroup must execute a ``wgmma``
 (PTX ISA, ``.aligned``).
 """
 
@@ -24,13 +24,15 @@ _GROUP = 4
 
 
 class ProductCheck(Observer):
-    """Follows the products of a batch.
+    """Check of the products of a batch.
 
     Attributes:
-        runs: Of each product: the groups and lanes of its executions, while they are under way.
-        made, done: Of each lane: how many groups it has made, how many are done.
-        last: When each lane executed a flight last, 0 for never; ``fenced``: a fence.
-        told: Of each product: the lanes of which something has been told since.
+        runs: For each product in flight, groups and lanes of its executions.
+        made: Number of committed groups of each lane.
+        done: Number of completed groups of each lane.
+        last: Step at which each lane last executed a flight; 0: never.
+        fenced: Step of its last fence.
+        reported: For each product, the lanes with a report since.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class ProductCheck(Observer):
                     self.reported[product] = reported
 
     def _tell(self, case: str, other: WgmmaRegisterUse | None, product: int, lanes: Rows) -> None:
-        """Who touches registers of a product, or has; ``None``: there was never a fence."""
+        """Report an access to registers of a product; without a product a fence was missing."""
         g = self.geometry
         how = "write" if other is None or other.writes else "read"
         if other and product in other.reads_a:
@@ -120,16 +122,16 @@ class ProductCheck(Observer):
         self.times[number] = some + self.times.get(number, np.zeros_like(some))
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
         if queue != "product":
             return
         on = self.geometry.full(as_mask(lanes))
-        if left is None:
+        if pending is None:
             self.made += on
             return
-        self.done = np.where(on, np.maximum(self.done, self.made - left), self.done)
+        self.done = np.where(on, np.maximum(self.done, self.made - pending), self.done)
         for number, runs in self.runs.items():
             self.runs[number] = [
                 (group, which) for group, which in runs if (which & (group >= self.done)).any()

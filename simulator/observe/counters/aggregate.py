@@ -25,7 +25,7 @@ class SourcePlaces:
     Attributes:
         instructions: The first of each place: of a user's line, or of a line of the PTX.
         blocks: Of each basic block, how many of its instructions stand at which place.
-        ends: The place of each basic block's last.
+        terminator_places: The place of each basic block's last.
         arithmetic: Floating-point instructions, and how many there are of a kind.
         accesses: The place and the counter of each access, by ``TrafficCounter``'s slots.
     """

@@ -161,7 +161,7 @@ class Masks:
     def group_equal_masks(
         self, mask: Mask, rows: Rows, shape: tuple[int, ...]
     ) -> tuple[EqualMasks | None, dict[object, Flat | None]]:
-        """``alike``, its masks in the ``shape`` of a block; and where to keep what is judged."""
+        """Equal masks in the ``shape`` of a block; and where to keep what is judged."""
         known = self._known.get(id(mask))
         if known is None or known[0] is not mask:
             if len(self._known) >= PATTERNS:

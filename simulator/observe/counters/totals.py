@@ -24,8 +24,8 @@ class WorkCounter(Observer):
         together: Warps of a whole batch, which execute a basic block in one step.
 
     Attributes:
-        most: Warps that executed basic blocks in the longest batch, which are no fewer than its
-            steps.
+        max_batch_steps: Warp-level basic blocks of the longest batch, an upper bound of
+            its steps.
     """
 
     def __init__(self, together: int) -> None:

@@ -143,7 +143,7 @@ class TrafficCounter(Observer):
         self._put_by.add(slot, LaneSample(site, event.space, address, places, lanes.warps, offset))
 
     def _picture(self, event: AccessEvent) -> None:
-        """Textures and surfaces: who asks, and for how many bytes."""
+        """Count an access to a texture or surface: requests, threads and bytes."""
         site = event.site
         threads, warps = self._shape.active(event.mask)
         nbytes = (

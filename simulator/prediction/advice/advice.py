@@ -20,12 +20,13 @@ predictions are off at most (docs/predicted.md)."""
 
 @dataclass(frozen=True)
 class Rule:
-    """A defect.
+    """A performance defect.
 
     Attributes:
-        name: Of the defect.
-        found: Whether a launch has it: what the counters say, and the launch without it.
-        cause: What to say of it, with the ``told`` of the change; ``change``: what to do.
+        name: Name of the defect.
+        found: Detects the defect and returns the launch without it; ``None`` if it is absent.
+        cause: Explanation, a format string with the fields of the ``Change``.
+        change: Advice, a format string likewise.
     """
 
     name: str

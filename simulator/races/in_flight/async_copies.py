@@ -1,12 +1,12 @@
-"""Asynchronous copies and products: what touches their bytes before they are done.
+"""Asynchronous copies and products: accesses to their bytes while they are in flight.
 
-A copy reads its source at once, and writes its destination some time before a wait for it ends
-(PTX ISA, "Asynchronous Data Movement": ``cp.async``). So it is two writes to the other race
-checks, one at either end; what touches the bytes in between is told here. That only goes for
-bytes: copies to other places of shared memory are told apart by their extents first, which costs
-next to nothing. A copy in bulk is done when the phase of the mbarrier is over in which its bytes
-arrive; one that reads shared memory, when its group has been waited for. A ``wgmma`` likewise
-reads shared memory until it has been waited for: two reads, and who writes in between is told.
+A ``cp.async`` reads its source at once and writes its destination at any time until a wait for it
+(PTX ISA, "Asynchronous Data Movement"). The other race checks see it as two writes, at either end;
+this check reports accesses in between. Accesses to other bytes are excluded first by the extents of
+the copies, at almost no cost. A bulk copy completes with the phase of the mbarrier at which its
+bytes arrive; one that reads shared memory completes when its group has been waited for. A ``wgmma``
+reads shared memory until it has been waited for: it counts as two reads, and writes in between are
+reported.
 """
 
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ _FINISHED = 32
 
 
 class AsyncCopyCheck(Observer):
-    """Follows the copies of a batch until somebody has waited for them.
+    """Check of the copies of a batch, until a wait for each.
 
     Args:
-        book: Where races are written down.
+        book: The race log.
         granule: Bytes of a location.
-        race: The other race checks, which are told of the end of a copy.
+        race: The other race checks, which receive the completion of a copy as a write.
     """
 
     def __init__(self, book: RaceLog, granule: int, race: RaceCheck) -> None:
@@ -98,7 +98,7 @@ class AsyncCopyCheck(Observer):
             super().grouped_loads(sites, events)
 
     def _far(self, sites: tuple[Site, ...], event: AccessEvent) -> bool:
-        """Whether accesses are surely of other bytes than copies are, lanes that are off too."""
+        """Whether accesses cannot overlap any copy, even with inactive lanes included."""
         if isinstance(event.address, LaneAddressList):
             return False
         low, high = self.race.reaches.of_all(sites, event.address)
@@ -140,7 +140,7 @@ class AsyncCopyCheck(Observer):
         self.open = [c for c in self.open if c.lanes is not _NOBODY and c.lanes.any()]
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
-        """See ``Observer``; what is to be seen at the barrier is as if written now."""
+        """See ``Observer``; for threads that wait at the barrier, the copies count as written now."""
         on = self.geometry.full(as_mask(lanes))
         at = self.geometry.full(base) + offset
         for copy in self.open:
@@ -154,16 +154,16 @@ class AsyncCopyCheck(Observer):
             copy.since = np.where(which, self.order.now, copy.since)
 
     def finish(self) -> None:
-        """See ``Observer``; what nobody has waited for is under way until the end."""
+        """See ``Observer``; copies without a wait are in flight until the end."""
         for copy in self.open:
             for touch in copy.touched:
                 self._tell(touch.race, touch.conflict)
 
     def _complete(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
-        """Lanes' copies end: what touched them surely came before that, or races with it anyway.
+        """Complete the copies of some lanes; recorded accesses preceded that, or race elsewhere.
 
-        (An access that nothing puts before the end is told by the other race checks, which take
-        the end for a write: whether it was seen before or behind is a matter of the schedule.)
+        The other race checks treat the completion as a write. They report an access that nothing
+        orders with it, whichever came first under this schedule.
         """
         open_touches = []
         for touch in copy.touched:
@@ -183,7 +183,7 @@ class AsyncCopyCheck(Observer):
         copy.touched = open_touches
 
     def _between(self, touch: InFlightAccess, wait: Instruction) -> bool:
-        """Whether a wait stands between a copy and what touches its bytes in the text."""
+        """Whether a wait lies between a copy and an access to its bytes in program order."""
         return self.book.find_order().waits_between(touch.race.other, touch.race.site, wait)
 
     def _tell(self, race: Race, conflict: Conflict) -> None:
@@ -192,7 +192,7 @@ class AsyncCopyCheck(Observer):
             self.book.add(race, conflict, ones, ~ones)
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
-        """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
+        """See ``Observer``; a lane that observes a complete phase does so for its warp."""
         self.order.now += 1
         on = self.geometry.full(as_mask(lanes))
         numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
@@ -221,9 +221,10 @@ class AsyncCopyCheck(Observer):
         self._forget()
 
     def _see(self, copy: Copy, column: int, threads: Flat, wait: Instruction) -> None:
-        """Threads see that a copy is done, for their warps; those touched it before they did.
+        """Handle threads that learn, for their warps, that a copy is complete.
 
-        Another lane of a warp may touch it before the wait or behind it: the text says.
+        Their own recorded accesses preceded the wait. Another lane of the warp may access the bytes
+        on either side of the wait; program order decides.
         """
         if not copy.touched:
             return
@@ -236,7 +237,7 @@ class AsyncCopyCheck(Observer):
         copy.touched = [touch for touch in remaining if touch.mine.size]
 
     def _forget(self) -> None:
-        """Copies that are done are followed no more: what touched them touched them before."""
+        """Stop tracking completed copies; all recorded accesses preceded the completion."""
         for copy in self.open:
             if not copy.lanes.any():
                 for touch in copy.touched:
@@ -245,7 +246,7 @@ class AsyncCopyCheck(Observer):
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
-        """Threads of a block have seen that a copy is done."""
+        """Handle threads of a block that have waited for a copy."""
         if copy.waited is None or copy.known is None:
             copy.waited = np.zeros(copy.lanes.shape, np.int64)
             copy.known = np.zeros(copy.lanes.shape, bool)
@@ -256,7 +257,7 @@ class AsyncCopyCheck(Observer):
             copy.leave((slice(None), column))
 
     def _look(self, copy: Copy, event: AccessEvent, lanes: Rows) -> None:
-        """Of those who access what a copy is to write: who does not know that it is done."""
+        """Report accesses to a copy's destination by threads that do not know of its completion."""
         if copy.waited is not None and copy.known is not None:
             finished = copy.finished
             for column in np.flatnonzero((lanes & ~copy.known & finished).any(axis=0)).tolist():
@@ -275,7 +276,9 @@ class AsyncCopyCheck(Observer):
         self._meet(copy, event)
 
     def _replaced(self, event: AccessEvent, low: int, high: int, lanes: Rows) -> None:
-        """A copy begins: who does not know of the instruction's last one there races with it."""
+        """Report threads for which the previous copy of an instruction may be in flight at the
+        next.
+        """
         done = [copy for copy in self.open if copy.waited is not None]
         last = [copy for copy in done if copy.within(event.site.instruction, low, high)]
         for copy in last:
@@ -289,7 +292,7 @@ class AsyncCopyCheck(Observer):
             self._forget()
 
     def _arrived(self, event: AccessEvent) -> None:
-        """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
+        """Handle arrivals at mbarriers, which may be bytes of a copy or complete a phase."""
         g, site = self.geometry, event.site
         if site.queue == "transaction" and not isinstance(event.address, LaneAddressList):
             on, at = g.full(as_mask(event.mask)), g.full(event.address) + site.offset
@@ -306,10 +309,10 @@ class AsyncCopyCheck(Observer):
                     copy.over |= copy.barrier == barrier_number(*arrival.place)
 
     def _came_before(self, copy: Copy) -> None:
-        """Lanes that nothing orders, behind a copy in the text, touched its bytes before it began.
+        """Report unordered lanes that accessed a copy's bytes before it began.
 
-        They had not to wait for what its lanes waited for; they might as well have come while it
-        is under way, and are told as if they had.
+        They come after the copy in program order and need not wait for what its lanes waited for.
+        Under another schedule they access the bytes while the copy is in flight.
         """
         g, site, shadow = self.geometry, copy.event.site, self.race.shared.shadow
         if shadow is None or site.queue == "transaction" or not self.book.groups:
@@ -335,7 +338,7 @@ class AsyncCopyCheck(Observer):
                     copy.touched.append(touch)
 
     def _meet(self, copy: Copy, event: AccessEvent) -> None:
-        """Write down who accesses what a copy is to write."""
+        """Record the accesses to a copy's destination."""
         g = self.geometry
         under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
         lanes, places = places_of(g, event, self.granule)

@@ -1,8 +1,8 @@
-"""What the asynchronous proxy reads of shared memory has passed a fence between the proxies.
+"""Proxy fences: ``fence.proxy.async`` between generic writes and asynchronous reads.
 
-A thread's own writes go another way than the reads of a copy in bulk or a ``wgmma``: somebody who
-has seen a write has to execute ``fence.proxy.async``, and who starts the read has to have seen
-that (PTX ISA, "Async proxy").
+A thread's writes take another path than the reads of a bulk copy or ``wgmma``. A thread that knows
+of the write must execute ``fence.proxy.async``, and the thread that starts the read must be ordered
+after that fence (PTX ISA, "Async proxy").
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ from .reaching_writes import COPY, NOBODY, At, LastWrites
 
 
 class ProxyCheck(Observer):
-    """Follows the writes of a batch until a fence.
+    """Check of the writes of a batch, until a proxy fence.
 
     Args:
-        race: Knows who has seen whom.
+        race: The race check, which has the happens-before order.
     """
 
     def __init__(self, book: RaceLog, granule: int, shared_bytes: int, race: RaceCheck) -> None:
@@ -66,12 +66,12 @@ class ProxyCheck(Observer):
             self.writes.add(at, lanes.thread, number, now, everybody, self._known_epoch)
 
     def _extent(self, event: AccessEvent) -> tuple[int, int]:
-        """The bytes that an access touches, or some more: by whole locations."""
+        """Return the bytes of an access, rounded to whole locations."""
         size, (low, high) = self.granule, self.race.reaches.of(event)
         return low // size * size, -(-high // size) * size
 
     def proxy_fence(self, lanes: Mask | None) -> None:
-        """See ``Observer``; one lane of each warp speaks for all that it has seen."""
+        """See ``Observer``; one lane of each warp represents all that the warp knows."""
         self.order.now += 1
         on = self.geometry.full(as_mask(lanes))
         self.own[on] = self.order.now
@@ -83,7 +83,7 @@ class ProxyCheck(Observer):
                 )
 
     def _hear(self, on: Rows) -> None:
-        """Keep what threads that fence have seen."""
+        """Record the clocks of fencing threads."""
         order, g = self.order.happens_before, self.geometry
         rows = np.flatnonzero(on.any(axis=1))
         for others, known in order.rows(rows):
@@ -95,7 +95,7 @@ class ProxyCheck(Observer):
             heard[rows] = np.where(on[rows][:, None], new, heard[rows])
 
     def _heard(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """Up to when threads had seen others as they fenced last; what they did themselves, too."""
+        """Return the epochs of others in threads' clocks at their last fence, their own included."""
         found = np.where(other == mine, self.own[mine, column], 0)
         near = other // WARP == mine // WARP
         of = {"warps": other // WARP, "own lanes": other % WARP, "threads": other}
@@ -115,12 +115,14 @@ class ProxyCheck(Observer):
             fenced[open_[passed]] = self.order.now
 
     def _known_epoch(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """Up to when threads have seen what others did."""
+        """Return the epochs of others in threads' clocks."""
         who, where = np.broadcast_to(mine, other.shape), np.broadcast_to(column, other.shape)
         return self.order.happens_before.known_epoch(other, who, where)
 
     def _passed(self, writer: Flat, reader: Flat, column: Flat) -> Flat:
-        """Up to when what writers did has passed the last fence of somebody readers know of."""
+        """Return the epoch of each writer covered by the last fence of a thread that the reader
+        knows of.
+        """
         g = self.geometry
         everyone, passed = np.arange(g.threads), np.zeros(len(writer), np.int64)
         keys = column * g.threads + reader

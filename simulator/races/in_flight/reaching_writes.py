@@ -1,7 +1,8 @@
-"""The last writes of each location of a batch's shared memory, of which several may be the last.
+"""Reaching writes: for each location of shared memory, every write that may be the last.
 
-Which of two writes that nothing orders came last is a matter of the schedule. So a write is kept
-behind a later one until everybody knows of that: who does not, may know of the older one alone.
+If nothing orders two writes, the schedule decides which is last. A write therefore stays behind a
+later one until all threads know of the later one: a thread that does not may know of the older one
+only.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,12 +35,15 @@ KnownEpoch = Callable[[Flat, Flat, Flat], Flat]
 
 
 class Write(NamedTuple):
-    """Writes.
+    """Arrays of writes.
 
     Attributes:
-        thread: Whose; ``site``: of which instruction; ``time``: when.
-        over: Which later ones knew of it, a bit a layer.
-        fencer: Who was the first of those who knew of it to fence; ``fenced``: when.
+        thread: Writing thread.
+        site: Number of the site.
+        time: Time of the write.
+        over: Later writes ordered after it, one bit for each layer.
+        fencer: First thread ordered after the write that executed a proxy fence.
+        fenced: Time of that fence.
     """
 
     thread: Rows
@@ -50,16 +54,16 @@ class Write(NamedTuple):
     fenced: Rows
 
     def some(self, which: Flat | At) -> "Write":
-        """Those at some places."""
+        """Return the writes at some places."""
         return Write(*(column[which] for column in self))
 
 
 class LastWrites:
-    """What was written last.
+    """The reaching writes of a batch.
 
     Attributes:
         layers: The latest write of each location, the one before, ...: ``(places, columns)``.
-        crowd: What is too much for them.
+        crowd: Overflow of the layers.
     """
 
     def __init__(self, places: int, columns: int) -> None:
@@ -75,7 +79,7 @@ class LastWrites:
     def add(
         self, at: At, thread: Flat, site: int, now: int, everybody: Flat, known_epoch: KnownEpoch
     ) -> None:
-        """Threads write; ``everybody``: up to when all of each column have seen each other."""
+        """Record writes; ``everybody``: epochs that all threads of each column know of."""
         all_at, threads = at, thread
         for _ in range(DEPTH):  # lanes that write one location do so in no order, too
             number = np.arange(len(thread))
@@ -95,7 +99,7 @@ class LastWrites:
     def _cover(
         self, at: At, thread: Flat, now: int, everybody: Flat, known_epoch: KnownEpoch
     ) -> None:
-        """Threads write over those of the crowd that they know of."""
+        """Mark writes of the overflow that are ordered before new ones."""
         if self.crowd.rows.size:
             lane, entry = self.crowd.meet(at)
             other, mine, column = self.crowd.rows[THREAD, entry], thread[lane], at[1][lane]
@@ -133,7 +137,7 @@ class LastWrites:
     def _overflow(
         self, at: At, old: list[Write], stays: Mask, knew: Mask, thread: Flat, now: int
     ) -> None:
-        """The lowest of a location's layers goes to the crowd, with those that knew of it."""
+        """Move the lowest layer of a location to the overflow, with the writes ordered after it."""
         one = old[-1].some(stays)
         rows = _rows(one.thread, one.site, one.time, one.fencer, one.fenced)
         taken = np.zeros(len(one.thread), np.int64)
@@ -149,7 +153,7 @@ class LastWrites:
         self.crowd.add((at[0][stays], at[1][stays]), rows)
 
     def _matters(self, old: list[Write], level: int, everybody: Flat) -> Mask:
-        """Whether there is a write, and none that knew of it is known to all."""
+        """Whether a layer has a write over which no write is known to all threads."""
         matters: Mask = old[level].thread != NOBODY
         for above in range(level):
             knew = old[level].over >> above & 1 == 1
@@ -157,7 +161,7 @@ class LastWrites:
         return matters
 
     def of(self, column: int) -> Iterator[tuple[Flat, Flat, Flat, Flat]]:
-        """Threads, times, and who fenced when, of the writes in a column; the last two to write."""
+        """Yield threads, times and fences of the writes in a column, in the two latest layers."""
         for layer in self.layers:
             yield (
                 layer.thread[:, column], layer.time[:, column],
@@ -168,9 +172,10 @@ class LastWrites:
         yield thread, rows[TIME], rows[FENCER], rows[FENCED]
 
     def known(self, at: At, thread: Flat, known_epoch: KnownEpoch) -> list[tuple[Flat, Write]]:
-        """Which elements' threads know of a write that may be the last; and those, by layers.
+        """Return for each layer the elements whose threads know of a possibly last write, and the
+        writes.
 
-        (There are several where atomics met, or where writes race.)
+        There are several where atomics meet, or where writes race.
         """
         found, knows = [], np.zeros(len(thread), np.int16)
         for level, layer in enumerate(self.layers):
@@ -213,7 +218,7 @@ def _rows(
     thread: Flat, site: Flat | int, time: Flat | int, fencer: Flat | int = NOBODY,
     fenced: Flat | int = NOBODY,
 ) -> Rows:  # fmt: skip
-    """Writes as ``ReachingWriteOverflow`` keeps them, that nobody has written over."""
+    """Return writes in the form of ``ReachingWriteOverflow``, with nothing ordered after them."""
     rows = np.zeros((COVERS + 2 * SLOTS, len(thread)), np.int64)
     rows[THREAD], rows[SITE], rows[TIME], rows[FENCER], rows[FENCED] = (
         thread, site, time, fencer, fenced,

@@ -1,9 +1,9 @@
-"""What happens before what: the times up to which threads have seen each other's work.
+"""Happens-before within blocks and clusters, by vector clocks.
 
-Every event of a launch has a time. An access by another thread is ordered before the
-present one if it is not later than what the present thread has synchronised with:
-through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
-(per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
+Every event of a launch has a time, and every thread a vector clock: for each other thread, the
+epoch up to which that thread's accesses happen before its own next access. Block barriers are
+tracked per pair of warps and ``bar.warp.sync`` per pair of lanes, both transitively.
+``release_acquire`` adds the order of fences, flags and locks.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,10 @@ from .thread_clock import ThreadClock
 
 
 class HappensBefore:
-    """The order within the blocks of one batch, or ``clustered``: within their clusters.
+    """Happens-before order within the blocks of one batch, or within their clusters.
 
-    ``mixed``: see ``ClusterClocks``; ``relaxed``: whether an ``mbarrier`` is used without order.
+    ``clustered``: whether clusters are tracked. ``mixed``: see ``ClusterClocks``. ``relaxed``:
+    whether the program uses ``.relaxed`` operations of ``mbarrier``.
     """
 
     def __init__(
@@ -52,7 +53,10 @@ class HappensBefore:
         self.phases: Phases | None = None
 
     def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
-        """A block barrier let lanes go; whether every thread of every block was there."""
+        """Handle the release of a block barrier.
+
+        Return whether it included all threads of all blocks.
+        """
         g = self.geometry
         if self.cluster is not None:
             self.cluster.forget()
@@ -68,10 +72,11 @@ class HappensBefore:
         return bool(whole.all())
 
     def arrive(self, lanes: Mask | None, number: int, now: int) -> None:
-        """``bar.arrive``: what these threads did is seen by those who wait there next.
+        """Handle ``bar.arrive``.
 
-        Lanes that come behind others of their warp hand on what they have done since, too; who
-        comes again comes to the next one.
+        Threads that wait at the next completion of this barrier acquire the arriving threads'
+        clocks. If lanes of one warp arrive separately, each contributes its clock at its own
+        arrival. A second arrival of the same thread belongs to the next phase.
         """
         full = self.geometry.full(as_mask(lanes))
         arrivals = self._arrived.setdefault(number, NamedBarrierArrivals(self.geometry))
@@ -80,7 +85,7 @@ class HappensBefore:
             self._all_phases().carry_arrivals(number, full, np.where(late, now, 0))
 
     def _partial(self, full: Mask, number: int, now: int) -> None:
-        """Some warps of a block met (named or counted barriers, or divergence)."""
+        """Handle a barrier of some warps of a block (named, counted or divergent)."""
         g = self.geometry
         if self.phases:
             self.phases.meet_at(number, full)
@@ -102,7 +107,7 @@ class HappensBefore:
         return self.warp_clocks
 
     def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> None:
-        """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
+        """Handle ``bar.warp.sync``: each lane synchronises with the lanes in its member mask."""
         g = self.geometry
         if self.cluster is not None:
             self.cluster.forget()
@@ -143,12 +148,12 @@ class HappensBefore:
                 self.lane_clocks = np.where(met[:, None], more, self.lane_clocks)
 
     def last_barrier_epochs(self, thread: Flat, column: Flat) -> tuple[Flat, Flat]:
-        """When each thread's block, and its warp, last met as a whole."""
+        """Return the epochs of the last full barrier of each thread's block, and of its warp."""
         return self.block_barrier_epoch[column], self._warp_time[thread // WARP, column]
 
     @property
     def has_partial_barriers(self) -> bool:
-        """Whether only some threads of a block have met, so that who has seen what differs."""
+        """Whether barriers of parts of a block occurred, so that its threads' clocks differ."""
         clocks = (self.warp_clocks, self.lane_clocks, self.phases, self.cluster)
         return bool(self._arrived) or any(one is not None for one in clocks)
 
@@ -218,7 +223,7 @@ class HappensBefore:
         return np.maximum(epoch, self.cluster.horizon(other, column, mine, column))
 
     def known_epoch_in_block(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """``horizon`` but for what the block has by its cluster."""
+        """Return the ``known_epoch`` of threads without the cluster's barrier."""
         epoch = self.block_barrier_epoch[column]
         if self.warp_clocks is not None:
             epoch = np.maximum(epoch, self.warp_clocks[mine // WARP, other // WARP, column])
@@ -235,7 +240,7 @@ class HappensBefore:
         return epoch
 
     def known_epoch_of_warpgroup(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """As ``horizon``, of whichever of each ``other``'s warpgroup has been seen the latest."""
+        """Return the latest ``known_epoch`` of any thread in the warpgroup of each ``other``."""
         g = self.geometry
         keys, back = np.unique(
             (column * g.threads + mine) * g.threads + other // GROUP, return_inverse=True
@@ -248,9 +253,11 @@ class HappensBefore:
         return latest
 
     def arrive_at(self, arrival: PhaseArrival, now: int, hands_on: bool, relaxed: bool) -> None:
-        """Threads of a block arrive at an mbarrier, which ``hands_on`` what they have done.
+        """Handle an arrival at an mbarrier.
 
-        ``relaxed``: what they have fenced, in a program whose fences are kept.
+        ``hands_on``: whether it releases the threads' accesses.
+
+        ``relaxed``: it releases what was fenced, in a program whose fences are tracked.
         """
         place, threads, column, end = arrival
         far = column != place[0]
@@ -272,9 +279,9 @@ class HappensBefore:
             self._all_phases().arrive(place, np.array([one[column] for one in given]), end)
 
     def release_clocks(self, threads: Flat, column: int, now: int, far: bool) -> list[Known]:
-        """What each of some threads of a block has seen of it, itself up to now.
+        """Return the clock that each of some threads of a block releases at time ``now``.
 
-        ``far``: of other blocks of its cluster, too.
+        ``far``: includes other blocks of the cluster.
         """
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
@@ -287,9 +294,10 @@ class HappensBefore:
         return given
 
     def wait_at(self, place: Key, threads: Flat, now: int, relaxed: bool, near: bool) -> None:
-        """Threads of a block see that a phase of an mbarrier is over; ``relaxed``: see there.
+        """Handle threads that observe a complete phase of an mbarrier.
 
-        ``near``: at the block's scope, of which what comes from afar is none.
+        ``relaxed``: the acquire takes effect at the next fence. ``near``: the scope is the block,
+        so that releases of other blocks are not acquired.
         """
         far = None if self.cluster is None or near else self.cluster.over(place)
         over = self._all_phases().over(place), far
@@ -299,7 +307,7 @@ class HappensBefore:
             self.acquire(threads, place[0], over, now)
 
     def acquire(self, threads: Flat, column: int, over: Over, now: int) -> None:
-        """Threads of a block have seen what a phase hands on that is over: near, and from afar."""
+        """Join the clock of a complete phase, of this block and of others, into threads' clocks."""
         near, far = over
         self._all_phases().wait(column, threads, near)
         if self.cluster is not None:
@@ -312,7 +320,7 @@ class HappensBefore:
         return self.phases
 
     def happens_before_any_block(self, time: Flat, earlier: Flat, mine: Flat, column: Flat) -> Mask:
-        """``ordered`` for others by global number, of any block."""
+        """``happens_before`` for earlier threads of any block, by their global numbers."""
         g = self.geometry
         block, other = np.divmod(earlier, g.threads)
         same = block == g.blocks[column]
@@ -326,7 +334,7 @@ class HappensBefore:
         return out
 
     def before(self, thread: Flat, column: Flat) -> Ordered:
-        """``ordered`` for lanes that access now; others by global number."""
+        """Return ``happens_before`` for accesses now; earlier threads by global numbers."""
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             return self.happens_before_any_block(time, earlier, thread[which], column[which])

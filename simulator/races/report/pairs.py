@@ -35,7 +35,7 @@ def distances(one: Flat, other: Flat, threads: int) -> Iterator[tuple[str, Flat]
 
 
 class Pairs:
-    """Unordered pairs of threads (global numbers): the ``most`` smallest, and one more."""
+    """Unordered pairs of threads (global numbers): the ``max_pairs`` smallest, and one more."""
 
     def __init__(self, max_pairs: int = MAX_PAIRS) -> None:
         self.max_pairs = max_pairs

@@ -143,7 +143,7 @@ class RaceGroup:
 
 
 class RaceLog:
-    """Where races are written down; of each hazard ``most`` pairs of threads.
+    """Where races are written down; of each hazard ``max_pairs`` pairs of threads.
 
     ``order`` gives the order in which a report names two sites, ``place`` variable and element of a
     shared address.

@@ -94,7 +94,7 @@ class TorchDeviceTags:
         marks[storage._cdata] = StorageWeakRef(storage)
 
     def never_written(self, value: Any) -> None:
-        """Nothing has written a tensor's memory yet: launches that read it are told."""
+        """Mark a tensor's memory as uninitialised, so that launches report reads of it."""
         with torch._C.DisableTorchFunction():
             storage = value.untyped_storage()
             torch.empty(0, dtype=torch.uint8).set_(storage).fill_(0xFF)

@@ -1,8 +1,8 @@
-"""PyTorch's modes that have ``device="cuda"`` mean a GPU that is not there.
+"""PyTorch modes by which ``device="cuda"`` refers to a simulated GPU.
 
-One is told of each function that a script calls, with the device that it names, the other of each
-operator that this comes to, in backward passes as well. What is computed from tensors on the GPU
-is there. It is imported with PyTorch.
+The function mode receives each function that a script calls, with its device argument. The dispatch
+mode receives each resulting operator, in backward passes as well. Results of tensors on the GPU are
+on the GPU. The module is imported together with PyTorch.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _WAITS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 
 
 class Operators(TorchDispatchMode):  # type: ignore[misc]
-    """Every operator passes here: what it makes is marked, what it touches is told."""
+    """Dispatch mode: tags the results of every operator and reports its accesses."""
 
     def __init__(self, places: TorchDeviceTags) -> None:
         super().__init__()
