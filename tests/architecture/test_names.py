@@ -11,10 +11,6 @@ BANNED = frozenset(("seen", "told", "held", "kept", "left", "apart", "alike", "m
 IN_DOCSTRINGS = re.compile(r"\b(told|who)\b", re.I)
 EXEMPT = frozenset(
     (
-        "simulator.races.report",
-        "simulator.races.representative",
-        "simulator.races.shadow",
-        "tilescope.commands",
         "tilescope.view",
     )
 )

@@ -147,7 +147,7 @@ class BarrierIntervals:
 
     @property
     def _full(self) -> bool:
-        """Whether every location is written, so that race-free intervals do not change the state."""
+        """Whether all locations are written; race-free intervals then change no state."""
         if self.state not in self.full:
             written = self.states[self.state]
             self.full[self.state] = written is not None and bool(written.all())

@@ -41,8 +41,9 @@ class Exits:
     def look(
         self, order: ClusterClocks, releases: ReleaseAcquireTracker | None, report: Report
     ) -> None:
-        """Report, at the end of a batch, accesses with which the memory's block has not
-        synchronised.
+        """Report accesses with which the memory's block has not synchronised since.
+
+        It runs at the end of a batch.
         """
         g = self.geometry
         for site, times in self._last.values():

@@ -28,8 +28,7 @@ class InStep:
     def unordered_lanes(
         self, site: Site, other: Site, conflict: Conflict, history: AccessHistory | None
     ) -> tuple[tuple[bool, Mask], ...]:
-        """Return the pairs of one execution, and of executions that the lanes did not reach
-        together.
+        """Return the pairs of one execution, and of executions not reached together.
 
         A lane that was absent from the other's first execution is not in lockstep with it.
         """

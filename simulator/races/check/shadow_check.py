@@ -347,8 +347,7 @@ class ShadowChecker:
         self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
         reads: Reads | None = None, strong: bool = True,
     ) -> Ordered:  # fmt: skip
-        """Return a function that decides which accesses of ``other`` happen before lanes of
-        ``site``.
+        """Return a function: which accesses of ``other`` happen before lanes of ``site``.
 
         ``locked``: receives lock-ordered pairs. ``reads``: strong reads that count; default: those
         that each access needs. ``strong``: see ``VectorClock.happens_after``.

@@ -25,8 +25,9 @@ ACCESS = {"vprintf": "load", FREES: "store"}
 
 
 def called_sites(blocks: Iterable[CompiledBlock], first: int, granule: int) -> list[Site]:
-    """Return sites for calls of such functions, from number ``first`` on, of ``granule`` bytes
-    each.
+    """Return sites for calls of such functions, numbered from ``first`` on.
+
+    Each accesses ``granule`` bytes.
     """
     calls = [one for one in blocks if one.called in ACCESS and one.block.end is not None]
     return [

@@ -140,7 +140,7 @@ class AsyncCopyCheck(Observer):
         self.open = [c for c in self.open if c.lanes is not _NOBODY and c.lanes.any()]
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
-        """See ``Observer``; for threads that wait at the barrier, the copies count as written now."""
+        """See ``Observer``; to threads that wait at the barrier, the copies are written now."""
         on = self.geometry.full(as_mask(lanes))
         at = self.geometry.full(base) + offset
         for copy in self.open:
@@ -276,8 +276,9 @@ class AsyncCopyCheck(Observer):
         self._meet(copy, event)
 
     def _replaced(self, event: AccessEvent, low: int, high: int, lanes: Rows) -> None:
-        """Report threads for which the previous copy of an instruction may be in flight at the
-        next.
+        """Report threads that do not know of the completion of an instruction's last copy.
+
+        A new copy to the same bytes begins.
         """
         done = [copy for copy in self.open if copy.waited is not None]
         last = [copy for copy in done if copy.within(event.site.instruction, low, high)]

@@ -40,8 +40,7 @@ def sends(site: Site) -> bool:
 
 
 class BulkStoreCheck(Observer):
-    """Check of the destinations of a batch's copies, until all accessing threads know of the
-    completion.
+    """Check of the destinations of a batch's copies, until the completion is known.
 
     Args:
         book: The race log.
@@ -93,8 +92,9 @@ class BulkStoreCheck(Observer):
             self._came_before(event, lanes, places, numbers[:, 0])
 
     def _replaced(self, site: Site, lanes: Accesses, copies: Rows, stack: list[Rows]) -> Mask:
-        """Whether a later copy of the same thread, which completes together, is known at each
-        location.
+        """Whether a later copy of the same thread is known at each location.
+
+        Such a copy completes together with the earlier one.
         """
         out = np.zeros(copies.shape, bool)
         for others in stack if len(stack) > 1 else ():
@@ -150,7 +150,7 @@ class BulkStoreCheck(Observer):
                 return
 
     def _others(self, old: Flat, number: Flat) -> tuple[Rows, Mask, Flat]:
-        """Return copies, which of them other threads made, and the epochs that all know of these."""
+        """Return copies, a mask of those by other threads, and the epochs known to all."""
         there, mine = self.wait_times[:, old], self.wait_times[:, number]
         same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
         return there, same, self.order.happens_before.block_barrier_epoch[there[_COLUMN]]
@@ -194,8 +194,7 @@ class BulkStoreCheck(Observer):
     ) -> None:
         """Report unordered lanes that accessed a copy's destination before it began.
 
-        They come after the copy in program order; under another schedule they access the bytes
-        while it is in flight.
+        They come after the copy in program order; another schedule has them while it is in flight.
         """
         g, site, home = self.geometry, event.site, event.home
         shadow, text = self.race.shadows.get(home.number), self.book.find_order()
@@ -216,7 +215,7 @@ class BulkStoreCheck(Observer):
                     self._beside(race, found, numbers[pairs.lane])
 
     def _beside(self, race: Race, conflict: Conflict, copies: Flat) -> None:
-        """Report a lane that may come on either side of another lane's wait, by program order."""
+        """Report a lane that may come on either side of another's wait, by program order."""
         unwaited = self.book.find_order().unwaited(race.other, race.site)
         if unwaited or len(self.touched) >= TOUCHES:
             self._tell(race, conflict)

@@ -25,8 +25,7 @@ _WAITS = 16
 
 @dataclass
 class InFlightAccess:
-    """Accesses between the start of a copy and its completion, one element for each pair of
-    threads.
+    """Accesses between start and completion of a copy, one element for each pair of threads.
 
     Attributes:
         time: Time of the access.

@@ -95,7 +95,10 @@ class ProxyCheck(Observer):
             heard[rows] = np.where(on[rows][:, None], new, heard[rows])
 
     def _heard(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """Return the epochs of others in threads' clocks at their last fence, their own included."""
+        """Return the epochs of others in threads' clocks at their last proxy fence.
+
+        A thread's own accesses are included.
+        """
         found = np.where(other == mine, self.own[mine, column], 0)
         near = other // WARP == mine // WARP
         of = {"warps": other // WARP, "own lanes": other % WARP, "threads": other}
@@ -120,9 +123,7 @@ class ProxyCheck(Observer):
         return self.order.happens_before.known_epoch(other, who, where)
 
     def _passed(self, writer: Flat, reader: Flat, column: Flat) -> Flat:
-        """Return the epoch of each writer covered by the last fence of a thread that the reader
-        knows of.
-        """
+        """Return each writer's epoch covered by the last fence of a thread known to the reader."""
         g = self.geometry
         everyone, passed = np.arange(g.threads), np.zeros(len(writer), np.int64)
         keys = column * g.threads + reader

@@ -172,10 +172,10 @@ class LastWrites:
         yield thread, rows[TIME], rows[FENCER], rows[FENCED]
 
     def known(self, at: At, thread: Flat, known_epoch: KnownEpoch) -> list[tuple[Flat, Write]]:
-        """Return for each layer the elements whose threads know of a possibly last write, and the
-        writes.
+        """Return for each layer the elements whose threads know of a reaching write.
 
-        There are several where atomics meet, or where writes race.
+        The writes are returned with them. There are several layers where atomics meet, or where
+        writes race.
         """
         found, knows = [], np.zeros(len(thread), np.int16)
         for level, layer in enumerate(self.layers):

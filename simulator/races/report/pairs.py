@@ -1,7 +1,7 @@
-"""Pairs of threads that race, counted once each however often and wherever they do.
+"""Pairs of threads that race, each counted once however often and wherever it races.
 
-So many of one hazard are counted, the smallest: which these are depends on no order in which they
-are found, and those of other threads need not be looked for once there are enough.
+Of one hazard the smallest ``MAX_PAIRS`` are counted. This set does not depend on the order of
+discovery, and larger pairs need not be searched once it is full.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ DISTANCES = ("lane", "warp", "block")
 
 
 def distances(one: Flat, other: Flat, threads: int) -> Iterator[tuple[str, Flat]]:
-    """How far threads (global numbers) of pairs are apart; and which pairs are so far.
+    """Group pairs of threads (global numbers) by distance: lane, warp or block.
 
-    ``threads``: of a block.
+    ``threads``: threads of a block.
     """
     far = one // threads != other // threads
     near = ~far & (one % threads // WARP == other % threads // WARP)
@@ -35,7 +35,10 @@ def distances(one: Flat, other: Flat, threads: int) -> Iterator[tuple[str, Flat]
 
 
 class Pairs:
-    """Unordered pairs of threads (global numbers): the ``max_pairs`` smallest, and one more."""
+    """Set of unordered pairs of threads (global numbers).
+
+    The ``max_pairs`` smallest, and one more.
+    """
 
     def __init__(self, max_pairs: int = MAX_PAIRS) -> None:
         self.max_pairs = max_pairs
@@ -45,7 +48,7 @@ class Pairs:
 
     @property
     def full(self) -> bool:
-        """Whether there are more than are kept."""
+        """Whether there are more pairs than are counted."""
         if len(self.keys) + self._waiting <= self.max_pairs:
             return False
         self._gather()
@@ -53,27 +56,27 @@ class Pairs:
 
     @property
     def last(self) -> int:
-        """Where it is full: the first thread of its last pair; pairs of later ones do not count."""
+        """Of a full set: first thread of its last pair; pairs of later threads do not count."""
         return int(self.keys[-1] >> 32)
 
     @property
     def behind(self) -> int | None:
-        """The first pair that is not counted any more, if there is one."""
+        """Return the first pair that no longer counts, if there is one."""
         self._gather()
         return int(self.keys[MAX_PAIRS]) if len(self.keys) > MAX_PAIRS else None
 
     def add(self, one: Flat, other: Flat) -> None:
-        """Pairs, an element each."""
+        """Add pairs, one for each element."""
         self._add(np.minimum(one, other) << 32 | np.maximum(one, other))
 
     def update(self, other: Pairs) -> None:
-        """Take over another set."""
+        """Add another set."""
         other._gather()
         self._add(other.keys)
         self._gather()
 
     def spread(self, threads: Flat) -> None:
-        """Of each pair make those of threads so many later, too."""
+        """Replicate each pair at thread offsets, for blocks that behave identically."""
         self._gather()
         one, enough = self.keys, -(-(self.max_pairs + 1) // max(len(self.keys), 1))
         for later in threads[:enough].tolist():  # ascending: the smallest are among these
@@ -89,13 +92,13 @@ class Pairs:
             self._gather()
 
     def blocks(self, threads: int) -> set[int]:
-        """Blocks that a thread of a pair is in."""
+        """Return the blocks of the pairs' threads."""
         self._gather()
         both = np.concatenate([self.keys >> 32, self.keys & 0xFFFFFFFF])
         return set(unique(both // threads).tolist())
 
     def threads(self) -> Flat:
-        """The threads of the pairs, ``(2, pairs)``."""
+        """Return the threads of the pairs, ``(2, pairs)``."""
         self._gather()
         return np.stack([self.keys >> 32, self.keys & 0xFFFFFFFF])
 

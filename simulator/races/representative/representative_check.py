@@ -1,11 +1,10 @@
-"""Blocks that do alike are judged in one of them.
+"""Check one representative block, as long as all blocks of a batch issue the same events.
 
-What is asked of shared memory that copies in bulk fill, and ``mbarrier`` hands to and fro, is asked
-of each block by itself, and mostly all blocks of a batch do the same. As long as they do, the first
-one alone is told to a set of checks of its own (``selection.py``). If these find nothing, there
-is nothing in any block; what they find of reads and writes is so in each of them. As soon as blocks
-differ, or where what they store matters, the checks of the whole batch are told of all that there
-was, in its order, and go on.
+Shared memory that bulk copies fill and ``mbarrier`` synchronises is checked for each block
+separately, and mostly all blocks of a batch behave identically. While they do, only the first block
+is checked, by a set of checks of its own (``selection.py``). If these find nothing, no block has a
+race; races of reads with writes that they find exist in every block. As soon as blocks differ, or
+stored values matter, the recorded events are replayed to the full checks, which continue.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from .selection import Make, OneOfThem
 
 
 class RepresentativeBlockCheck(Observer):
-    """Tells race checks of a launch, or those of one block as long as all do the same.
+    """Passes events to the full checks, or to those of one block while all behave identically.
 
     Args:
-        make: Makes the checks of one block.
-        book: Where ``checks`` report to.
-        checks: The whole launch's, ``RaceCheck`` first.
+        make: Creates the checks of one block.
+        book: Race log of ``checks``.
+        checks: The full checks, ``RaceCheck`` first.
     """
 
     def __init__(self, make: Make, book: RaceLog, checks: Sequence[Observer]) -> None:
@@ -77,7 +76,7 @@ class RepresentativeBlockCheck(Observer):
             callback(*what)
 
     def _tell_all(self) -> None:
-        """Tell the checks of all blocks what there was; what is to come they are told at once."""
+        """Replay the recorded events to the full checks, which receive later ones directly."""
         assert self.representative
         representative, self.representative = self.representative, None
         for check in self.checks[1:]:
@@ -93,7 +92,7 @@ class RepresentativeBlockCheck(Observer):
             )
 
     def _each(self, name: str, *what: object) -> None:
-        """What all blocks do, if they do the same: the first argument says which lanes."""
+        """Dispatch an event whose first argument is the mask, if it is the same in all blocks."""
         if self.representative:
             try:
                 mask = cast(Mask | None, what[0])

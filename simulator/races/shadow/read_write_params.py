@@ -1,8 +1,8 @@
-"""Parameters through which a kernel both reads and writes: what their arrays hold may race.
+"""Parameters whose arrays a kernel both reads and writes, so that they may race.
 
-This hint spares a launch its first attempt: the quick look finds out only when an array that was
-written is read, which may be at the launch's end. If the last block reads what the others wrote,
-the whole launch would run twice.
+This hint saves a launch its first attempt. The filter finds out only when a written array is read,
+possibly at the end of the launch. If the last block reads what the others wrote, the whole launch
+would run twice.
 """
 
 from collections import defaultdict
@@ -18,9 +18,9 @@ from .conflicts import use
 
 
 def in_place(functions: Mapping[str, Function], accesses: Iterable[Site]) -> list[int]:
-    """Their positions; pointers that the kernel keeps in memory are not followed.
+    """Return the positions of such parameters; pointers stored in memory are not followed.
 
-    ``functions``: the kernel and those it calls, by name; ``accesses``: all of theirs.
+    ``functions``: the kernel and its callees, by name. ``accesses``: all of their accesses.
     """
     sites = {id(site.instruction): site for site in accesses if site.space != "param"}
     (entry,) = (function for function in functions.values() if function.is_entry)
