@@ -1,4 +1,4 @@
-"""Which lanes go next. Any schedule is one the hardware may take."""
+"""Schedules: the order in which warps and blocks take steps. Hardware may take any of them."""
 
 import functools
 from typing import Literal
@@ -29,22 +29,23 @@ Pick = tuple[int, Mask | None, bool]
 
 
 class Schedule:
-    """``lockstep``: all lanes at the lowest block together.
+    """``lockstep``: all lanes at the lowest block go together.
 
-    A schedule chooses among warps. Which of a warp's lanes go is the same under every schedule.
+    A schedule chooses among warps. The order of lanes within a warp is the same under every
+    schedule.
     """
 
     def start(self, geometry: Geometry) -> None:
-        """A new batch begins."""
+        """Begin a batch."""
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
-        """Choose lanes to run: of each warp those at the lowest block, or none."""
+        """Choose lanes to run: of each chosen warp those at the lowest block."""
         number = min(groups)
         return number, groups[number]
 
 
 def _lowest(groups: Groups, mine: Mask) -> tuple[int, Mask | None] | None:
-    """Of some warps' lanes those at the lowest block; ``None``: they have none that can run."""
+    """Return the lanes of some warps at their lowest block; ``None``: none is runnable."""
     for number in sorted(groups):
         mask = groups[number]
         lanes = mine if mask is None else mask & mine
@@ -54,7 +55,7 @@ def _lowest(groups: Groups, mine: Mask) -> tuple[int, Mask | None] | None:
 
 
 class _ByWarp(Schedule):
-    """One warp at a time runs as far as it can."""
+    """``warps``: one warp at a time runs as far as it can."""
 
     def start(self, geometry: Geometry) -> None:
         self.order = self.warp_order(geometry)
@@ -65,7 +66,7 @@ class _ByWarp(Schedule):
         self.random = np.random.default_rng(0)
 
     def warp_order(self, geometry: Geometry) -> list[int]:
-        """The order in which warps are tried."""
+        """Return the order in which warps are tried."""
         return list(range(geometry.warps))
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
@@ -82,7 +83,7 @@ class _ByWarp(Schedule):
         return super().pick(groups)
 
     def next_warp(self) -> None:
-        """The warp at hand is blocked or done; was its turn a long one, so may the next be."""
+        """Advance to the next warp; the turn's length adapts to the last one."""
         if self.turns > self.patience // 2:
             self.patience = min(self.patience * 2, PATIENCE[1])
         self.turns = 0
@@ -116,7 +117,7 @@ class _Random(_ByWarp):
 
 
 class _InTurn(_ByWarp):
-    """Each warp of each block runs one basic block, one after the other."""
+    """Round robin: each warp of each block executes one basic block in turn."""
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
@@ -133,7 +134,7 @@ class _InTurn(_ByWarp):
         return _lowest(groups, self.warps == self.at) or Schedule.pick(self, groups)
 
     def ready(self, groups: Groups) -> Flat:
-        """Whether each warp, by its number in the batch, has lanes that can run."""
+        """Return which warps, by their number in the batch, are runnable."""
         lanes = functools.reduce(np.logical_or, map(as_mask, groups.values()))
         return self.geometry.any_of_warp(lanes).ravel(order="F")
 
@@ -163,7 +164,7 @@ class _ByBlock(_InTurn):
 
 
 class _ByBlockReverse(_ByBlock):
-    """The same, the last block and its last warp first."""
+    """As ``_ByBlock``, from the last block and its last warp."""
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         return super().warp_order(geometry)[::-1]
@@ -175,10 +176,10 @@ ORDERS = tuple(_ORDERS)
 
 
 def make(schedule: str | int, shuffle_blocks: bool = False) -> Schedule:
-    """The schedule of a name or a seed; ``shuffle_blocks``: a seed also varies blocks.
+    """Return the schedule of a name or seed; ``shuffle_blocks``: a seed also varies blocks.
 
     Raises:
-        LaunchError: Neither.
+        LaunchError: Unknown name.
     """
     if isinstance(schedule, bool) or not isinstance(schedule, (str, int, np.integer)):
         raise LaunchError(f"schedule must be one of {', '.join(NAMES)} or a seed, not {schedule!r}")

@@ -53,7 +53,7 @@ class _Part:
 
 @dataclass
 class _HazardGroup:
-    """What makes one hazard: a case of a kind at some source lines."""
+    """Key of one hazard: a case of a kind at some source lines."""
 
     kind: HazardKind
     case: str
@@ -76,7 +76,7 @@ _EVENTS = {
 
 
 class ControlHazards:
-    """Collects what the machine tells of control."""
+    """Collects control-flow events of the machine."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
@@ -119,7 +119,7 @@ class ControlHazards:
     # -- barriers -------------------------------------------------------------------
 
     def barrier_divergence(self, divergence: BarrierDivergence) -> None:
-        """Threads of a block do not come to a barrier together."""
+        """Record threads of a block that do not reach a barrier together."""
         end = divergence.block.block.end
         assert end is not None
         if divergence.how == "gone":
@@ -132,7 +132,7 @@ class ControlHazards:
         self._branches(group, divergence.branches)
 
     def _gone(self, divergence: BarrierDivergence, end: Instruction) -> None:
-        """Threads left the kernel: by an early return, or past the barrier."""
+        """Record threads that exited, by an early return or on a path around the barrier."""
         known: Mask = NO_LANE
         for branch in divergence.branches:
             known = known | branch.lanes
@@ -152,13 +152,16 @@ class ControlHazards:
             self._part(group, role, branch.block.block.end, branch.lanes)
 
     def _returns(self, block: CompiledBlock) -> bool:
-        """Whether the source has a ``return`` where a block branches; so if it is not known."""
+        """Whether the source has a ``return`` at a block's branch.
+
+        True if the source is unknown.
+        """
         end = block.block.end
         code = self.sources.code(end.location.user, 3) if end and end.location else ""
         return not code or "return" in code.partition(";")[0]
 
     def stuck(self, stall: Stall) -> None:
-        """Some threads wait at a barrier that the others never reach, or loop without end."""
+        """Record threads that wait at a barrier in vain, or loop for ever."""
         for divergence in stall.waiting:
             end = divergence.block.block.end
             assert end is not None
@@ -180,7 +183,7 @@ class ControlHazards:
             self._part(group, "loops", ins, mask)
 
     def bad_masks(self) -> set[object]:
-        """The lines with a member mask that is wrong."""
+        """Return the lines with an invalid member mask."""
         return {line for (_, _, *lines), group in self.groups.items() for line in lines
                 if group.kind is BAD_MASK}  # fmt: skip
 
@@ -266,7 +269,7 @@ class ControlHazards:
         return f"line {ins.location.user.line}" if ins.location else f"PTX line {ins.line}"
 
     def _word(self, part: _Part) -> tuple[str, str]:
-        """What a branch is in the source: ``for``, another ``loop``; and how its ``if`` jumps."""
+        """Return the source construct of a branch (``for``, ``loop``, ``if``), and its jump."""
         code = self._text(part, 1)
         loop = re.search(r"\b(for|while)\b", code)
         if re.search(r"\bif\b", code):
@@ -277,7 +280,7 @@ class ControlHazards:
         return "switch" if re.search(r"\bswitch\b", code) else "branch", ""
 
     def _counts(self, code: str) -> bool:
-        """Whether a loop counts: its head has a condition, and says what each round changes."""
+        """Whether a loop is a counted one, by the text of its head."""
         head = re.search(r"\bfor\b\s*\(([^;]*);([^;]*);([^;]*)", code)
         return head is None or bool(head[2].strip())
 

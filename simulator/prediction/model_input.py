@@ -1,4 +1,4 @@
-"""All that the time of a launch is worked out from; advice changes one thing of it at a time."""
+"""Input of the performance model; advice changes one part of it at a time."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ class PredictionCase:
         launch: The launch.
         observed: Measurements of its sampled blocks.
         rates: Constants of the GPU.
-        found: The machine code, counted.
-        work: Of a block.
-        memory: Bytes that DRAM reads and writes; ``updated``: that it reads for atomics.
-        shape: Of the grid.
+        found: The machine code with execution counts.
+        work: Work of a block.
+        memory: Bytes that DRAM reads and writes.
+        updated: Bytes that it reads for atomics.
+        shape: Shape of the grid.
     """
 
     launch: PreparedLaunch
@@ -46,7 +47,7 @@ class PredictionCase:
 
     @functools.cached_property
     def took(self) -> Times:
-        """Seconds, in all and by part."""
+        """Time in seconds, in total and by part."""
         program, blocks = self.launch.program, len(self.observed.sample.blocks)
         waits = chain(program, self.found, self.work, blocks, self.rates, self.to_dram)
         row_misses = self.observed.memory.row_misses
@@ -56,29 +57,29 @@ class PredictionCase:
 
     @property
     def to_dram(self) -> float:
-        """Share of what loads ask L2 for that DRAM has to read."""
+        """Share of the L2 requests of loads that DRAM serves."""
         asked = self.work.l2_read * 32 * self.shape.blocks
         return min(1.0, (self.memory[0] - self.updated) / asked) if asked else 0.0
 
     @property
     def own(self) -> float:
-        """Seconds without those that every launch takes."""
+        """Seconds without the constant overhead of a launch."""
         return self.took.total - self.rates.launch_us * 1e-6
 
     @functools.cached_property
     def block(self) -> OneBlock:
-        """What one block touches."""
+        """Footprint of one block."""
         return one_block(self.observed.sample.touches)
 
     def with_sites(
         self, changed: Mapping[int, SiteWork], *more: SiteWork, dense: float = 1.0
     ) -> PredictionCase:
-        """With other figures of some accesses.
+        """Return the case with other costs of some accesses.
 
         Args:
-            changed: By their place in ``work.sites``.
-            more: Accesses that there were not.
-            dense: Share of what the launch touches that DRAM has to read at least.
+            changed: Costs by index in ``work.sites``.
+            more: Additional accesses.
+            dense: Share of the footprint that DRAM has to read at least.
         """
         sites = [changed.get(at, one) for at, one in enumerate(self.work.sites)]
         work = dataclasses.replace(self.work, sites=[*sites, *more])
@@ -91,7 +92,7 @@ class PredictionCase:
         return dataclasses.replace(self, work=work, memory=(loaded + self.updated, written))
 
     def without(self, gone: Callable[[MachineInstruction], bool]) -> PredictionCase:
-        """With some machine instructions left out."""
+        """Return the case without some machine instructions."""
         found = [
             dataclasses.replace(piece, code=[i for i in piece.code if not gone(i)])
             for piece in self.found
@@ -99,7 +100,7 @@ class PredictionCase:
         return self.with_code(found)
 
     def with_code(self, found: Sequence[MachineBlock]) -> PredictionCase:
-        """With other machine code."""
+        """Return the case with other machine code."""
         work = dataclasses.replace(
             self.work, issued=issued(found, len(self.observed.sample.blocks))
         )
@@ -107,7 +108,7 @@ class PredictionCase:
 
 
 def case(launch: PreparedLaunch, observed: Observed, known: Rates, caches: str) -> PredictionCase:
-    """A launch as it was observed; ``caches`` as ``predict`` takes it."""
+    """Build the model input of an observed launch; ``caches`` as for ``predict``."""
     sample = observed.sample
     found = counted(observed, dict(enumerate(sample.ran.warps)), sample.path.rounds)
     moved = observed.moved(caches == "cold")
@@ -122,7 +123,7 @@ def case(launch: PreparedLaunch, observed: Observed, known: Rates, caches: str) 
 def counted(
     observed: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]
 ) -> list[MachineBlock]:
-    """The machine code, or the PTX in its place, by how often each basic block of the PTX ran."""
+    """Return the machine code, or the PTX instead, with execution counts from the PTX's blocks."""
     program = observed.launch.program
     if observed.code is not None and observed.code.known:
         return sass_counts.pieces(program, observed.code, warps, rounds)

@@ -9,11 +9,7 @@ from tests.architecture.tree import definitions, docstrings, folder, modules
 BANNED = frozenset(("seen", "told", "held", "kept", "left", "apart", "alike", "most", "ends"))
 """As names of classes, functions, parameters, variables and fields."""
 IN_DOCSTRINGS = re.compile(r"\b(told|who)\b", re.I)
-EXEMPT = frozenset(
-    (
-        "tilescope.view",
-    )
-)
+EXEMPT = frozenset(("tilescope.view",))
 """Folders that still have banned words; this set only shrinks."""
 
 

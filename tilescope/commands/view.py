@@ -82,9 +82,9 @@ def view_command(
     """Run a kernel and draw what happened: one HTML file that opens from disk.
 
     TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page steps through the run,
-    shows reads and writes of each element, threads at barriers, sectors and banks, and
-    leads to the step of each hazard. Steps are recorded of some 60 blocks, fewer where the page would be
-    larger than 2 MB, those of hazards and of --block-at first. Unless --schedule says
+    shows the accesses of each element, threads at barriers, sectors and banks, and leads to
+    the step of each hazard. Steps are recorded of some 60 blocks, fewer where the page would
+    be larger than 2 MB, those of hazards and of --block-at first. Unless --schedule says
     otherwise, one warp runs at a time (all threads in lockstep, if there are more than 65,536).
     Of a pipeline's file (.toml) the page shows every launch.
 

@@ -1,4 +1,4 @@
-"""What functions that call themselves keep for each open call (``compile/cfg/call_graph.py``)."""
+"""Saved registers of recursive calls (``compile/cfg/call_graph.py``)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Saved = dict[tuple[int, int], dict[int, Lanes]]
 
 
 class Frames:
-    """The registers put aside, of all lanes of a batch, by group and depth.
+    """Saved registers of a batch's lanes, by call group and depth.
 
-    ``back``: the calls within groups, by the block to which they return.
+    ``back``: calls within groups, by the block to which they return.
     """
 
     def __init__(self, state: LaneState, blocks: Iterable[CompiledBlock]) -> None:
@@ -27,14 +27,14 @@ class Frames:
         self.saved: Saved = {}
 
     def full(self, call: CompiledBlock, mask: Mask | None) -> Mask | None:
-        """The lanes whose stack has no room for one more call, if any."""
+        """Return the lanes whose stack overflows at one more call, if any."""
         assert call.group is not None
         depth = self.state.registers[call.group.depth.number]
         full: Mask = as_mask(mask) & (depth >= call.group.max_depth)
         return full if full.any() else None
 
     def push(self, call: CompiledBlock, mask: Mask | None) -> None:
-        """Lanes call: what the caller needs later is put aside."""
+        """Save the caller's live registers at a call."""
         registers = self.state.registers
         for frame, lanes in self._frames(call, mask, 0):
             for number in call.saves:
@@ -42,7 +42,7 @@ class Frames:
         self._move(call, mask, 1)
 
     def pop(self, follow: int, mask: Mask | None) -> None:
-        """Lanes return to a block."""
+        """Restore the saved registers at a return."""
         call = self.back.get(follow)
         if call is None:
             return
@@ -53,11 +53,11 @@ class Frames:
         self._move(call, mask, -1)
 
     def now(self) -> Saved:
-        """What is put aside now; arrays are replaced, never changed."""
+        """Return the current frames; arrays are replaced, never modified."""
         return {place: dict(registers) for place, registers in self.saved.items()}
 
     def equal(self, then: Saved, same: Mask) -> Mask:
-        """Of some lanes, as deep as then, those whose open calls have put the same aside."""
+        """Return the lanes, at the same depth as then, with equal frames."""
         for (number, depth), old in then.items():
             over = self.state.registers[number] <= depth  # the call that was at this depth
             for register, value in old.items():
@@ -69,7 +69,7 @@ class Frames:
     def _frames(
         self, call: CompiledBlock, mask: Mask | None, less: int
     ) -> Iterator[tuple[dict[int, Lanes], Mask | None]]:
-        """The frames of the depths at which lanes are, each with its lanes."""
+        """Yield the frames at the lanes' depths, with the lanes of each."""
         assert call.group is not None
         number = call.group.depth.number
         depth = self.state.registers[number]
@@ -91,7 +91,7 @@ class Frames:
 
 
 def bits(value: Lanes) -> Lanes:
-    """A register so that two compare equal if they hold the same bits."""
+    """Return a register in an integer type, so that comparison is bitwise."""
     return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
 
 

@@ -43,7 +43,7 @@ register of 65,536 lanes); of a loop where that happens so often in a row none a
 
 
 class _CompactRegisters(dict[int, Lanes]):
-    """Values for lanes that are picked out, gathered when they are first read."""
+    """Registers of compact lanes, gathered at the first read."""
 
     def __init__(self, whole: list[Lanes], lanes: CompactLanes) -> None:
         super().__init__()
@@ -56,20 +56,20 @@ class _CompactRegisters(dict[int, Lanes]):
         return value
 
     def written(self) -> Iterable[int]:
-        """The registers that have got a value."""
+        """Return the numbers of the registers with new values."""
         return [number for number, value in self.items() if value is not self.read.get(number)]
 
     def calm(self, at: Any) -> None:
-        """Some lanes have left: what is computed of theirs on the way is to be no NaN or subnormal.
+        """Replace values of lanes that left the loop by ordinary numbers.
 
-        (Nobody reads it, but these take four times as long.)
+        Nothing reads them, but NaNs and subnormals take four times as long.
         """
         for value in self.values():
             if value.ndim and value.dtype.kind == "f" and value.flags.writeable:
                 value[..., at] = 0
 
     def keep(self, lanes: CompactLanes, at: Any) -> None:
-        """Some of the lanes are left."""
+        """Repack the registers to the remaining lanes."""
         written = set(self.written())
         self.lanes = lanes
         for number, value in self.items():
@@ -78,7 +78,7 @@ class _CompactRegisters(dict[int, Lanes]):
 
 
 class _Specials:
-    """Special registers of lanes that are picked out."""
+    """Special registers of compact lanes."""
 
     def __init__(self, picking: LaneCompaction, whole: Any) -> None:
         self.picking, self.whole = picking, whole
@@ -88,9 +88,9 @@ class _Specials:
 
 
 class LaneCompaction:
-    """Runs loops for lanes that are picked out, in batch after batch.
+    """Executes loops for compact lanes, batch after batch.
 
-    ``function``: ``Program.function``; ``whole_names``: the names for whole batches.
+    ``function``: ``Program.function``. ``whole_names``: free names for whole batches.
     """
 
     lanes: CompactLanes
@@ -122,7 +122,7 @@ class LaneCompaction:
 
     @functools.cached_property
     def names(self) -> Names:
-        """The free ones of generated code, for lanes that are picked out."""
+        """Return the free names of the generated code, for compact lanes."""
         tally, specials = all_of(self.dispatcher.arithmetic), _Specials(self, self.whole_names["S"])
         names = dict(self.whole_names) | {
             "S": specials,
@@ -136,7 +136,7 @@ class LaneCompaction:
         return names
 
     def worth(self, number: int, mask: Mask | None) -> bool:
-        """Whether to pick out lanes that stand at a block of a loop."""
+        """Whether compaction of the lanes at a block of a loop pays."""
         state, livelock = self.state, self.livelock
         g = state.geometry
         return (
@@ -153,12 +153,12 @@ class LaneCompaction:
         )
 
     def run(self, number: int, mask: Mask, alone: bool) -> tuple[int, Mask | None] | None:
-        """Lanes at a block of a loop run, as ``Machine._advance`` runs them, until it is left.
+        """Execute compact lanes of a loop, as ``Machine._advance`` does, until the loop is left.
 
-        Or until there is something to do for the machine.
+        It also returns when the machine has other work.
 
         Returns:
-            Where all lanes that live go on, if none goes another way.
+            The successor of all live lanes, if they have the same one.
         """
         state, self.loop = self.state, self.about[number]
         began, groups = state.step, state.groups
@@ -185,7 +185,7 @@ class LaneCompaction:
         return None if following is None else (following, state.alive)
 
     def _turn(self) -> tuple[int, Mask | None, bool] | None:
-        """Whose turn it is; ``None``: the machine has something to do."""
+        """Return the next group; ``None``: the machine has other work."""
         state, sync, memories = self.state, self.sync, self.memories
         groups, alone = state.groups, sync.alone()
         if not groups or sync.gates.met or state.step + 1 >= self.livelock.next_look:
@@ -202,7 +202,7 @@ class LaneCompaction:
         return number, groups.pop(number), alone
 
     def _go(self, number: int, mask: Mask | None, alone: bool) -> int | None:
-        """Lanes run a block; where they are alone they go on, even out of the loop."""
+        """Execute a block; a single group continues, even out of the loop."""
         state = self.state
         while True:
             state.step += 1
@@ -254,7 +254,7 @@ class LaneCompaction:
         self.join(to, mask)
 
     def join(self, number: int, mask: Mask | None) -> None:
-        """See ``LaneState``; those that leave the loop are put back."""
+        """See ``LaneState``; lanes that leave the loop are copied back."""
         if number not in self.loop:
             self.registers.calm(self._put_back(mask))
             self.state.join(number, self.lanes.spread_mask(mask))
@@ -263,7 +263,7 @@ class LaneCompaction:
             self.state.join(number, mask)
 
     def _put_back(self, mask: Mask | None) -> Any:
-        """Write the registers of lanes where the batch has them; gives the lanes' numbers here."""
+        """Copy lanes' registers back to the batch; return their compact indices."""
         at = slice(None) if mask is None else np.flatnonzero(mask)
         where = self.lanes.flat[at]
         for number in self.registers.written():
@@ -279,7 +279,7 @@ class LaneCompaction:
         return {n: mask for n, mask in self.state.groups.items() if n in self.loop}
 
     def _close_up(self) -> None:
-        """Set those that are left closer together, if they are few."""
+        """Repack the remaining lanes if they are few."""
         self.has_exits = False
         inside = self._inside()
         masks = [mask for mask in inside.values() if mask is not None]
@@ -297,7 +297,7 @@ class LaneCompaction:
             self.state.groups[number] = None if here.all() else here
 
     def _finish(self) -> None:
-        """All go back."""
+        """Copy all lanes back."""
         for number, mask in self._inside().items():
             self._put_back(mask)
             self.state.groups[number] = self.lanes.spread_mask(mask)

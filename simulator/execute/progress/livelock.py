@@ -36,7 +36,7 @@ _LATER = (1 << 42) + (1 << 30)
 
 
 class _Round:
-    """A round in which all groups take turns, while memory has to stay as it is."""
+    """A proof round: all groups take turns, and memory must not change."""
 
     def __init__(
         self, state: LaneState, splits: Splits, sync: SyncState, memories: AddressSpaces,
@@ -55,7 +55,7 @@ class _Round:
         self._keep(number, mask)
 
     def _keep(self, number: int, mask: Mask | None) -> None:
-        """Keep the state as it is now; nobody has moved."""
+        """Record the state at the start of the round."""
         shape = self.state.geometry.shape
         self.snapshot = self.keep(number, mask)
         self.local = np.copy(self.memories.local.words)
@@ -64,7 +64,7 @@ class _Round:
         self.blocked_at_start = self._blocked_lanes()
 
     def _blocked_lanes(self) -> dict[int, Mask]:
-        """The lanes that are held at barriers and warp instructions, by block."""
+        """Return the lanes that are blocked at barriers and warp instructions, by block."""
         shape = self.moved.shape
         waiting = [(wait.block.number, wait.mask) for wait in self.sync.blocked_lanes()]
         blocked: dict[int, Mask] = {}
@@ -73,7 +73,7 @@ class _Round:
         return blocked
 
     def proves(self, number: int, mask: Mask | None) -> bool | None:
-        """Whether the round is closed; ``None`` if it has failed. Called before each block."""
+        """Whether the round proves a livelock; ``None``: it failed. Called before each block."""
         state = self.state
         if self.last >= 0:
             block = self.blocks[self.last]
@@ -121,13 +121,13 @@ class _Round:
 
 
 class SpinningLanes:
-    """Lanes that wait for a change of memory by looking at it again and again.
+    """Lanes that poll memory and need not run until something is written.
 
-    They came back to where they look, with all registers and all memory as they were, and
-    met nobody on the way: until somebody writes they do the same again, and need not run.
+    They have returned to the poll with all registers and all memory unchanged and have met no other
+    lane.
 
     Attributes:
-        lanes: Those lanes; ``None`` if there are none.
+        lanes: Mask of these lanes; ``None``: none.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class SpinningLanes:
         self._looks: dict[int, list[MachineSnapshot]] = {}
 
     def look(self, number: int, mask: Mask | None) -> None:
-        """Lanes come to a block that looks at what others may change."""
+        """Handle lanes that reach a polling block."""
         memories = self.memories
         clock = self.clocks.reads
         now = (memories.writes, memories.local_writes, self.state.meets, clock)
@@ -157,7 +157,7 @@ class SpinningLanes:
         looks.append(self.keep(number, mask))
 
     def runnable(self, groups: Groups) -> Groups:
-        """The groups without lanes that are idle."""
+        """Return the groups without spinning lanes."""
         if self._since[0] != self.memories.writes:
             self.lanes = None
             return groups
@@ -167,11 +167,11 @@ class SpinningLanes:
 
 
 class LivelockWatch:
-    """Looks out for loops without end, less and less often.
+    """Searches for livelocks, at growing intervals.
 
     Attributes:
-        next_look: The step at which to be called.
-        turns: Whether the groups have to take turns now.
+        next_look: Step of the next search.
+        turns: Whether groups have to take turns now.
     """
 
     def __init__(
@@ -194,14 +194,14 @@ class LivelockWatch:
 
     @property
     def turns(self) -> bool:
-        """Whether the groups have to take turns now."""
+        """Whether groups have to take turns now."""
         return self.round is not None
 
     def look(self, number: int, mask: Mask | None) -> None:
-        """Called before a block runs, from ``next_look`` on.
+        """Search for a livelock; called before a block, from step ``next_look`` on.
 
         Raises:
-            Stuck: Nothing can change any more, or the step limit is reached.
+            Stuck: The state cannot change any more, or the step limit is reached.
         """
         state = self.state
         if state.step >= self.step_limit:
@@ -218,7 +218,7 @@ class LivelockWatch:
         self.next_look = state.step + 1 if watching else min(self.next_keep, self.step_limit)
 
     def _watch(self, number: int, mask: Mask | None) -> None:
-        """Is any lane back where it was?"""
+        """Start a proof round if some lane is back in its recorded state."""
         assert self.snapshot is not None
         state, snapshot = self.state, self.snapshot
         self.polled |= number in self.pollers
@@ -244,7 +244,7 @@ class LivelockWatch:
                 self._go_on()
 
     def _go_round(self, number: int, mask: Mask | None) -> None:
-        """Has everybody had a turn, and come back, with nothing changed?"""
+        """End the proof round if every group has had a turn."""
         assert self.round is not None
         state, started = self.state, self.round.started
         closed = self.round.proves(number, mask)
@@ -273,7 +273,7 @@ class LivelockWatch:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Nothing is proved: clocks run again."""
+        """Resume after a failed proof; clocks run again."""
         self.clocks.stopped, self.later = None, False
 
     def _stuck(self, why: str, number: int, mask: Mask | None) -> NoProgress:

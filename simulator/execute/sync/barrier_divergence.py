@@ -1,4 +1,4 @@
-"""Barrier divergence: threads of a block that do not come to a barrier together."""
+"""Barrier divergence: threads of a block that do not reach a barrier together."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Divergence:
         self._turned: dict[object, Mask] = {}
 
     def notify(self, divergence: BarrierDivergence) -> None:
-        """Threads of a block do not come to a barrier together."""
+        """Report threads of a block that do not reach a barrier together."""
         for callback in self.dispatcher.barrier_divergence:
             callback(divergence)
 
     def look_at(self, waits: list[BlockedLanes]) -> None:
-        """A barrier of whole blocks lets lanes go: did they come to it together?"""
+        """Check the lanes that a barrier of whole blocks releases."""
         state = self.state
         g, paths = state.geometry, self.paths
         places: dict[int, BlockedLanes] = {}
@@ -80,7 +80,7 @@ class Divergence:
             self._compare_places(waits)
 
     def _look_for_gone(self, wait: BlockedLanes, alive: Mask) -> None:
-        """Threads of a block have left the kernel without coming to its barrier."""
+        """Report threads of a block that have exited without reaching its barrier."""
         state = self.state
         here = np.broadcast_to(as_mask(wait.mask), state.geometry.shape)
         gone = blocks_of(here) & ~alive & ~self._astray
@@ -93,10 +93,10 @@ class Divergence:
             self.notify(BarrierDivergence("gone", wait.block, here, new, branches=branches))
 
     def _compare_places(self, waits: list[BlockedLanes]) -> None:
-        """Threads of one block come to its barrier at several places of the code.
+        """Report threads of one block that reach its barrier at several places of the code.
 
-        To ``__syncthreads()`` (number 0) they must not, says CUDA C++. In PTX a barrier has
-        no place, but the lanes of a warp have to come to it together.
+        CUDA C++ forbids this for ``__syncthreads()`` (barrier 0). A PTX barrier has no place, but
+        the lanes of a warp have to reach it together.
         """
         g = self.state.geometry
         reported: Mask = NO_LANE
@@ -134,12 +134,12 @@ class Divergence:
             self._astray = self._astray | met
 
     def _in_step(self, first: int, second: int) -> bool:
-        """Whether two barriers are the ways of one branch: each thread comes to one of them."""
+        """Whether two barriers are the two sides of one branch: each thread reaches one of them."""
         one, two = (self.paths.map.near(number)[:1] for number in (first, second))
         return bool(one and two and one[0] & two[0])
 
     def differ(self, number: int, members: list[tuple[Key, BlockedLanes, Mask]]) -> bool:
-        """Whether threads come to a barrier with different counts, say: there a GPU stops."""
+        """Report threads that reach a barrier with different operands, where a GPU stops."""
         g = self.state.geometry
         blocks = {key: np.zeros(g.columns, bool) for key, *_ in members}
         for key, _, here in members:
@@ -158,7 +158,7 @@ class Divergence:
         return True
 
     def check_warps(self, members: list[tuple[BlockedLanes, Mask]], go: Mask) -> None:
-        """The lanes of a warp have to come to an aligned barrier together."""
+        """Report lanes of a warp that do not reach an aligned barrier together."""
         g = self.state.geometry
         absent = np.broadcast_to(as_mask(self.state.alive), g.shape) & ~go
         before: Rows = NO_LANE
@@ -181,12 +181,12 @@ class Divergence:
 
 
 def _line(block: CompiledBlock) -> tuple[str, int] | None:
-    """The source line of a barrier; ``None`` for PTX that has none."""
+    """Return the source line of a barrier; ``None`` for PTX without lines."""
     location = block.block.end.location if block.block.end else None
     return (location.user.file, location.user.line) if location else None
 
 
 def is_aligned(block: CompiledBlock) -> bool:
-    """Whether all lanes of a warp have to execute a barrier as one."""
+    """Whether all lanes of a warp have to execute a barrier together."""
     end = block.block.end
     return end is not None and (roles(end).row.aligned or end.has("aligned"))

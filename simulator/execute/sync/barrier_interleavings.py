@@ -1,9 +1,9 @@
-"""In which orders warps may come to block barriers, whatever the schedule of the run was.
+"""Possible interleavings of warps at block barriers, beyond the schedule of the run.
 
-One schedule shows one order. All are gone through in which warps that do what they did could have
-come: a GPU stops if some come to a barrier in one way (``Key``) before those of another have filled
-it (``docs/measured.md``), and hangs where others' arrivals have filled it too early. Where no order
-does that, warps may still meet by chance: at barriers that count fewer warps than come to them.
+One schedule shows one order. This module enumerates all orders in which warps with the same events
+could arrive. A GPU stops if a warp arrives with other operands (``Key``) before a barrier is full
+(``docs/measured.md``), and hangs if arrivals fill it too early. Even if no order does that, warps
+may meet by chance at barriers that count fewer warps than arrive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STATES = 10_000
 
 
 class _Event(NamedTuple):
-    """Warps come to a barrier; ``place``: the number of its basic block."""
+    """Arrival of warps at a barrier; ``place``: number of its basic block."""
 
     number: int
     way: tuple[int, str]
@@ -47,11 +47,11 @@ _State = tuple[tuple[_Warp, ...], tuple[_Fill, ...]]
 
 
 class BarrierInterleavings:
-    """What came to the barriers of one batch.
+    """Arrivals at the barriers of one batch.
 
     Attributes:
-        watches: Whether anything has to be remembered of it; ``reported``: blocks that have
-            stopped.
+        watches: Whether arrivals have to be recorded.
+        reported: Blocks that have stopped.
     """
 
     def __init__(self, state: LaneState, dispatcher: Dispatcher, watches: bool) -> None:
@@ -61,7 +61,7 @@ class BarrierInterleavings:
         self._many = np.zeros(state.geometry.columns, np.int64)
 
     def record_arrival(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
-        """Lanes come to a barrier."""
+        """Record lanes that reach a barrier."""
         self._many += self.state.geometry.any_of_warp(lanes).sum(axis=0)
         if self._many.max() > _EVENTS:
             self.watches, self._came = False, []
@@ -76,11 +76,11 @@ class BarrierInterleavings:
         return self._look([as_mask(lanes) for lanes in blocked], None)
 
     def look_at(self, clashing: Mask) -> Mask:
-        """Judge blocks in which warps meet at a barrier in ways that do not go together."""
+        """Check blocks in which warps meet at a barrier with incompatible operands."""
         return self._look([as_mask(self.state.alive)], clashing)
 
     def _look(self, unfinished: Sequence[Mask], clashing: Mask | None) -> Mask:
-        """Judge all blocks, or the clashing ones; ``unfinished``: lanes that may come to more."""
+        """Check all blocks, or the clashing ones; ``unfinished``: lanes with further arrivals."""
         state = self.state
         g = state.geometry
         if not self.watches or not self._came:
@@ -112,7 +112,7 @@ class BarrierInterleavings:
         return stops
 
     def _chance(self, came: Mask, columns: Mask) -> None:
-        """Tell of warps that meet as they come; one block stands for those that ``came`` alike."""
+        """Report chance meetings; one block represents those with equal arrivals."""
         g, column = self.state.geometry, int(np.argmax(columns))
         met = by_chance(
             InterleavedArrival(
@@ -137,7 +137,7 @@ class BarrierInterleavings:
             callback(divergence)
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
-        """Whether blocks could have stopped, all of whose warps came as ``came`` says."""
+        """Whether blocks with the arrivals ``came`` could have stopped."""
         events = [
             _Event(key[0], key[1:], block.holds, block.number) for key, block, *_ in self._came
         ]
@@ -166,11 +166,12 @@ class BarrierInterleavings:
 
 
 class InterleavedArrival(NamedTuple):
-    """Warps come to a barrier.
+    """Arrival of warps at a barrier.
 
     Attributes:
-        threads: For how many it waits; 0: for the block, of which so many warps are ``living``.
-        holds: Whether they wait.
+        threads: Thread count of the barrier; 0: the block, of which ``living`` warps are alive.
+        living: Number of live warps.
+        holds: Whether the warps wait.
     """
 
     number: int
@@ -229,9 +230,9 @@ def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
 
 
 def matter(blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> bool:
-    """Whether a program's barriers may be met in several ways, and nothing but they orders warps.
+    """Whether barriers can be met in several ways, and only barriers order the warps.
 
-    What a strong read waits for, say, is not known here.
+    Order by strong reads is not considered.
     """
     terminators = [block.block.end for block in blocks if block.terminator_kind == "barrier"]
     counted = any(end and len(end.operands) > 1 for end in terminators)
@@ -249,10 +250,10 @@ _Place = tuple[int, int]
 
 
 class _Faults(NamedTuple):
-    """What may happen, in one order or another.
+    """Possible faults over all orders.
 
     Attributes:
-        clash: Two events that do not go together, if they can meet.
+        clash: Two incompatible events, if they can meet.
         blocked: Waits of warps that no other warp releases in some order.
         may_finish: Whether some known order lets every warp continue.
     """
@@ -311,7 +312,7 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
 
 
 def _latest(state: _State, fill: _Fill, kinds: list[tuple[_Way, bool]]) -> tuple[_Event, _Place]:
-    """One of the events that have filled a barrier so far, with the kind of its warp."""
+    """Return one event that filled a barrier, with the kind of its warp."""
     found = []
     for kind, done, _ in state[0]:
         like = [at for at in range(done) if kinds[kind][0][at][:2] == fill[:2]]
@@ -323,7 +324,7 @@ def _places(
     places: list[_Place], kinds: list[tuple[_Way, bool]], warps: tuple[_Way, ...],
     more: tuple[bool, ...],
 ) -> list[_Place]:  # fmt: skip
-    """Events of warps of some kinds as those of warps."""
+    """Map events of kinds of warps to events of warps."""
     used: list[int] = []
     for kind, _ in places:  # two events may be one warp's own
         like = [w for w in range(len(warps)) if (warps[w], more[w]) == kinds[kind]]
@@ -335,7 +336,7 @@ def _after(
     state: _State, warp: _Warp, event: _Event, there: _Fill | None,
     kinds: list[tuple[_Way, bool]],
 ) -> _State:  # fmt: skip
-    """The state after a warp has come to a barrier."""
+    """Return the state after a warp has reached a barrier."""
     warps = list(state[0])
     warps.remove(warp)
     warps.append((warp[0], warp[1] + 1, event.holds))

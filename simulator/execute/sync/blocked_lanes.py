@@ -22,12 +22,13 @@ Operands = tuple[Lanes, Lanes, Mask | None]
 
 @dataclass
 class BlockedLanes:
-    """Lanes held by a block barrier.
+    """Lanes blocked at a block barrier.
 
     Attributes:
-        number: The barrier's, by lane; ``count``: the threads it waits for, 0 for the block.
-        predicate: What a reduction takes in.
-        since: The step at which they came.
+        number: Barrier number of each lane.
+        count: Thread count of each lane's barrier; 0: the block.
+        predicate: Input of the reduction.
+        since: Step of the arrival.
     """
 
     block: CompiledBlock
@@ -39,19 +40,19 @@ class BlockedLanes:
 
     @property
     def operation(self) -> str:
-        """What a reduction is done by."""
+        """Operation of the reduction."""
         return self.block.reduction[0] if self.block.reduction else ""
 
 
 class NoProgress(Exception):
-    """No lane can go on: the lanes that wait at barriers, or that spin without end.
+    """No lane can make progress: all wait at barriers or spin for ever.
 
     Attributes:
-        waiting: What is known of the lanes held by block barriers.
-        spinning: Lanes by block number that loop for ever (or past the step limit).
-        why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
-        steps: How many basic blocks had run.
-        visited: Basic blocks that the spinning lanes run; ``None`` if that is not known.
+        waiting: The lanes blocked at barriers, with the missing ones.
+        spinning: Lanes in endless loops (or beyond the step limit), by block number.
+        why: ``waits``, ``repeats`` (no fair schedule changes the state any more) or ``limit``.
+        steps: Basic blocks executed so far.
+        visited: Basic blocks that the spinning lanes execute; ``None`` if unknown.
     """
 
     def __init__(
@@ -64,10 +65,10 @@ class NoProgress(Exception):
 
 
 class WarpArrivals:
-    """The ``bar.arrive`` of one barrier: a warp arrives when the last of its living lanes does.
+    """Arrivals (``bar.arrive``) at one barrier; a warp arrives with its last live lane.
 
     Attributes:
-        phase: How often each warp has, ``(warps, blocks)``, since the barrier was last full.
+        phase: Number of arrivals of each warp since the barrier was last full, ``(warps, blocks)``.
     """
 
     def __init__(self, state: LaneState, wanted: int) -> None:
@@ -79,7 +80,7 @@ class WarpArrivals:
         self.places: dict[int, tuple[BlockedLanes, Mask]] = {}
 
     def add(self, wait: BlockedLanes, lanes: Mask) -> None:
-        """Lanes arrive."""
+        """Record arriving lanes."""
         self.lanes += lanes
         self.places[wait.block.number] = wait, lanes
         self.settle(False)
@@ -91,7 +92,7 @@ class WarpArrivals:
             yield wait, lanes & here
 
     def settle(self, loose: bool) -> None:
-        """See which warps have arrived; ``loose``: those with any lane that has."""
+        """Count the warps that have arrived; ``loose``: with any lane."""
         state = self.state
         g = state.geometry
         if loose:

@@ -22,16 +22,16 @@ from .convergence_regions import Convergence
 
 
 class ControlFlowMap:
-    """What a program's text says of its barriers and loops.
+    """Static control-flow facts about barriers and loops.
 
     Attributes:
-        after: For each block, where its end may lead.
-        convergence: Where lanes of a warp converge.
-        pollers: Blocks that look at what others may change.
-        orders: Whether warps may come to barriers in orders of which some are wrong.
-        branches: Blocks at whose end it is decided whether a barrier is reached.
-        heads: Heads of loops about barriers, each with those of the loops inside it.
-        entries: By a called function's first block, the heads in that function.
+        after: Successors of each block.
+        convergence: Convergence points.
+        pollers: Blocks that read what other threads may change.
+        orders: Whether warps may reach barriers in orders of which some are wrong.
+        branches: Blocks whose terminator decides whether a barrier is reached.
+        heads: Heads of loops that contain barriers, each with the heads of inner loops.
+        entries: For the first block of each called function, the heads in that function.
     """
 
     def __init__(self, blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> None:
@@ -62,7 +62,7 @@ class ControlFlowMap:
         self._find_loops(barriers)
 
     def _ways(self) -> list[list[int]]:
-        """For each block, where its end may lead: first where a branch is taken, last on."""
+        """Return the successors of each block: of the taken branch first."""
         ways: list[list[int]] = []
         returns: dict[str, list[int]] = {}
         for number in self._calls:
@@ -86,13 +86,13 @@ class ControlFlowMap:
 
     @functools.cached_property
     def own_loops(self) -> dict[int, frozenset[int]]:
-        """Loops that lanes go round for themselves, and that no barrier has to do with."""
+        """Loops whose lanes are independent of others and that contain no barrier."""
         others = {*self.heads, *self.branches, *self.pollers}
         lanes = self.convergence
         return own_loops(self.blocks, others | lanes.affected | lanes.saves.keys())
 
     def _reachable(self) -> dict[int, int]:
-        """The barriers that can be reached from each block, itself included, as bits."""
+        """Return the barriers reachable from each block, itself included, as bits."""
         reach = {n: self._bit.get(n, 0) for n in range(len(self.blocks))} | {EXIT: 0}
         changed = True
         while changed:
@@ -107,7 +107,7 @@ class ControlFlowMap:
         return reach
 
     def leads_on(self, number: int) -> bool:
-        """Whether barriers may come after the one at the end of a block."""
+        """Whether further barriers may follow the one at the end of a block."""
         return any(self._reach[to] for to in self.after[number])
 
     def _find_loops(self, barriers: list[int]) -> None:
@@ -137,11 +137,11 @@ class ControlFlowMap:
             self.entries[blocks[0].number] = list(relevant)
 
     def about(self, number: int) -> list[int]:
-        """Heads of the loops about a barrier or a call, within its function."""
+        """Return the heads of the loops around a barrier or call, within its function."""
         return self._about.get(number, [])
 
     def callers(self, number: int) -> list[CompiledBlock]:
-        """The calls of the function in which a block stands."""
+        """Return the calls of a block's function."""
         name = self.blocks[number].block.function.name
         return [
             self.blocks[n]
@@ -150,7 +150,7 @@ class ControlFlowMap:
         ]
 
     def losing(self, barrier: int) -> list[tuple[int, int]]:
-        """Branches and their ways (as bits) from which a barrier cannot be reached any more."""
+        """Return branches and directions (as bits) from which a barrier is no longer reachable."""
         bit = self._bit[barrier]
         found = []
         for number, ways in enumerate(self.after):
@@ -163,11 +163,11 @@ class ControlFlowMap:
         return found
 
     def near(self, barrier: int) -> list[set[int]]:
-        """The branches that decide on a barrier, nearest first."""
+        """Return the branches that control a barrier, nearest first."""
         return self._near[barrier]
 
     def leaves(self, number: int, way: int) -> bool:
-        """Whether a branch's way goes straight out of the kernel: an early return."""
+        """Whether a direction of a branch leads straight out of the kernel (an early return)."""
         ways = self.after[number]
         at = ways[way]
         for _ in self.blocks:
@@ -181,7 +181,7 @@ class ControlFlowMap:
 
 
 class BranchHistory:
-    """The paths of one batch's threads, as far as barriers need them."""
+    """Paths of one batch's threads, as far as barriers need them."""
 
     def __init__(self, where: ControlFlowMap, shape: tuple[int, ...]) -> None:
         self.map, self.shape = where, shape
@@ -190,7 +190,7 @@ class BranchHistory:
         self._rounds: dict[int, Lanes | int] = dict.fromkeys(where.heads, 0)
 
     def went(self, number: int, way: int, lanes: Mask | None) -> None:
-        """Lanes (``None``: all) took one way at the end of a block."""
+        """Record the direction that lanes (``None``: all) took at the end of a block."""
         last = self._last.get(number)
         if last is not None and last[1] == way and last[0] is lanes:
             return
@@ -201,7 +201,7 @@ class BranchHistory:
         self._ways[number] = new if lanes is None else np.where(lanes, new, old)
 
     def enter(self, number: int, lanes: Mask | None) -> None:
-        """Lanes (``None``: all that live) come to the head of a loop."""
+        """Record that lanes (``None``: all live ones) reach the head of a loop."""
         if lanes is None:
             self._rounds[number] = self._rounds[number] + 1
         else:
@@ -209,7 +209,7 @@ class BranchHistory:
         self._again(self.map.heads[number], lanes)
 
     def call(self, entry: int, lanes: Mask | None) -> None:
-        """Lanes (``None``: all that live) call a function."""
+        """Record that lanes (``None``: all live ones) call a function."""
         self._again(self.map.entries.get(entry, ()), lanes)
 
     def _again(self, heads: Sequence[int], lanes: Mask | None) -> None:
@@ -223,12 +223,10 @@ class BranchHistory:
     def different_paths(
         self, barrier: CompiledBlock, lanes: Mask | None, registers: Sequence[Lanes]
     ) -> Mask | None:
-        """Blocks of the batch whose threads at a barrier came there on rounds of their own.
-
-        Not on the same round of each loop about it, or by another call.
+        """Return the blocks whose threads reached a barrier in different iterations or calls.
 
         Returns:
-            Bools ``(blocks,)``, or ``None`` where it is clear that there are none.
+            Boolean array ``(blocks,)``, or ``None`` if there are certainly none.
         """
         found: Mask | None = None
         todo: list[tuple[int, Mask | None]] = [(barrier.number, None)]
@@ -279,7 +277,7 @@ class BranchHistory:
         return found
 
     def told_apart(self, barrier: CompiledBlock, some: Mask, others: Mask) -> list[Branch]:
-        """The nearest branches on which lanes of a block differ from others at a barrier."""
+        """Return the nearest branches at which lanes of a block differ from others at a barrier."""
         for level in self.map.near(barrier.number):
             found = []
             for number in sorted(level):
@@ -293,7 +291,7 @@ class BranchHistory:
         return []
 
     def between(self, barrier: CompiledBlock, lanes: Mask) -> list[Branch]:
-        """The nearest branches on which lanes at a barrier differ from the first of their block."""
+        """Return the nearest branches at which lanes differ from the first lane of their block."""
         rows = lanes.reshape(-1, self.shape[3])
         first = np.arange(len(rows))[:, None] == rows.argmax(axis=0)
         return self.told_apart(barrier, lanes, lanes & first.reshape(self.shape))

@@ -1,4 +1,4 @@
-"""Where lanes of a warp converge: what a program's control flow says of it, block by block."""
+"""Convergence regions: where lanes of a warp reconverge, from the control flow."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ NEW = -1
 
 
 class Convergence:
-    """What a program's control flow says of where lanes of a warp run together.
+    """Static convergence facts of a program.
 
     Attributes:
-        edges: What happens to tokens on the way from one block to another: ``NEW``, or the number
-            of a convergence point, or of the head of a loop.
-        saves: For each block where regions begin: those points, whose lanes keep their tokens.
-        entries: First blocks of functions to which lanes come from several calls.
-        depths: For each point in functions that call themselves: the register of the depth.
+        edges: Effect of each edge on tokens: ``NEW``, or the number of a convergence point or loop
+            head.
+        saves: For each block that begins regions, the points whose lanes save their tokens.
+        entries: First blocks of functions with several call sites.
+        depths: For each point in recursive functions, the register with the call depth.
         points: The convergence points.
-        affected: Blocks at which lanes of a warp may stand that do not run together.
-        yields: Heads of loops that wait for what others write.
+        affected: Blocks at which lanes of a warp may be in several groups.
+        yields: Heads of loops that wait for writes of others.
     """
 
     def __init__(self, blocks: Sequence[CompiledBlock], sites: Iterable[Site]) -> None:
@@ -67,7 +67,7 @@ class Convergence:
         self.points = frozenset(n for flow in self._flows.values() for n in flow.points)
 
     def _upsetting(self) -> set[str]:
-        """Functions from which lanes may come back with other tokens than they had."""
+        """Return the functions from which lanes may return with other tokens."""
         found = {
             name for name, flow in self._flows.items()
             if len(flow.exits) > 1 or flow.split_pairs or flow.first in self.entries or flow.yields
@@ -81,7 +81,7 @@ class Convergence:
         return found
 
     def _settle(self, flow: _Flow, upset: set[str]) -> None:
-        """Enter the edges of a function."""
+        """Add the edges of a function."""
         for edge in flow.split_pairs:
             self.edges[edge] = NEW
         restless = {n for n in flow.calls if self._first[self._calls[n]] in upset}
@@ -94,7 +94,7 @@ class Convergence:
                 self.edges |= {(at, point): point for at in before}
 
     def _affected(self, upset: set[str]) -> frozenset[int]:
-        """What lanes reach after they came apart, up to where they converge again."""
+        """Return the blocks reachable after a divergence, up to the reconvergence."""
         found: set[int] = set()
         todo: list[tuple[int, int]] = [(to, at) for (at, to), what in self.edges.items()
                                        if what == NEW]  # fmt: skip
@@ -118,17 +118,16 @@ class Convergence:
 
 
 class _Flow:
-    """The control flow of one function.
+    """Control flow of one function.
 
     Attributes:
         points: Its convergence points.
         first: Its first block.
         calls: Blocks that call.
         exits: Blocks that return.
-        regions: For each point the block where its region begins, the region, and the blocks
-            from which lanes come to it.
-        split_pairs: Edges on which lanes of a warp come at different times, and do not converge.
-        yields: Heads of loops that wait for what others write.
+        regions: For each point the first block of its region, the region, and its predecessors.
+        split_pairs: Edges on which lanes of a warp arrive at different times without converging.
+        yields: Heads of loops that wait for writes of others.
     """
 
     def __init__(self, blocks: list[CompiledBlock], polls: set[int]) -> None:
@@ -167,7 +166,7 @@ class _Flow:
 
 
 def _waits(blocks: Iterable[CompiledBlock], body: set[int], polls: set[int]) -> bool:
-    """Whether a branch out of a loop depends on what a poll in the loop reads."""
+    """Whether an exit of a loop depends on a value that the loop polls."""
     inside = [b for b in blocks if b.number in body]
     instructions = [ins for b in inside for ins in b.block.instructions]
     if not any(id(ins) in polls for ins in instructions):

@@ -1,4 +1,4 @@
-"""The first words of a race's title: what is missing; and how a fix changes them."""
+"""First words of a race's title: what is missing, refined by a verified fix."""
 
 import re
 
@@ -9,7 +9,7 @@ WARP_BARRIER = "Missing __syncwarp()"
 
 
 def title_with_fix(title: str, fix: Fix | None) -> str:
-    """A title that names what the verified edit puts in."""
+    """Return the title with the statement that the verified fix inserts."""
     lead, _, rest = title.partition(": ")
     if fix is None or lead not in (BARRIER, WARP_BARRIER):
         return title

@@ -1,4 +1,4 @@
-"""What an address is called in a report: the variable it belongs to, and the element."""
+"""Names of addresses in reports: variable and element."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
