@@ -68,10 +68,10 @@ class Kept:
 
 def keep(name: str, ms: float, it: PredictionCase) -> Kept:
     """What matters of a launch, with what it took."""
-    blocks = len(it.seen.sample.blocks)
+    blocks = len(it.observed.sample.blocks)
     sites = it.launch.program.sites
     return Kept(
-        name, ms, sites, it.found, it.work, it.memory, it.seen.memory.apart, it.to_dram,
+        name, ms, sites, it.found, it.work, it.memory, it.observed.memory.row_misses, it.to_dram,
         it.shape, blocks,
     )  # fmt: skip
 

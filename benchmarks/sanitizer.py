@@ -73,7 +73,7 @@ def ours(name: str) -> Result:
     """The simulator's verdict: kinds and severities, and in which builds."""
     size = size_of(name)
     target = resolve(Request(name, size=size[1] if size else None))
-    verdict = Checker(Launcher(target, quiet=True)).check(("device", "source"), cures=False)
+    verdict = Checker(Launcher(target, quiet=True)).check(("device", "source"), fixes=False)
     kinds: dict[str, set[str]] = {}
     for hazard in verdict.hazards:
         mild = " (warning)" if hazard.severity == "warning" else ""

@@ -1,7 +1,7 @@
-"""The GPU path: the identical PTX through NVIDIA's driver API, and what a named GPU could do.
+"""GPU execution of the identical PTX through NVIDIA's driver API, and limits of named GPUs.
 
-``launch``, ``time_launches`` and ``validate`` need a GPU; ``find_gpu``, ``occupancy``,
-``roofline`` and ``roofline_svg`` are arithmetic and need none.
+``launch``, ``time_launches`` and ``validate`` need a GPU. ``find_gpu``, ``occupancy``, ``roofline``
+and ``roofline_svg`` are computed without one.
 """
 
 from simulator.gpus.occupancy import Occupancy, occupancy

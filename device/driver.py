@@ -1,7 +1,6 @@
-"""The CUDA driver API, each return code checked and put into words.
+"""CUDA driver API with checked return codes and readable errors.
 
-``cuda.bindings.driver`` is imported on first use only: everything else in the
-project works on a machine without a driver.
+``cuda.bindings.driver`` is imported on first use, so that all other modules work without a driver.
 """
 
 import functools
@@ -11,11 +10,11 @@ from typing import Any
 
 
 class DeviceError(Exception):
-    """A driver call failed, or there is no GPU to call.
+    """A driver call failed, or there is no GPU.
 
     Attributes:
         call: The driver function, such as ``cuLaunchKernel``.
-        code: The driver's name for what happened, such as ``CUDA_ERROR_ILLEGAL_ADDRESS``.
+        code: The driver's error name, such as ``CUDA_ERROR_ILLEGAL_ADDRESS``.
     """
 
     def __init__(self, message: str, call: str = "", code: str = "") -> None:
@@ -53,10 +52,10 @@ STICKY = tuple(code for code, text in _HELP.items() if _FRESH in text)
 
 @functools.cache
 def bindings() -> Any:
-    """The driver bindings, initialised.
+    """Return the initialised driver bindings.
 
     Raises:
-        DeviceError: They are not installed, or there is no driver.
+        DeviceError: The bindings are not installed, or there is no driver.
     """
     try:
         from cuda.bindings import driver
@@ -72,12 +71,12 @@ def bindings() -> Any:
 
 
 def call(name: str, *args: Any, doing: str = "") -> Any:
-    """Call a driver function; its result, or a tuple of several.
+    """Call a driver function; return its result, or a tuple of several.
 
-    ``doing``: what for, to be named in an error.
+    ``doing``: purpose of the call, for the error message.
 
     Raises:
-        DeviceError: It did not return ``CUDA_SUCCESS``.
+        DeviceError: The function did not return ``CUDA_SUCCESS``.
     """
     driver = bindings()
     status, *values = getattr(driver, name)(*args)
@@ -87,13 +86,13 @@ def call(name: str, *args: Any, doing: str = "") -> Any:
 
 
 def cuda_version() -> str:
-    """The newest CUDA release the driver knows, such as ``13.0``."""
+    """Return the newest CUDA release that the driver supports, such as ``13.0``."""
     number = call("cuDriverGetVersion")
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def release() -> str:
-    """The driver's own number, such as ``580.159``; its CUDA release where it has none."""
+    """Return the driver's version, such as ``580.159``; without one, its CUDA release."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text()
     except OSError:  # not Linux, or hidden from this container
@@ -115,7 +114,7 @@ def _error(driver: Any, name: str, status: Any, doing: str = "") -> DeviceError:
 
 
 def _hint(driver: Any, code: str) -> str:
-    """What helps; asks the driver where that depends on it, but never fails itself."""
+    """Return advice for an error; may query the driver, but never raises."""
     if code == "CUDA_ERROR_UNSUPPORTED_PTX_VERSION":
         status, number = driver.cuDriverGetVersion()
         if status != driver.CUresult.CUDA_SUCCESS:

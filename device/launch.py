@@ -1,4 +1,4 @@
-"""Launch a kernel's PTX on a GPU: the same bytes and arguments as the simulator's."""
+"""Launch a kernel's PTX on a GPU, with the same bytes and arguments as in the simulator."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,17 @@ from .session import DeviceLaunch, Limits, attribute, check, context, load
 
 @dataclass(frozen=True)
 class Output:
-    """What a launch on the device gave besides the arrays.
+    """Result of a launch on the device, besides the arrays.
 
     Attributes:
         elapsed_ms: Median of ``times_ms``, milliseconds.
         times_ms: Time of each timed launch between two events, milliseconds.
-        sha256: Of the PTX text that ran.
-        device: The GPU's name; ``driver``: its driver's CUDA version.
-        registers: Registers a thread, after the driver's compilation.
-        shared_bytes: Static shared memory of a block.
-        local_bytes: Local memory of a thread.
+        sha256: SHA-256 of the PTX text, in hex.
+        device: The GPU's name.
+        driver: The driver's CUDA version.
+        registers: Registers of a thread, after the driver's compilation.
+        shared_bytes: Static shared memory of a block, in bytes.
+        local_bytes: Local memory of a thread, in bytes.
     """
 
     elapsed_ms: float
@@ -38,7 +39,7 @@ class Output:
 
 
 def available(index: int = 0) -> tuple[bool, str]:
-    """Whether there is a GPU, and its name or the reason why not."""
+    """Whether there is a GPU; with its name, or the reason why there is none."""
     try:
         count = call("cuDeviceGetCount")
         if index >= count:
@@ -52,18 +53,18 @@ def available(index: int = 0) -> tuple[bool, str]:
 
 
 def device_name(index: int = 0) -> str:
-    """The GPU's name, such as ``NVIDIA H200``."""
+    """Return the GPU's name, such as ``NVIDIA H200``."""
     raw: bytes = call("cuDeviceGetName", 128, call("cuDeviceGet", index))
     return raw.split(b"\0")[0].decode()
 
 
 def driver_version() -> str:
-    """The newest CUDA release the driver knows, such as ``13.0``."""
+    """Return the newest CUDA release that the driver supports, such as ``13.0``."""
     return cuda_version()
 
 
 def capability(index: int = 0) -> str:
-    """The GPU's compute capability, such as ``9.0``.
+    """Return the GPU's compute capability, such as ``9.0``.
 
     Raises:
         DeviceError: There is no such GPU.
@@ -80,7 +81,7 @@ def capability(index: int = 0) -> str:
 
 
 def registers(kernel: Kernel, device: int = 0, jit_level: int | None = None) -> int:
-    """Registers a thread, as the driver's compiler assigns them for that GPU.
+    """Return the registers of a thread that the driver's compiler assigns on that GPU.
 
     Raises:
         DeviceError: There is no GPU, or it refuses the PTX.
@@ -104,26 +105,28 @@ def launch(
     stack_bytes: int | None = None,
     heap_bytes: int | None = None,
 ) -> Output:
-    """Run a kernel on the GPU; arguments are as for ``simulator.launch``.
+    """Run a kernel on the GPU; arguments are those of ``simulator.launch``.
 
-    Memory, module, stream and events are released however it ends. After an error of the
-    kernel itself, an illegal address say, the driver refuses this process every further
-    call; a fresh process is not affected.
+    Memory, module, stream and events are released on every path. After an error of the kernel
+    itself, such as an illegal address, the driver refuses all further calls of this process; a new
+    process is not affected.
 
     Args:
-        kernel: Its PTX text goes to the driver as it stands.
-        grid: Blocks, one to three numbers, x first.
-        block: Threads of a block, likewise.
+        kernel: The kernel; its PTX text is passed to the driver unchanged.
+        grid: Grid extents in blocks, one to three numbers, x first.
+        block: Block extents in threads, one to three numbers, x first.
         args: NumPy arrays (copied in, written back), numbers, structured scalars.
-        shared_bytes: Dynamic shared memory of a block; more than 48 KiB is asked for.
-        device: Which GPU.
-        jit_level: The driver compiler's optimisation level, 0 to 4; its own default if ``None``.
-        repeat: Launches to time; the arrays are restored before each but the first.
+        shared_bytes: Dynamic shared memory of a block in bytes; above 48 KiB the function's
+            attribute is set.
+        device: Index of the GPU.
+        jit_level: Optimisation level of the driver's compiler, 0 to 4; ``None``: its default.
+        repeat: Number of timed launches; the arrays are restored before each but the first.
         symbols: As for ``simulator.launch``.
-        cooperative: Likewise.
-        cluster: Likewise.
-        stack_bytes: Likewise; what the GPU's context has, if left out.
-        heap_bytes: Likewise; can be chosen only before a kernel of this process has used one.
+        cooperative: As for ``simulator.launch``.
+        cluster: As for ``simulator.launch``.
+        stack_bytes: As for ``simulator.launch``; ``None``: the context's setting.
+        heap_bytes: As for ``simulator.launch``; it can be changed only before a kernel of this
+            process has used the heap.
 
     Raises:
         DeviceError: There is no GPU, or a driver call failed.
@@ -148,7 +151,7 @@ def launch(
 
 
 def output(prepared: DeviceLaunch, times: Sequence[float], device: int) -> Output:
-    """What is known after some launches, with their times in milliseconds."""
+    """Build the ``Output`` of some launches from their times in milliseconds."""
     function = prepared.function
     return Output(
         float(np.median(times)), tuple(times), prepared.request.kernel.sha256, device_name(device),

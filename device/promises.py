@@ -1,4 +1,4 @@
-"""Which bits PTX leaves open: what makes equality of two machines a matter of luck."""
+"""Result bits that PTX leaves unspecified, so that two correct machines may differ."""
 
 import re
 
@@ -14,9 +14,9 @@ FUSED = "a mul and an add without a rounding modifier, which the driver may fuse
 
 
 def unpromised(ptx: str, approximate: bool) -> tuple[str, ...]:
-    """What of a kernel's results PTX does not promise to the bit; empty if all is promised.
+    """Return what PTX leaves unspecified in a kernel's results; empty if every bit is specified.
 
-    ``approximate``: it has instructions that promise an error bound only (``Run.approximate``).
+    ``approximate``: an instruction has an error bound only (``Run.approximate``).
     """
     found = [APPROXIMATE] if approximate else []
     if _ATOMIC.search(ptx):
@@ -27,7 +27,7 @@ def unpromised(ptx: str, approximate: bool) -> tuple[str, ...]:
 
 
 def _fusable(body: str) -> bool:
-    """Whether a function has a product that goes into a sum, neither with a rounding modifier.
+    """Whether a product without rounding modifier feeds a sum without one.
 
     PTX ISA, "Floating Point Instructions: add, mul": such a pair "may be optimized to use
     fused-multiply-add instructions on the target device".

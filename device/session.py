@@ -1,4 +1,4 @@
-"""A GPU in use: its context, a stream, modules, arrays and events, released on every path."""
+"""GPU resources of a launch: context, stream, modules, arrays and events, always released."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +30,10 @@ from .textures import DeviceImages
 
 @contextlib.contextmanager
 def context(index: int) -> Iterator[None]:
-    """A GPU's primary context, current within.
+    """Make a GPU's primary context current inside a ``with``.
 
     Raises:
-        DeviceError: There is no such GPU, or its context cannot be had.
+        DeviceError: There is no such GPU, or its context cannot be created.
     """
     handle = call("cuDeviceGet", index, doing=f"looking for GPU number {index}")
     primary = call("cuDevicePrimaryCtxRetain", handle)
@@ -48,19 +48,19 @@ def context(index: int) -> Iterator[None]:
 
 
 def quietly(name: str, *args: Any) -> None:
-    """Clean up; after a sticky error every call fails, and the first error is the one to see."""
+    """Release a resource and ignore errors, so that the first error is the one reported."""
     with contextlib.suppress(DeviceError):
         call(name, *args)
 
 
 def load(stack: contextlib.ExitStack, kernel: Kernel, level: int | None) -> Any:
-    """A kernel's function, compiled by the driver; its module is unloaded with the stack.
+    """Load a kernel's function, compiled by the driver; the stack unloads the module.
 
-    ``level`` is the compiler's optimisation level, 0 to 4; its own default if ``None``.
+    ``level``: optimisation level, 0 to 4; ``None``: the compiler's default.
 
     Raises:
-        ValueError: No such level.
-        DeviceError: The driver refuses the PTX; the message has its compiler's log.
+        ValueError: Unknown level.
+        DeviceError: The driver refuses the PTX; the message contains the compiler's log.
     """
     if level is not None and level not in range(5):
         raise ValueError(f"the driver's compiler has levels 0 to 4, not {level}")
@@ -89,16 +89,17 @@ def load(stack: contextlib.ExitStack, kernel: Kernel, level: int | None) -> Any:
 
 
 def attribute(function: Any, name: str) -> int:
-    """A function's attribute, such as ``NUM_REGS``."""
+    """Return a function's attribute, such as ``NUM_REGS``."""
     kind = getattr(bindings().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
     return int(call("cuFuncGetAttribute", kind, function))
 
 
 class Limits(NamedTuple):
-    """What a context gives kernels, by the driver's names for it, in bytes.
+    """Limits of a context, by the driver's names, in bytes; ``None``: the context's own.
 
     Attributes:
-        STACK_SIZE: Of a thread; ``MALLOC_HEAP_SIZE``: of the heap. The context's own if ``None``.
+        STACK_SIZE: Stack of a thread.
+        MALLOC_HEAP_SIZE: The device heap.
     """
 
     STACK_SIZE: int | None = None
@@ -110,7 +111,7 @@ _ITS_OWN = Limits()
 
 @dataclass(frozen=True)
 class CheckedLaunch:
-    """A launch whose shape and arguments have been checked; nothing has run yet."""
+    """A launch with validated shape and arguments."""
 
     kernel: Kernel
     grid: Dim3
@@ -133,7 +134,7 @@ def check(
     cluster: int | Sequence[int] | None = None,
     limits: Limits = _ITS_OWN,
 ) -> CheckedLaunch:
-    """Check what ``simulator.launch`` checks, with the same words.
+    """Validate a launch as ``simulator.launch`` does, with the same messages.
 
     Raises:
         LaunchError, TypeError, ValueError: As ``simulator.launch``.
@@ -152,9 +153,9 @@ def check(
 
 
 class DeviceLaunch:
-    """One launch on the GPU, ready to be made as often as wanted.
+    """A prepared launch on the GPU, which can be repeated.
 
-    Everything that it allocates is released with the stack that it is given.
+    The given stack releases everything that it allocates.
 
     Raises:
         DeviceError: A driver call failed.
@@ -196,7 +197,10 @@ class DeviceLaunch:
         self._table = np.array([value.ctypes.data for value in self._values], np.uint64)
 
     def _set_limits(self) -> None:
-        """Until the stack unwinds; a heap cannot be changed once a kernel has used one."""
+        """Set the context's limits until the stack unwinds.
+
+        The heap's only before its first use.
+        """
         for name, wanted in self.request.limits._asdict().items():
             kind = getattr(bindings().CUlimit, f"CU_LIMIT_{name}")
             if wanted is None or (before := int(call("cuCtxGetLimit", kind))) == wanted:
@@ -220,27 +224,27 @@ class DeviceLaunch:
             )  # fmt: skip
 
     def allocate(self, nbytes: int, label: str) -> Any:
-        """Memory on the GPU, freed with the stack."""
+        """Allocate memory on the GPU, freed with the stack."""
         doing = f"allocating {nbytes:,} bytes for {label}"
         pointer = call("cuMemAlloc", max(nbytes, 1), doing=doing)
         self._stack.callback(quietly, "cuMemFree", pointer)
         return pointer
 
     def event(self) -> Any:
-        """An event, destroyed with the stack."""
+        """Create an event, destroyed with the stack."""
         made = call("cuEventCreate", 0)
         self._stack.callback(quietly, "cuEventDestroy", made)
         return made
 
     def upload(self) -> None:
-        """Put the arrays, as they were given, on the GPU."""
+        """Copy the arrays, with their original contents, to the GPU."""
         for pointer, raw in zip(self.pointers, self._inputs, strict=True):
             if raw.nbytes:
                 call("cuMemcpyHtoD", pointer, raw.ctypes.data, raw.nbytes)
         self.pictures.fill()
 
     def start(self, first: Any, last: Any) -> None:
-        """Launch between two events, without waiting for the end."""
+        """Launch asynchronously between two events."""
         call("cuEventRecord", first, self.stream)
         doing = f"launching {self.request.kernel.name}"
         how = self._how()
@@ -248,7 +252,7 @@ class DeviceLaunch:
         call("cuEventRecord", last, self.stream)
 
     def _how(self) -> Any:
-        """The launch's shape and attributes, as the driver takes them."""
+        """Return the launch configuration for the driver."""
         driver, request = bindings(), self.request
         made = driver.CUlaunchConfig()
         made.gridDimX, made.gridDimY, made.gridDimZ = request.grid
@@ -268,11 +272,11 @@ class DeviceLaunch:
         return made
 
     def wait(self) -> None:
-        """Until all that was started is done; errors of the kernel show here."""
+        """Wait for all started work; raises errors of the kernel."""
         call("cuStreamSynchronize", self.stream, doing=f"running {self.request.kernel.name}")
 
     def contents(self) -> list[Any]:
-        """The arrays' bytes as they are on the GPU now, in the order of ``pointers``."""
+        """Return the current bytes of the arrays on the GPU, in the order of ``pointers``."""
         self.pictures.empty()
         found = []
         for pointer, given in zip(self.pointers, self._inputs, strict=True):
@@ -283,6 +287,6 @@ class DeviceLaunch:
         return found
 
     def write_back(self) -> None:
-        """Put the arrays' contents on the GPU into the caller's arrays."""
+        """Copy the arrays' contents from the GPU to the caller's arrays."""
         for array, raw in zip(self._arrays, self.contents(), strict=True):
             write_back(array, raw)

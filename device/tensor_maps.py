@@ -1,4 +1,4 @@
-"""Tensor maps as the driver encodes them."""
+"""Tensor maps in the driver's encoding."""
 
 from kernels.arguments.tensor_map import TensorMap
 
@@ -6,7 +6,7 @@ from .driver import bindings, call
 
 
 def encode(map_: TensorMap, address: int) -> bytes:
-    """The bytes of a ``CUtensorMap`` of an array that stands at an address of the device."""
+    """Return the ``CUtensorMap`` bytes for an array at a device address."""
     cuda, shape = bindings(), tuple(reversed(map_.shape))
     rows = [cuda.cuuint64_t(stride) for stride in reversed(map_.strides)]
     name = f"CU_TENSOR_MAP_SWIZZLE_{f'{map_.swizzle}B' if map_.swizzle else 'NONE'}"

@@ -1,4 +1,4 @@
-"""Textures and surfaces as the driver makes them, of arrays that it lays out as it likes."""
+"""Textures and surfaces on the GPU, in the driver's own array layout."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +18,10 @@ Release = Callable[[str, Any], object]
 
 
 class DeviceImages:
-    """The objects of a launch; arrays of the driver's own stand beside dense ones.
+    """Texture and surface objects of a launch, with driver arrays beside the linear ones.
 
     Args:
-        release: Called for all that is made.
+        release: Called with the destructor of each created object.
     """
 
     def __init__(self, release: Release) -> None:
@@ -30,7 +30,7 @@ class DeviceImages:
         self._written: set[int] = set()
 
     def encode(self, of: Texture | Surface, address: int) -> bytes:
-        """The handle of an object of an array that stands densely at an address."""
+        """Return the handle of an object for an array that is linear at an address."""
         cuda = bindings()
         resource = cuda.CUDA_RESOURCE_DESC()
         kinds = cuda.CUresourcetype
@@ -53,7 +53,7 @@ class DeviceImages:
         return int(made).to_bytes(8, "little")
 
     def _array(self, of: Texture | Surface, address: int) -> Any:
-        """The driver's array."""
+        """Create the driver's array for an image."""
         if address not in self._arrays:
             cuda, (width, height, depth) = bindings(), (*of.sizes, 0, 0)[:3]
             wanted = cuda.CUDA_ARRAY3D_DESCRIPTOR()
@@ -70,12 +70,12 @@ class DeviceImages:
         return self._arrays[address][0]
 
     def fill(self) -> None:
-        """Copy what stands densely into the driver's arrays."""
+        """Copy the linear arrays to the driver's arrays."""
         for address in self._arrays:
             self._copy(address, into=True)
 
     def empty(self) -> None:
-        """Copy what surfaces may have changed back."""
+        """Copy arrays that surfaces may have written back to the linear ones."""
         for address in self._written:
             self._copy(address, into=False)
 
@@ -99,7 +99,7 @@ def _format(of: Texture | Surface) -> Any:
 
 
 def _description(of: Texture) -> Any:
-    """How a texture is read; axes that it has not are clamped."""
+    """Return the texture descriptor; axes that do not exist are clamped."""
     cuda = bindings()
     made, modes = cuda.CUDA_TEXTURE_DESC(), cuda.CUaddress_mode
     axes = [of.address] * len(of.sizes) + ["clamp"] * (3 - len(of.sizes))

@@ -1,4 +1,4 @@
-"""Time many launches on the GPU, without copies in between."""
+"""Timing of many launches on the GPU, without copies in between."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ class Timing:
     """Times of many launches.
 
     Attributes:
-        times_ms: Of each launch, between two events around it, milliseconds.
-        restored: Whether the arrays had to be put back before each launch, because a second
-            launch on the first one's results gave something else (the kernel accumulates).
-        output: Of the launches, ``elapsed_ms`` being their median.
+        times_ms: Time of each launch between two events, milliseconds.
+        restored: Whether the arrays were restored before each launch, because a second launch on
+            the first one's results gave other results (the kernel accumulates).
+        output: Output of the launches; ``elapsed_ms`` is their median.
     """
 
     times_ms: tuple[float, ...]
@@ -39,7 +39,7 @@ class Timing:
 
     @property
     def quartiles_ms(self) -> tuple[float, float]:
-        """A quarter of the launches took less than the first, a quarter more than the second."""
+        """Lower and upper quartile, milliseconds."""
         low, high = np.percentile(self.times_ms, (25, 75))
         return float(low), float(high)
 
@@ -60,14 +60,14 @@ def time_launches(
     stack_bytes: int | None = None,
     heap_bytes: int | None = None,
 ) -> Timing:
-    """Launch often, and take the time of each launch alone.
+    """Time many launches of a kernel separately.
 
-    Two launches come first, to find out whether the kernel accumulates into its arrays. If
-    so the arrays are put back before each launch, by a copy within the GPU that is outside
-    the time taken; otherwise nothing happens between launches. ``args`` stay as they are.
+    Two launches come first, to detect whether the kernel accumulates into its arrays. If so, the
+    arrays are restored before each launch by a copy on the GPU that is not timed. Otherwise nothing
+    happens between launches. ``args`` are not modified.
 
-    ``launches`` are timed, and ``warmup`` made before those; all else is as ``device.launch`` takes
-    it.
+    ``launches``: number of timed launches. ``warmup``: launches before these. Other arguments are
+    those of ``device.launch``.
 
     Raises:
         DeviceError: There is no GPU, or a driver call failed.
@@ -108,7 +108,7 @@ def time_launches(
 def _save(
     prepared: DeviceLaunch, before: list[Any], places: list[int]
 ) -> list[tuple[Any, Any, int]]:
-    """Copies on the GPU of the arrays that a launch must find as they were."""
+    """Copy, on the GPU, the arrays that every launch must find unchanged."""
     saved = []
     for place in places:
         raw = before[place]

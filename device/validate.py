@@ -1,4 +1,4 @@
-"""One launch three times: NumPy reference, simulator, GPU - from copies of the same inputs."""
+"""Validation of a launch: NumPy reference, simulator and GPU, from copies of the same inputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,20 +27,20 @@ argument, ``kernels.library.Expected``: float64 values and how far each element 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One array after the launch, on the three paths.
+    """One array after the launch, on all machines.
 
     Attributes:
-        name: Its parameter's name in the source, or its place among the arguments.
-        place: That place, from 0.
-        elements: How many it has.
-        equal: How many have the same bits on simulator and device.
-        max_ulp: The largest distance in units in the last place (floats; NaN beside a
-            number counts as the largest there is).
-        where: Index of the element that differs most, if one does.
+        name: Name of its parameter in the source, or its position.
+        place: Position among the arguments, from 0.
+        elements: Number of elements.
+        equal: Number of elements with equal bits on simulator and device.
+        max_ulp: Largest difference in units in the last place, for floats; NaN against a number
+            counts as the largest possible.
+        where: Index of the element that differs most, if any.
         values: That element on the simulator and on the device.
-        simulator: How the simulator's array compares with the reference; ``None``: there
-            is none, or it says nothing of this array.
-        device: The same of the device's.
+        simulator: Comparison of the simulator's array with the reference; ``None``: there is none
+            for this array.
+        device: Comparison of the device's array with the reference.
         bounded: Whether the reference gave an error bound.
     """
 
@@ -57,12 +57,12 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether simulator and device agree to the bit."""
+        """Whether simulator and device agree bit for bit."""
         return self.equal == self.elements
 
     @property
     def within(self) -> bool | None:
-        """Whether both machines are within the error bound; ``None``: there is none."""
+        """Whether both machines are within the error bound; ``None``: there is no bound."""
         if not self.bounded or self.simulator is None or self.device is None:
             return None
         return self.simulator.within and self.device.within
@@ -85,17 +85,19 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Validation:
-    """What ``validate`` found.
+    """Result of ``validate``.
 
     Attributes:
-        validated: No error hazard, within the reference's bound if there is one, and every
-            array bit for bit equal; where PTX does not promise the bits, the bound decides.
-        reason: Why not, in a sentence; empty if validated.
-        unpromised: What makes equal bits a matter of luck, such as ``.approx``; empty if
-            PTX promises the bits of all that ran.
+        validated: Whether there is no error hazard, results are within the reference's bound (if
+            any), and every array is bit for bit equal. Where PTX does not specify the bits, the
+            bound decides.
+        reason: Why the launch is not validated, in a sentence; else empty.
+        unpromised: What leaves result bits unspecified, such as ``.approx``; empty if nothing does.
         comparisons: One for each writeable array.
-        run: The simulator's result; ``output`` the device's, ``None`` if not launched.
-        simulated: The arguments as the simulator left them; ``launched``: as the GPU did.
+        run: The simulator's result.
+        output: The device's result; ``None`` if the kernel was not launched.
+        simulated: The arguments after the simulation.
+        launched: The arguments after the launch on the GPU.
     """
 
     validated: bool
@@ -109,12 +111,12 @@ class Validation:
 
     @property
     def bits_promised(self) -> bool:
-        """Whether PTX promises the bits of all instructions that are there."""
+        """Whether PTX specifies the result bits of all executed instructions."""
         return not self.unpromised
 
     @property
     def bit_for_bit(self) -> bool:
-        """Whether the GPU ran, and every array has the simulator's bits."""
+        """Whether the GPU ran and every array has the simulator's bits."""
         return self.output is not None and all(c.same for c in self.comparisons)
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,12 +154,12 @@ def validate(
     stack_bytes: int = STACK_BYTES,
     heap_bytes: int = HEAP_BYTES,
 ) -> Validation:
-    """Hold simulator, device and (if given) a NumPy reference against each other.
+    """Compare simulator, device and, if given, a NumPy reference.
 
     The simulator's hazard checks run first; a kernel with an error is not launched on the GPU and
-    never called validated. ``args`` stay as they are. ``reference`` is called with copies of them;
-    see ``Reference`` for what it gives. All else is as ``device.launch`` takes it: the identical
-    PTX runs on both machines.
+    never validated. ``args`` are not modified. ``reference`` is called with copies of them: see
+    ``Reference``. Other arguments are those of ``device.launch``; both machines execute the
+    identical PTX.
 
     Raises:
         DeviceError: There is no GPU, or it failed.
@@ -187,16 +189,16 @@ def validate(
     expected, bounded = _expected(reference, args)
     names = list(kernel.adapter.given) if kernel.adapter else kernel.labels()
     comparisons: tuple[Comparison, ...] = ()
-    seen: list[Any] = []
+    observed: list[Any] = []
     for i, some in enumerate(zip(args, simulated, launched, strict=True)):
         name = parameter_label(names, i)
         rows = list(zip(*(arrays_of([arg]) for arg in some), strict=True))
         for j, (asked, one, other) in enumerate(rows):
-            if asked.flags.writeable and not any(asked is before for before in seen):
+            if asked.flags.writeable and not any(asked is before for before in observed):
                 known = expected.get(i) if len(rows) == 1 else None
                 called = name if len(rows) == 1 else f"{name}[{j}]"
                 comparisons += (_compare(called, i, one, other, known, bounded),)
-            seen.append(asked)
+            observed.append(asked)
     comparisons += tuple(
         _compare(name, len(args) + i, ours[name], theirs[name], None, bounded)
         for i, name in enumerate(given)
@@ -208,7 +210,7 @@ def validate(
 
 
 def _reason(comparisons: Sequence[Comparison], open_bits: tuple[str, ...]) -> str:
-    """Why this is not validated; empty if it is."""
+    """Return why the launch is not validated; empty if it is."""
     for c in comparisons:
         for machine, agreement in (("simulator", c.simulator), ("device", c.device)):
             if c.bounded and agreement is not None and not agreement.within:
@@ -233,7 +235,7 @@ def _reason(comparisons: Sequence[Comparison], open_bits: tuple[str, ...]) -> st
 def _expected(
     reference: Reference | None, args: Sequence[Any]
 ) -> tuple[Mapping[int, Expected], bool]:
-    """What the reference says by place, and whether it came with bounds."""
+    """Return the reference's arrays by position, and whether it has error bounds."""
     if reference is None:
         return {}, False
     given = copies(args)
@@ -281,7 +283,10 @@ def _agreement(name: str, found: Any, expected: Expected | None) -> Agreement | 
 
 
 def ulp_distance(a: Any, b: Any) -> Any:
-    """Representable numbers between two float arrays, uint64; 2**63 for NaN beside a number."""
+    """Return the distance of two float arrays in units in the last place, uint64.
+
+    NaN against a number counts as 2**63.
+    """
     bits = a.dtype.itemsize * 8
 
     def line(x: Any) -> Any:

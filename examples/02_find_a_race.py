@@ -1,4 +1,4 @@
-"""Find a missing barrier, show that it matters, and prove the cure.
+"""Find a missing barrier, show that it matters, and prove the fix.
 
 The tiled product without the barrier between loading and using its tiles gives right numbers
 when all threads of a block run in step, as they do on many a GPU. The check does not depend on
@@ -9,7 +9,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel, library
-from simulator.fixes import find_cures
+from simulator.fixes import find_fixes
 
 entry = library.get("matmul_missing_first_barrier")
 kernel = entry.kernel(tile=16)
@@ -32,6 +32,6 @@ for schedule in ("lockstep", "warps", "reverse", 1):
     assert (error > 1e-3) == (schedule != "lockstep")
 
 run, _ = launch(kernel)
-assert find_cures(kernel, run, lambda edited: launch(edited)[0])
+assert find_fixes(kernel, run, lambda edited: launch(edited)[0])
 print()
 print(run.hazards[0])

@@ -14,7 +14,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel, library
-from simulator.fixes import find_cures
+from simulator.fixes import find_fixes
 from tilescope.view import show
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="tilescope-"))
@@ -53,7 +53,7 @@ tell("2-steps", "press 2, then the right arrow", small)
 # 3. A race: without its first barrier a warp uses tiles that others have yet to write.
 racy = launch("matmul_missing_first_barrier", "32", 16)
 faulty = library.get("matmul_missing_first_barrier").kernel(16)
-find_cures(faulty, racy, lambda cured: launch("matmul_missing_first_barrier", "32", 16, cured))
+find_fixes(faulty, racy, lambda fixed: launch("matmul_missing_first_barrier", "32", 16, fixed))
 assert racy.hazards
 tell("3-race", "press 'Go to the moment'", racy)
 

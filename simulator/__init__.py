@@ -1,4 +1,4 @@
-"""The CPU simulator: PTX in, results, counters and hazards out."""
+"""CPU simulator of CUDA kernels: PTX runs on NumPy arrays, with counters and hazard checks."""
 
 from kernels.errors import ArgumentWarning, LaunchError, PtxError, SimulatorError
 

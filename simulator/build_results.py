@@ -1,4 +1,4 @@
-"""What the results of a kernel's two builds say, held beside each other."""
+"""Comparison of the results of a kernel's device build and source build."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _FACTORS = {"32": "0f3F802000", "64": "0d3FF0040000000000"}
 
 
 @dataclass(frozen=True)
-class Left:
-    """An array as a launch left it; ``name``: the parameter's, or the module variable's."""
+class ResultArray:
+    """Content of an array after a launch, under the name of its parameter or module variable."""
 
     name: str
     array: Array
@@ -52,11 +52,12 @@ class Left:
 
 @dataclass(frozen=True)
 class DifferingElements:
-    """Elements of an array that two builds leave with different values.
+    """Elements of an array that have different values after the two builds.
 
     Attributes:
-        values: The array as each build left it, by the build's name.
-        where: Which elements, in the array's shape.
+        name: The array's parameter or module variable.
+        values: The array after each build, by the build's name.
+        where: Boolean mask in the array's shape: the differing elements.
     """
 
     name: str
@@ -65,7 +66,7 @@ class DifferingElements:
 
 
 class Padding:
-    """What belongs to members in the arrays of a launch, as ``prepare`` takes it."""
+    """Bits of a launch's arrays that belong to members of structures, by the compiler's layout."""
 
     def __init__(
         self, kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int],
@@ -75,25 +76,28 @@ class Padding:
         self._members = Members(launch)
 
     def members(self, number: int, nbytes: int) -> Bits | None:
-        """The bits of an array that do; ``None``: all. Of elements of an unknown type none does."""
+        """Return the member bits of an array as uint8; ``None`` if all bits are members.
+
+        Elements of unknown type have no members.
+        """
         known = self._members.of(number)
         found = np.zeros(nbytes, np.uint8) if known is None else member_bits(known, nbytes)
         return None if (found == 0xFF).all() else found
 
 
-def unequal(one: Left, other: Left, members: Bits | None = None) -> Array | None:
-    """The elements with different values, in the array's shape; ``None`` if there are none.
+def unequal(one: ResultArray, other: ResultArray, members: Bits | None = None) -> Array | None:
+    """Return the mask of differing elements in the array's shape; ``None`` if there are none.
 
-    NaNs are equal whatever their payload, and zeros whatever their sign: no operation that C++
-    defines tells them apart. Padding of structures has no value.
+    All NaNs are equal, and so are zeros of either sign, because no operation that C++ defines
+    distinguishes them. Padding of structures is ignored.
     """
     a, b = one.array, other.array
     mine, theirs = content(a), content(b)
     if np.array_equal(mine, theirs):
         return None
     if members is not None and a.dtype.fields is None:
-        apart = (mine ^ theirs) & members != 0
-        found = apart.reshape(a.size, a.itemsize).any(axis=1).reshape(a.shape)
+        differing = (mine ^ theirs) & members != 0
+        found = differing.reshape(a.size, a.itemsize).any(axis=1).reshape(a.shape)
     else:
         found = _unequal(a, b)
     return found if found.any() else None
@@ -112,12 +116,12 @@ def _unequal(a: Array, b: Array) -> Array:
 
 
 def _by_element(field: Array, axes: int) -> Array:
-    """Of a field that is an array itself, whether any of it differs."""
+    """Reduce a mask over a field that is itself an array to one value for each element."""
     return field.any(axis=tuple(range(axes, field.ndim))) if field.ndim > axes else field
 
 
 def reads_clocks(kernel: Kernel) -> bool:
-    """Whether a kernel reads a clock, so that builds may differ in what they store."""
+    """Whether a kernel reads a clock, so that its builds may store different values."""
     return any(
         isinstance(operand, Special) and operand.name.startswith(_CLOCKS)
         for block in _program(kernel).blocks
@@ -127,14 +131,15 @@ def reads_clocks(kernel: Kernel) -> bool:
 
 
 def has_atomics(kernel: Kernel) -> bool:
-    """Whether a kernel has any, whose order no program says."""
+    """Whether a kernel has atomics, whose order is unspecified."""
     return any(site.access == "atomic" for site in _program(kernel).sites)
 
 
 def perturbed(kernel: Kernel) -> Kernel | None:
-    """An unoptimised kernel whose mathematical functions give other values; ``None``: it has none.
+    """Return the source build with perturbed mathematical functions; ``None`` without any.
 
-    What it leaves otherwise depends on them, and so on whether the compiler evaluated one.
+    Results that change depend on these functions, and so on whether the compiler evaluated one at
+    compile time.
     """
 
     def edited(found: re.Match[str]) -> str:
@@ -148,7 +153,7 @@ def perturbed(kernel: Kernel) -> Kernel | None:
 
 
 def ordered_by_atomics(kernel: Kernel) -> bool:
-    """Whether results may depend on the order of lanes, which no schedule changes."""
+    """Whether results may depend on the order of lanes in an atomic, which no schedule varies."""
     return decided_by_atomics(_program(kernel))
 
 
@@ -157,29 +162,29 @@ def _program(kernel: Kernel) -> Program:
 
 
 def builds_differ(found: Sequence[DifferingElements], notes: Sequence[str]) -> Hazard:
-    """The hazard: what two builds of a kernel left otherwise."""
+    """Return the ``builds-differ`` hazard for some differing arrays."""
     said, first = BUILDS_DIFFER.case(), found[0]
-    examples = [example for apart in found for example in _examples(apart)]
+    examples = [example for array in found for example in _examples(array)]
     place, value = examples[0]
-    told = [f"{int(a.where.sum()):,} of {a.where.size:,} elements of {a.name}" for a in found]
-    told += [f"{place} is {value}" for place, value in examples[1:_SHOWN]]
-    count = sum(int(apart.where.sum()) for apart in found)
+    details = [f"{int(a.where.sum()):,} of {a.where.size:,} elements of {a.name}" for a in found]
+    details += [f"{place} is {value}" for place, value in examples[1:_SHOWN]]
+    count = sum(int(array.where.sum()) for array in found)
     return Hazard(
         BUILDS_DIFFER.name, said.message.format(place=place, value=value), said.severity, "global",
         first.name, int(np.argmax(first.where)), (), count, count,
-        notes=(*told, *notes), also=tuple(apart.name for apart in found[1:]),
+        notes=(*details, *notes), also=tuple(array.name for array in found[1:]),
         builds=tuple(first.values),
     )  # fmt: skip
 
 
-def _examples(apart: DifferingElements) -> list[tuple[str, str]]:
-    """Some elements, and what each build left there."""
-    shape = apart.where.shape or (1,)
+def _examples(differing: DifferingElements) -> list[tuple[str, str]]:
+    """Return some differing elements, each with its value after either build."""
+    shape = differing.where.shape or (1,)
     found = []
-    for index in np.argwhere(apart.where.reshape(shape))[:_SHOWN].tolist():
+    for index in np.argwhere(differing.where.reshape(shape))[:_SHOWN].tolist():
         values = (
             f"{array.reshape(shape)[tuple(index)]} in the {build} build"
-            for build, array in apart.values.items()
+            for build, array in differing.values.items()
         )
-        found.append((f"{apart.name}[{', '.join(map(str, index))}]", " and ".join(values)))
+        found.append((f"{differing.name}[{', '.join(map(str, index))}]", " and ".join(values)))
     return found

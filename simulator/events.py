@@ -1,6 +1,6 @@
-"""What a launch tells those who watch it: one protocol, for every counter, check and recorder.
+"""The observer protocol: events of a launch, for counters, checks and recorders.
 
-Each event has an empty default, and who leaves it at that is not called for it.
+Every event has an empty default. An observer that does not override an event is not called for it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,12 +19,12 @@ from .memory.storage.spaces import Allocation
 
 @dataclass
 class Branch:
-    """A branch that sent lanes another way than those at a barrier.
+    """A branch that sent lanes on another path than those at a barrier.
 
     Attributes:
-        block: The basic block that it ends.
-        lanes: Those lanes.
-        leaves: Whether their way goes straight out of the kernel: an early return.
+        block: The basic block that the branch ends.
+        lanes: Mask of the diverted lanes.
+        leaves: Whether their path leads straight out of the kernel (an early return).
     """
 
     block: CompiledBlock
@@ -34,22 +34,24 @@ class Branch:
 
 @dataclass
 class BarrierDivergence:
-    """Threads of a block that do not come to a barrier together.
+    """Threads of a block that do not reach a barrier together.
 
     Attributes:
-        how: ``gone`` (they have left the kernel without it), ``rounds`` (by another round of
-            a loop, or another call), ``places`` (at several barriers of the source), ``warp``
-            (lanes of one warp, which have to come as one), ``never`` (those that wait are
-            never let go; ``arrivals``: of a barrier to which some only arrive; ``orders``: if
-            warps come in another order), ``ways`` (with several counts at a time, say),
-            ``chance`` (more than it counts, and nothing says which of them meet),
-            ``cluster`` (as ``never``, at their cluster's), ``count`` or ``number`` (an operand that
-            no barrier has), ``again``, ``unarrived`` (they arrive at a cluster's barrier twice
-            without a wait, wait there without an arrival).
-        block: The barrier's basic block; ``lanes``: who is there.
-        others: The lanes that are not; ``elsewhere``: at which other barriers they stand.
-        branches: What sent these another way, as far as it is known.
-        value: The operand.
+        how: The kind of divergence. ``gone``: the others have exited the kernel. ``rounds``: they
+            are in another iteration or call. ``places``: they are at other barriers of the source.
+            ``warp``: lanes of one warp arrive separately. ``never``: the waiting threads are never
+            released. ``arrivals``: the same, at a barrier to which some threads only arrive.
+            ``orders``: the same, in another order of the warps. ``ways``: different thread counts
+            at one time. ``chance``: more threads than the count, and nothing determines which of
+            them meet. ``cluster``: as ``never``, at the cluster's barrier. ``count``, ``number``:
+            an invalid operand. ``again``: a second arrival at the cluster's barrier without a wait.
+            ``unarrived``: a wait at the cluster's barrier without an arrival.
+        block: The basic block of the barrier.
+        lanes: Mask of the lanes at the barrier.
+        others: Mask of the lanes that are not.
+        elsewhere: Other barriers at which these stand, with their masks.
+        branches: The branches that diverted these, as far as they are known.
+        value: The invalid operand.
     """
 
     how: str
@@ -62,11 +64,12 @@ class BarrierDivergence:
 
 
 class Awaited(NamedTuple):
-    """The phase of an ``mbarrier`` that is waited for: what it takes to end it, and what has come.
+    """The phase of an ``mbarrier`` that lanes wait for.
 
     Attributes:
-        arrivals: Of a phase; ``come``: those that there have been.
-        bytes: Those of copies that are still to come.
+        arrivals: Arrivals that complete the phase.
+        come: Arrivals so far.
+        bytes: Transaction bytes that are still pending.
     """
 
     arrivals: int
@@ -75,11 +78,10 @@ class Awaited(NamedTuple):
 
 
 class LoopPosition(NamedTuple):
-    """A loop that lanes are in, and do not leave: an instruction of it.
+    """A loop that lanes do not leave, as one of its instructions.
 
     Attributes:
-        awaited: If that asks whether the phase of an ``mbarrier`` is over: what the first of the
-            lanes waits for.
+        awaited: If the loop tests the phase of an ``mbarrier``: what the first lane waits for.
     """
 
     instruction: Instruction
@@ -89,14 +91,16 @@ class LoopPosition(NamedTuple):
 
 @dataclass
 class Stall:
-    """No lane of a batch can go on.
+    """State of a batch in which no lane can make progress.
 
     Attributes:
-        why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
-        waiting: The lanes held by block barriers, and who does not come to them.
-        loops: The loops that lanes are in.
-        steps: How many basic blocks had run. ``part``: of so many blocks of the grid, if not all.
-        staying: The columns of blocks that have not left.
+        why: ``waits`` (deadlock), ``repeats`` (no fair schedule changes the state any more) or
+            ``limit`` (the step limit).
+        waiting: The lanes blocked at barriers, each with the missing lanes.
+        loops: The loops in which the other lanes are.
+        steps: Basic blocks executed so far.
+        part: Number of blocks of the batch if that is not the whole grid.
+        staying: Columns of the blocks that have not exited.
     """
 
     why: str
@@ -108,131 +112,136 @@ class Stall:
 
 
 class Observer:
-    """Watches a launch; made anew for each attempt at it.
+    """Base class of all observers; a new one is made for each attempt at a launch.
 
-    ``lanes`` is a mask as registers have it (``geometry``); ``None`` is all lanes of the batch.
+    In every event ``lanes`` is a mask in the shape of a register (``geometry``); ``None`` stands
+    for all lanes of the batch.
     """
 
     def start(self, geometry: Geometry) -> None:
-        """A batch of blocks begins."""
+        """Begin a batch of blocks."""
 
     def block_executed(self, block: int, threads: int, warps: int) -> None:
-        """A basic block runs, by its number: how many threads of how many warps execute it."""
+        """Handle a basic block, by its number, that so many threads of so many warps execute."""
 
     def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
-        """Lanes enter or leave a function: nothing has written these bytes of local memory."""
+        """Handle a call or return: these bytes of local memory become uninitialised."""
 
     def diverged(self, block: int, warps: int) -> None:
-        """The branch at a basic block's end sends lanes of so many warps both ways."""
+        """Handle a branch at the end of a basic block that splits so many warps."""
 
     def access(self, event: AccessEvent) -> None:
-        """An access of memory is about to happen (an atomic: has happened)."""
+        """Handle a memory access, before it takes place; an atomic has taken place already."""
 
     def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
-        """Loads of shared memory from one base, an event a site; by default ``access`` is told."""
+        """Handle loads of shared memory from one base; by default calls ``access``."""
         for event in events:
             self.access(event)
 
     def compact_access(self, event: CompactAccessEvent) -> None:
-        """An access of lanes that were picked out; by default ``access`` is told."""
+        """Handle an access of compact lanes; by default calls ``access`` in expanded form."""
         self.access(event.full)
 
     def bulk_copied(self, site: Site, moved: Sequence[BulkTransfer]) -> None:
-        """Lanes have copied in bulk, to where ``site`` says."""
+        """Handle a completed bulk copy to the destination of ``site``."""
 
     def bad_access(self, bad: BadAccess) -> None:
-        """Lanes access what they must not: that is left out."""
+        """Handle an invalid access; the machine skips it."""
 
     def arithmetic(self, number: int, lanes: Mask | None) -> None:
-        """Lanes execute a guarded floating-point instruction, by ``Arithmetic.tally``."""
+        """Handle a guarded floating-point instruction; ``number``: in ``Arithmetic.tally``."""
 
     def traced(self, number: int, lanes: Mask | None, base: Addresses, *values: Lanes) -> None:
-        """Lanes executed a ``Watched`` instruction; in programs compiled for a trace alone."""
+        """Handle a ``Watched`` instruction; only programs with a trace have these."""
 
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
-        """A block barrier lets lanes of so many warps go."""
+        """Handle the release of a block barrier: lanes of so many warps continue."""
 
     def barrier_passed(self, block: int, warps: int) -> None:
-        """It lets so many warps go that waited for it at a basic block's end."""
+        """Handle the release of so many warps that waited at the end of a basic block."""
 
     def arrive(self, lanes: Mask | None, number: int) -> None:
-        """Lanes pass ``bar.arrive``."""
+        """Handle ``bar.arrive``."""
 
     def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
-        """Lanes arrive at their cluster's barrier; ``releases``: with what they have done."""
+        """Handle an arrival at the cluster's barrier; ``releases`` is false for ``.relaxed``."""
 
     def cluster_wait(self, lanes: Mask | None) -> None:
-        """Lanes pass their cluster's barrier: all of the cluster have arrived."""
+        """Handle the release of the cluster's barrier: all of its threads have arrived."""
 
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
-        """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
+        """Handle ``bar.warp.sync``, with the member mask of each lane (uint32)."""
 
     def inactive_lane_read(self, read: InactiveLaneRead) -> None:
-        """Lanes read registers of lanes that take no part."""
+        """Handle reads of registers of lanes that do not participate."""
 
     def fence(self, lanes: Mask | None, reach: int) -> None:
-        """Lanes execute a memory fence; ``reach``: of its scope (``isa.table``)."""
+        """Handle a memory fence; ``reach``: the number of its scope (``isa.table``)."""
 
     def proxy_fence(self, lanes: Mask | None) -> None:
-        """Lanes execute a fence between a thread's own accesses and the asynchronous proxy's."""
+        """Handle a fence between a thread's generic accesses and the asynchronous proxy."""
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
-        """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left.
+        """Handle the commit of a group of copies or ``wgmma``, or a wait for all but ``pending``.
 
-        ``reads``: only until the others have read their sources; ``wait``: the instruction.
+        ``reads``: the wait covers only the reads of the sources (``.read``). ``wait``: the
+        instruction.
         """
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
-        """Lanes' asynchronous copies so far are to arrive at an mbarrier, each at its address."""
+        """Handle ``cp.async.mbarrier.arrive``, with an mbarrier's address for each lane."""
 
     def registers(self, number: int, lanes: Mask | None) -> None:
-        """Lanes execute what has to do with registers of a ``wgmma``, by ``Program.flights``."""
+        """Handle an instruction on registers of a ``wgmma``; ``number``: in ``Program.flights``."""
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
-        """Lanes have seen that a phase of an mbarrier is over, by an instruction."""
+        """Handle lanes that observe, by a test or wait, that a phase of an mbarrier is complete."""
 
-    def barrier_divergence(self, apart: BarrierDivergence) -> None:
-        """Threads of a block do not come to a barrier together."""
+    def barrier_divergence(self, divergence: BarrierDivergence) -> None:
+        """Handle threads of a block that do not reach a barrier together."""
 
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
-        """``trap``, ``assert``, ``astray``, ``bad-free``, ``absent``, ``left-out``."""
+        """Handle one of the rare events, by its name.
+
+        Names: ``trap``, ``assert``, ``astray``, ``bad-free``, ``absent``, ``left-out``.
+        """
 
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
-        """So many lanes print; of each: its block, its thread, and its text, made when asked."""
+        """Handle ``printf``; ``texts`` lazily yields block, thread and text of each lane."""
 
     def string_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
         home: Allocation | None,
     ) -> None:  # fmt: skip
-        """A lane prints the text at a generic address, which is a global array's if it has one."""
+        """Handle ``printf`` reading a string; ``home``: its global allocation, if it has one."""
 
     def freed(
         self, block: CompiledBlock, lane: tuple[int, ...], home: Allocation, piece: range
     ) -> None:
-        """A lane frees bytes of the heap."""
+        """Handle ``free``: a lane returns bytes of the heap."""
 
     def reallocated(self, home: Allocation, piece: range) -> None:
-        """Bytes of the heap that were freed are given out once more."""
+        """Handle ``malloc`` that reuses freed bytes of the heap."""
 
     def scheduled_out_of_order(self) -> None:
-        """Lanes go before others that stand lower: it may depend on who else is in the batch."""
+        """Handle a choice of lanes other than the lowest; it may depend on the batch."""
 
     def stuck(self, stall: Stall) -> None:
-        """No lane of the batch can go on; it ends here."""
+        """Handle a stall; the batch ends here."""
 
     def finish(self) -> None:
-        """The batch is done."""
+        """End a batch of blocks."""
 
     def end(self) -> None:
-        """The launch is done."""
+        """End the launch."""
 
     def merge(self, other: Self) -> None:
-        """Take over what the same observer saw of other blocks of the launch, later batches.
+        """Merge the results of the same observer of later batches of this launch.
 
-        As long as no block waits for what one of the other's hands on, the two have seen what
-        one would have that watched all of them. ``end`` comes after.
+        If no block waits for another block of the other batches, the merged result equals that of
+        one observer of all batches. ``end`` is called afterwards.
         """
 
 
@@ -254,7 +263,7 @@ def _overridden_events(kind: type) -> frozenset[str]:
 
 
 class Dispatcher:
-    """For each event, the observers' methods that are to be called, in the observers' order."""
+    """Callbacks of each event: the observers' methods in the observers' order."""
 
     def __init__(self, observers: Iterable[Observer]) -> None:
         callbacks: dict[str, list[Callable[..., None]]] = {}
@@ -298,7 +307,7 @@ class Dispatcher:
 
 
 def all_of(tell: Callbacks) -> Callable[..., None]:
-    """One function that calls them all, for generated code."""
+    """Return one function that calls all callbacks, for generated code."""
     if len(tell) == 1:
         return tell[0]
 

@@ -1,9 +1,9 @@
-"""The order between launches and copies: what streams, events and the host's waits make of it.
+"""Happens-before between launches and copies: streams, events and host synchronisation.
 
-Every piece of work has a number; a stream, an event and the host have a clock each, which says
-up to which of a stream's pieces all is done before (CUDA C++ Programming Guide, "Streams",
+Every operation has a number. A stream, an event and the host have a vector clock each: for each
+stream the last operation that is known to be complete (CUDA C++ Programming Guide, "Streams",
 "Events"). Work in the legacy default stream waits for all earlier work in blocking streams, and
-these wait for it; it has nothing to do with non-blocking ones (CUDA Driver API, "Stream
+these wait for it; non-blocking streams are independent of it (CUDA Driver API, "Stream
 synchronization behavior").
 """
 
@@ -32,11 +32,12 @@ _TOGETHER = {frozenset(some) for some in (
 
 
 class Stream:
-    """A queue of work; as a context, launches inside are made in it.
+    """Queue of operations; as a context manager it becomes the current stream for launches.
 
     Args:
-        order: Between whose work it stands; ``number``: 0 is the legacy default stream.
-        blocking: Whether it waits for the legacy default stream, and that for it.
+        order: The order that the stream belongs to.
+        number: The stream's number; 0 is the legacy default stream.
+        blocking: Whether the stream synchronises with the legacy default stream.
     """
 
     def __init__(self, order: Order, number: int, blocking: bool = True) -> None:
@@ -56,7 +57,7 @@ class Stream:
         self._within.pop().__exit__(*error)
 
     def begins(self) -> Clock:
-        """What is done before work that is put in now."""
+        """Return the clock of operations that complete before work enqueued now."""
         every = [self._order.host, self.clock]
         if not self.number:
             every += [other.clock for other in self._order.streams if other.blocking]
@@ -65,22 +66,22 @@ class Stream:
         return _both(*every)
 
     def record(self) -> Clock:
-        """An event behind all work that is in it now."""
+        """Return an event that completes after all work enqueued so far."""
         return self.begins()
 
     def wait(self, for_what: Stream | Clock) -> None:
-        """Work that is put in from now on waits for an event, or for all that is in a stream."""
+        """Make later work wait for an event, or for all work enqueued in a stream."""
         event = for_what.record() if isinstance(for_what, Stream) else for_what
         self.clock = _both(self.begins(), event)
 
     def synchronize(self) -> None:
-        """The host waits for all work that is in it."""
+        """Make the host wait for all work of the stream."""
         self._order.waits(self.record())
 
 
 @dataclass
 class _ArrayWork:
-    """A piece of work, and one array that it touched."""
+    """An operation and one array that it accessed."""
 
     number: int
     stream: Stream
@@ -92,11 +93,12 @@ class _ArrayWork:
 
 @dataclass
 class Order:
-    """What was done so far, and what is ordered.
+    """Operations so far and their happens-before order.
 
     Attributes:
-        streams: All of them, the legacy default stream first; ``host``: the host's clock.
-        hazards: What is wrong between two pieces of work that are both no launches.
+        streams: All streams, the legacy default stream first.
+        host: The host's clock.
+        hazards: Findings between two operations neither of which is a launch.
     """
 
     streams: list[Stream] = field(default_factory=list)
@@ -109,13 +111,13 @@ class Order:
         self.legacy = self.current = self.stream()
 
     def stream(self, blocking: bool = True) -> Stream:
-        """A new stream."""
+        """Create a stream."""
         self.streams.append(Stream(self, len(self.streams), blocking))
         return self.streams[-1]
 
     @contextmanager
     def on(self, stream: Stream) -> Iterator[None]:
-        """Work inside is put into a stream."""
+        """Enqueue the operations inside a ``with`` into a stream."""
         before, self.current = self.current, stream
         try:
             yield
@@ -123,15 +125,15 @@ class Order:
             self.current = before
 
     def waits(self, event: Clock) -> None:
-        """The host waits for an event."""
+        """Make the host wait for an event."""
         self.host = _both(self.host, event)
 
     def synchronize(self) -> None:
-        """The host waits for everything."""
+        """Make the host wait for all work."""
         self.waits(_both(*(stream.record() for stream in self.streams)))
 
     def by_host(self, source: Source, touched: Iterable[ArrayFootprint]) -> None:
-        """The host itself reads or writes: held to the work that it has not waited for."""
+        """Check an access by the host itself against the work that it has not waited for."""
         mine = [_ArrayWork(0, self.legacy, _HOST, source, one, self.hazards) for one in touched]
         late = [w for w in self._past if self.host.get(w.stream.number, 0) < w.number]
         for now, then in itertools.product(mine, late):
@@ -143,10 +145,10 @@ class Order:
         self, what: str, source: Source, touched: Iterable[ArrayFootprint],
         hazards: list[Hazard] | None = None,
     ) -> None:  # fmt: skip
-        """A piece of work in the current stream: held to what came before it.
+        """Enqueue an operation into the current stream and check it against earlier operations.
 
-        ``what`` it is called in reports, ``the launch of k`` say. What is found is added to
-        ``hazards``, those of the launch that it is; if it is none, to those of the earlier one.
+        ``what`` names it in reports, such as ``the launch of k``. Findings are added to
+        ``hazards``, the list of the launch; without it, to the list of the earlier operation.
         """
         stream, number = self.current, next(self._count)
         before = stream.begins()
@@ -183,22 +185,22 @@ def _both(*clocks: Clock) -> Clock:
 
 
 def _replaces(now: _ArrayWork, then: _ArrayWork) -> bool:
-    """Whether who waits for the later of two waits for the earlier as well, and for as much."""
+    """Whether a wait for the later operation implies one for the earlier, and covers it."""
     one, other = now.touched, then.touched
     return (
         (now.stream, one.address, one.how) == (then.stream, other.address, other.how)
         and np.array_equal(one.starts, other.starts)
-        and np.array_equal(one.ends, other.ends)
+        and np.array_equal(one.stops, other.stops)
     )
 
 
 def untimely(hazards: Iterable[Hazard]) -> list[Hazard]:
-    """Of hazards those of the order between launches."""
+    """Return the hazards of the order between launches."""
     return [hazard for hazard in hazards if hazard.kind == HOST_ORDER.name]
 
 
 def _clash(now: _ArrayWork, then: _ArrayWork) -> Hazard | None:
-    """What is wrong if nothing orders two pieces of work."""
+    """Return the hazard of two unordered operations on one array; ``None`` if none."""
     mine, theirs = now.touched, then.touched
     if frozenset((mine.how, theirs.how)) in _TOGETHER:
         return None
@@ -226,12 +228,12 @@ def _clash(now: _ArrayWork, then: _ArrayWork) -> Hazard | None:
 
 
 def _meeting(one: ArrayFootprint, other: ArrayFootprint) -> int | None:
-    """The first byte that both touched."""
+    """Return the first byte that both operations access."""
     if not len(one.starts) or not len(other.starts):
         return None
-    at = np.searchsorted(other.ends, one.starts, side="right")
-    inside = np.flatnonzero(other.starts[np.minimum(at, len(other.ends) - 1)] < one.ends)
-    inside = inside[at[inside] < len(other.ends)]
+    at = np.searchsorted(other.stops, one.starts, side="right")
+    inside = np.flatnonzero(other.starts[np.minimum(at, len(other.stops) - 1)] < one.stops)
+    inside = inside[at[inside] < len(other.stops)]
     if not inside.size:
         return None
     first = inside[0]

@@ -1,8 +1,8 @@
 """``launch``: run a kernel's PTX on NumPy.
 
-A launch goes through the house once: it is made ready (``execute/prepare.py``), its blocks are
-run, batch by batch, while observers watch (``rerun/driver.py``, ``execute/batches.py``), and what
-these saw becomes a ``Run`` (``run.py``).
+The launch is validated and compiled (``execute/prepare.py``). Its blocks are executed in batches
+while observers collect events (``rerun/driver.py``, ``execute/batches.py``). The observers' results
+become a ``Run`` (``run.py``).
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from .isa.memory.stack import STACK_BYTES
 from .memory.storage.allocate import copy_back, module_variables_after
 from .memory.storage.device import Device
 from .memory.storage.heap import HEAP_BYTES
-from .memory.storage.module_state import kept
+from .memory.storage.module_state import current_memory
 from .memory.storage.page_cache import keep_pages
 from .observe.checks.array_footprint import ArrayFootprint
 from .observe.observers import chosen
@@ -59,54 +59,58 @@ def launch(
     limits: str | Gpu | None = None,
     device: Device | None = None,
 ) -> Run:
-    """Run a kernel and count what it does.
+    """Run a kernel on the CPU, count what it does and check it for hazards.
 
     Args:
-        kernel: What to run; the PTX text it holds is executed.
-        grid: Blocks, one to three numbers, x first.
-        block: Threads of a block, likewise.
-        args: NumPy arrays are pointers, copied in and written back in place (a
-            non-writeable one is read-only memory to the kernel), views of one array that
-            overlap are one allocation, a ``kernels.Pointer`` is an address inside one, a list
-            of these a table of addresses (``float**``); Python numbers and NumPy scalars are
-            passed by value; a struct is a tuple that fits its fields (which may be arrays), a
+        kernel: The kernel; its PTX text is what is executed.
+        grid: Grid extents in blocks, one to three numbers, x first.
+        block: Block extents in threads, one to three numbers, x first.
+        args: The kernel's arguments. A NumPy array is passed as a pointer: copied in, and written
+            back in place (a non-writeable array is read-only memory to the kernel). Overlapping
+            views of one array form one allocation. A ``kernels.Pointer`` is an address inside an
+            array, and a list of these a table of addresses (``float**``). Python numbers and NumPy
+            scalars are passed by value. A structure is a tuple of its fields (arrays allowed), a
             NumPy structured scalar or a ``ctypes.Structure``.
-        shared_bytes: Dynamic shared memory of a block.
-        schedule: ``lockstep``, ``warps``, ``reverse``, or a seed for a random one.
-        checks: ``all``, ``none``, or names out of ``simulator.CHECKS``.
-        progress: Called now and then with blocks done and blocks in all.
-        step_limit: Basic blocks that a batch of blocks may run before it is given up as
-            endless (a loop that changes nothing is found long before).
-        trace: Whether to record each step, for ``run.trace`` and ``run.show()``; a ``Trace``
-            says what to record.
-        arch: Whose arithmetic tensor cores have: ``90``, ``"sm_90a"`` or ``"compute_90a"``; by
-            default the PTX's target.
-        symbols: What fills ``__constant__`` and ``__device__`` variables, by their names in C++
-            or in the PTX: arrays, which get what the launch leaves there; or, as parameters by
-            value take it, numbers, tuples for structures, textures and surfaces, lists of these.
-            Others are as the module has them; in ``tilescope.session()`` as launches left them.
+        shared_bytes: Dynamic shared memory of a block, in bytes.
+        schedule: ``lockstep``, ``warps``, ``reverse``, or the seed of a random schedule.
+        checks: ``all``, ``none``, or names from ``simulator.CHECKS``.
+        progress: Called during the run with the number of finished blocks and of all blocks.
+        step_limit: Basic blocks that a batch of blocks may execute before the launch is reported as
+            endless. Loops that change no state are found much earlier.
+        trace: Whether to record each step for ``run.trace`` and ``run.show()``; a ``Trace`` selects
+            what to record.
+        arch: Architecture whose tensor-core arithmetic is modelled: ``90``, ``"sm_90a"`` or
+            ``"compute_90a"``. Default: the target of the PTX.
+        symbols: Contents of ``__constant__`` and ``__device__`` variables, by their names in C++ or
+            in the PTX. An array is also written back after the launch. Other values are those of
+            by-value arguments: numbers, tuples, textures, surfaces, and lists of these. A variable
+            that is not named has the module's initial value; in ``tilescope.session()`` it has the
+            value that earlier launches stored.
         cooperative: Whether blocks may wait for each other at grid-wide barriers.
-        stack_bytes: Of each thread, for functions that call themselves and for ``alloca``
+        stack_bytes: Stack of each thread in bytes, for recursion and ``alloca``
             (``cudaLimitStackSize``).
-        cluster: Blocks of a cluster, as the grid's; by default what the kernel is compiled for.
-        heap_bytes: What the kernel's ``malloc`` has to give (``cudaLimitMallocHeapSize``).
-        gpu: Whose caches to follow the traffic through (``h200``); then ``run.counters.l1``,
-            ``.l2`` and ``.dram`` are what they would have to do if they were empty.
-        counters: ``all``, or ``none``: nothing is counted, ``run.counted`` is false.
-        workers: How many processes share the blocks, this one among them; ``all``: as many as
-            there are cores, if more than a second of work is left by then. Results and reports are
-            those of one. Where blocks touch what others write they are run again in one process;
-            ``run.notes`` says why.
-        limits: The GPU that has to have the registers and the shared memory of a block, if anything
-            is checked; by default ``gpu``, or else an H200; ``none``: no GPU has.
-        device: Whose memory it runs on, with the module's variables; then ``args`` are the bytes
-            of each parameter, or numbers (addresses among them).
+        cluster: Cluster extents in blocks, x first. Default: those the kernel was compiled for.
+        heap_bytes: Bytes available to the kernel's ``malloc`` (``cudaLimitMallocHeapSize``).
+        gpu: GPU whose caches are simulated, such as ``h200``. ``run.counters.l1``, ``.l2`` and
+            ``.dram`` then have the traffic of a launch that starts with empty caches.
+        counters: ``all``; or ``none`` to count nothing (``run.counted`` is false).
+        workers: Number of processes that share the blocks, this one included. ``all`` uses every
+            core if more than a second of work remains. Results and reports equal those of one
+            process. If blocks access what other blocks write, the launch is repeated in one process
+            and ``run.notes`` gives the reason.
+        limits: GPU against whose registers and shared memory a block is checked. Default: ``gpu``,
+            or an H200; ``none`` disables the check.
+        device: Device whose memory and module variables the launch uses. ``args`` are then the
+            bytes of each parameter, or numbers (addresses among them).
+
+    Returns:
+        The ``Run``: counters, hazards, output of ``printf``, and the trace if requested.
 
     Raises:
-        PtxError: The PTX cannot be parsed, or has an instruction without a row.
-        LaunchError: A shape, shared memory size, schedule or check that cannot be.
-        TypeError: A wrong count or kind of arguments; names the parameter.
-        ValueError: An argument that does not fit, or an unknown architecture; names it.
+        PtxError: The PTX cannot be parsed, or uses an unsupported instruction.
+        LaunchError: The grid, block, cluster, shared memory, schedule or a check name is invalid.
+        TypeError: The number or a kind of the arguments is wrong; the message names the parameter.
+        ValueError: An argument does not fit its parameter, or the architecture is unknown.
     """
     began = time.perf_counter()
     keep_pages()
@@ -127,36 +131,36 @@ def launch(
         symbols, cooperative, stack_bytes, cluster, heap_bytes, device,
     )  # fmt: skip
     followed = bool(_listeners)
-    of_module, keeps = kept() if device is None else (None, None)
-    held = of_module(kernel) if of_module else {}
+    of_module, keeps = current_memory() if device is None else (None, None)
+    module_variables = of_module(kernel) if of_module else {}
     prepared = dataclasses.replace(
-        prepared, counted=counters == "all", followed=followed, held=held
+        prepared, counted=counters == "all", followed=followed, module_variables=module_variables
     )
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
-    seen = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
+    outcome = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
     layout = prepared.program.layout
-    touches = seen.observers.touches
+    touches = outcome.observers.touches
     copy_back(
-        prepared.arguments, layout, seen.allocations, "uninitialised" in asked,
+        prepared.arguments, layout, outcome.allocations, "uninitialised" in asked,
         touches.stored if followed else lambda number, nbytes: None,
     )  # fmt: skip
     if keeps:
         functions = prepared.program.module.functions
-        held |= module_variables_after(
-            layout, functions, prepared.arguments, held, seen.allocations
+        module_variables |= module_variables_after(
+            layout, functions, prepared.arguments, module_variables, outcome.allocations
         )
-    run = report(prepared, seen.observers, asked, began)
-    run.workers = seen.workers
-    if seen.alone:
-        run.notes += (f"one worker: {seen.alone}",)
+    run = report(prepared, outcome.observers, asked, began)
+    run.workers = outcome.workers
+    if outcome.alone:
+        run.notes += (f"one worker: {outcome.alone}",)
     if cached:
         count(run.counters, cached)
     given = limits or chip or LIMITS
     held_to = find(given) if isinstance(given, str) and given != "none" else given
     if asked and isinstance(held_to, Gpu) and may_lack(prepared.block, run.shared_bytes, held_to):
-        hazards, notes = too_many(prepared, held_to, seen.observers.sources)
+        hazards, notes = too_many(prepared, held_to, outcome.observers.sources)
         run.hazards[:0], run.notes = hazards, (*run.notes, *notes)
     if followed:
         arguments = prepared.arguments
@@ -172,7 +176,7 @@ _listeners: list[_Tell] = []
 
 @contextlib.contextmanager
 def listen(tell: _Tell) -> Iterator[None]:
-    """Be told of each launch that ends inside a ``with``, and of what it touched."""
+    """Call a function after each launch inside the ``with``, with the memory it accessed."""
     _listeners.append(tell)
     try:
         yield

@@ -1,4 +1,4 @@
-"""``Run``: what a launch did - counters, hazards, and both by source line."""
+"""``Run``: the result of a launch, with counters and hazards by source line."""
 
 import functools
 import importlib.metadata
@@ -32,33 +32,35 @@ Renderer = Callable[["Run"], object]
 
 @dataclass(repr=False)
 class Run:
-    """The result of ``simulator.launch``.
+    """Result of ``simulator.launch``.
 
     Attributes:
-        kernel: The entry as the user wrote it; ``entry``: its PTX name.
-        sha256: Of the PTX text that ran.
-        grid: Blocks; ``block``: threads of a block; x first.
-        shared_bytes: Shared memory of a block, static and dynamic.
-        counters: Totals; zeros where ``counted`` is false.
-        hazards: What was found, errors first; empty if nothing was.
-        checked: Names of the checks that ran.
+        kernel: The entry as the user wrote it.
+        entry: The entry's (mangled) name in the PTX.
+        sha256: SHA-256 of the PTX text that was executed, in hex.
+        grid: Grid extents in blocks, x first.
+        block: Block extents in threads, x first.
+        shared_bytes: Shared memory of a block in bytes, static and dynamic.
+        counters: Totals of the launch; zeros if ``counted`` is false.
+        hazards: Findings, errors first.
+        checked: Names of the checks that were enabled.
         seconds: Wall-clock time of the simulation.
-        approximate: Whether an instruction ran whose bits PTX does not promise.
-        find_dependence: Works out ``data_dependence``, which not every run is asked for.
-        trace: Every step, if the launch was asked for it.
-        notes: What the kernel did and this run does not show, a sentence each.
-        warnings: What is likely a mistake in the arguments, a sentence each.
-        output: What ``printf`` printed: block after block, thread after thread, under any
-            schedule.
-        arch: The architecture whose arithmetic tensor cores had, such as ``sm_90``; or nothing.
-        cluster: Blocks of a cluster, x first; ones where there are none.
-        counted: Whether anything was counted; ``workers``: how many processes shared the blocks.
-        padding: Arrays in which bytes that no thread writes in any element were taken for padding,
-            as nothing says which type the elements have.
-        one_order: Why locks, tickets and counters were checked in the order of this run alone;
-            empty if other orders were tried too, or the program has none.
-        work, batch_steps: As ``WorkCounter`` has them: how long it took, the same everywhere;
-            and a bound of the steps of a batch of blocks.
+        approximate: Whether an instruction was executed whose result bits PTX does not specify.
+        find_dependence: Function that computes ``data_dependence`` on demand.
+        trace: Every recorded step, if a trace was requested.
+        notes: Effects of the kernel that this run does not show, a sentence each.
+        warnings: Likely mistakes in the arguments, a sentence each.
+        output: Text printed by ``printf``, ordered by block and thread under every schedule.
+        arch: Architecture of the tensor-core arithmetic, such as ``sm_90``; empty if none was used.
+        cluster: Cluster extents in blocks, x first; ones without clusters.
+        counted: Whether counters were collected.
+        workers: Number of processes that shared the blocks.
+        padding: Arrays of unknown element type in which bytes that no thread writes in any element
+            were treated as padding.
+        one_order: Why races on locks, tickets and counters were checked in this run's order only;
+            empty if other orders were tried or the program has none.
+        work: Machine-independent cost of the simulation (``WorkCounter``).
+        batch_steps: Upper bound of the basic blocks that one batch executed.
     """
 
     kernel: str
@@ -90,7 +92,7 @@ class Run:
     batch_steps: int = 0
 
     def __repr__(self) -> str:
-        """In one line what ran and what was found; all of it is in ``to_dict``."""
+        """Return a one-line summary; ``to_dict`` has everything."""
         what = f"<Run {self.kernel}, grid {self.grid}, block {self.block}"
         if not self.checked:
             return f"{what}: not checked>"
@@ -98,29 +100,29 @@ class Run:
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:
-        """The line that makes addresses, branches or barriers depend on what an array holds."""
+        """Source line by which addresses, branches or barriers depend on array contents, if any."""
         return self.find_dependence()
 
     @property
     def holds_for_all_data(self) -> bool:
-        """Whether the findings hold for every content of the arrays at this launch shape."""
+        """Whether the findings hold for all array contents at this launch shape."""
         return self.data_dependence is None
 
     def by_line(self) -> list[Line]:
-        """Counters per source line, in the order of the source."""
+        """Return the counters of each source line, in source order."""
         return self.lines
 
     def show(self) -> Any:
-        """The run as a page, drawn inline in Jupyter; its ``save(file)`` writes it.
+        """Return the run as an HTML page, which Jupyter draws inline; its ``save(file)`` writes it.
 
         Raises:
-            NoTrace: The launch was not asked for a trace.
+            NoTrace: The launch did not record a trace.
             SimulatorError: No page renderer is registered or installed.
         """
         return _page_renderer()(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; ``schema`` says which layout."""
+        """Return the run as JSON-ready values; ``schema`` is the version of the layout."""
         return {
             "schema": SCHEMA,
             "kernel": self.kernel,
@@ -174,22 +176,24 @@ def _page_renderer() -> Renderer:
     return _renderers[0]
 
 
-def report(launch: PreparedLaunch, seen: Observers, checks: Collection[str], began: float) -> Run:
-    """What the observers of a launch saw that began at a time."""
-    kernel, program, sources = launch.kernel, launch.program, seen.sources
-    counters, lines = collect(program.analysis(_places), seen.ran, seen.traffic, sources)
-    hazards, own = _without_libraries(seen.findings.hazards())
+def report(
+    launch: PreparedLaunch, observers: Observers, checks: Collection[str], began: float
+) -> Run:
+    """Build the ``Run`` from a launch's observers; ``began``: when the simulation started."""
+    kernel, program, sources = launch.kernel, launch.program, observers.sources
+    counters, lines = collect(program.analysis(_places), observers.ran, observers.traffic, sources)
+    hazards, own = _without_libraries(observers.findings.hazards())
     own += kernel.notes + (kernel.adapter.notes if kernel.adapter else ())
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
         launch.shared_bytes, str(launch.schedule), counters, lines, hazards,
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
-        functools.partial(_dependence, launch, seen), seen.trace,
-        _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
+        functools.partial(_dependence, launch, observers), observers.trace,
+        _notes(program, observers) + own, tuple(launch.arguments.warnings), observers.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
-        padding=tuple(sorted(seen.padding)), one_order=seen.one_order,
-        work=seen.work.work, batch_steps=seen.work.most,
+        padding=tuple(sorted(observers.padding)), one_order=observers.one_order,
+        work=observers.work.work, batch_steps=observers.work.max_batch_steps,
     )  # fmt: skip
 
 
@@ -198,21 +202,21 @@ def _places(program: Program) -> SourcePlaces:
 
 
 def _without_libraries(hazards: list[Hazard]) -> tuple[list[Hazard], tuple[str, ...]]:
-    """Hazards but for those that compilers and libraries make by themselves, and notes of these.
+    """Drop hazards that compilers and libraries cause by design.
 
-    Triton's reductions, say, leave a warp's result from each of its lanes, in the one array of
-    shared memory, which is always called ``global_smem``. Where tiles of several warps meet,
-    cooperative_groups tells by a shuffle that another lane has waited: NVIDIA's hardware keeps
-    that order, though PTX does not promise it.
+    Returns the other hazards, and notes on the dropped ones. Triton's reductions store a warp's
+    result from every lane, always in the shared array ``global_smem``. Tiles of several warps in
+    cooperative_groups learn by a shuffle that another lane has waited; NVIDIA hardware preserves
+    that order, although PTX does not guarantee it.
     """
     notes = list[str]()
     for ours, note in (
         (_by_triton, "Triton's own stores of the same value by several threads are no hazard"),
         (_by_groups, "cooperative_groups' own use of a tile's memory is not judged"),
     ):
-        kept = [hazard for hazard in hazards if not ours(hazard)]
-        notes += [note] * (len(kept) < len(hazards))
-        hazards = kept
+        reported = [hazard for hazard in hazards if not ours(hazard)]
+        notes += [note] * (len(reported) < len(hazards))
+        hazards = reported
     return hazards, tuple(notes)
 
 
@@ -221,7 +225,10 @@ def _by_triton(hazard: Hazard) -> bool:
 
 
 def _by_groups(hazard: Hazard) -> bool:
-    """A race of shared memory within the headers, but for copies: these are of the user's data."""
+    """Whether a shared-memory race lies inside CUDA's headers.
+
+    Copies are excluded, as they move user data.
+    """
     files = [part.inside.file if part.inside else "" for part in hazard.involved]
     own = all("cooperative_groups" in f and not f.endswith(_COPIES) for f in files)
     return own and hazard.space == "shared" and bool(hazard.reach)
@@ -230,25 +237,25 @@ def _by_groups(hazard: Hazard) -> bool:
 _COPIES = ("async.h", "memory.h")
 
 
-def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
-    """What a run does not show or cannot promise."""
-    notes = seen.output.notes()
+def _notes(program: Program, observers: Observers) -> tuple[str, ...]:
+    """Return sentences on what the run does not show or cannot guarantee."""
+    notes = observers.output.notes()
     if program.by_arch and program.arch not in MEASURED:
         notes += (f"tensor cores as those of sm_{program.arch}: a model, not measured",)
     if program.flights and program.module.unoptimised:
         notes += ("wgmma: this build keeps its registers in memory: who touches them too soon, or "
                   "with no fence, is told by the device build alone",)  # fmt: skip
-    if seen.idle_reads:
+    if observers.idle_reads:
         notes += ("what several threads load for one to use is no race with those that do not",)
     return notes
 
 
-def _dependence(launch: PreparedLaunch, seen: Observers) -> Source | None:
+def _dependence(launch: PreparedLaunch, observers: Observers) -> Source | None:
     def spaces(site: Site) -> set[str]:
-        """The address spaces that a site reached; any it might, where nobody counted."""
+        """Return the address spaces that a site accessed; all it may, if nothing was counted."""
         if launch.counted:
-            return set(seen.traffic.traffic(site))
+            return set(observers.traffic.traffic(site))
         return {site.space} if site.space != "generic" else set(COUNTED_SPACES)
 
-    steered = depends_on_data(launch.program, spaces, seen.judged())
-    return seen.sources.of(steered) if steered else None
+    steered = depends_on_data(launch.program, spaces, observers.judged())
+    return observers.sources.of(steered) if steered else None

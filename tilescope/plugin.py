@@ -42,9 +42,9 @@ def assert_clean(run: Run, allow_warnings: bool = False) -> None:
     __tracebackhide__ = True
     if not run.checked:
         pytest.fail(f"{run.kernel} ran without checks: nothing says that it is clean")
-    told = [h for h in run.hazards if not ignored(h)]
+    reported = [h for h in run.hazards if not ignored(h)]
     wrong = ("error",) if allow_warnings else ("error", "warning")
-    found = [h for h in told if h.severity in wrong]
+    found = [h for h in reported if h.severity in wrong]
     if found:
         count = f"{len(found)} hazard{'s' if len(found) > 1 else ''}"
         head = f"{count} in {run.kernel}, grid {run.grid}, block {run.block}, {run.build} build"

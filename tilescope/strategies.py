@@ -46,12 +46,12 @@ def _boxes(draw: st.DrawFn, dimensions: int, volume: int, limits: Sequence[int])
     if volume < 1:
         raise ValueError(f"a launch needs at least one block and one thread, not {volume}")
     sides: list[int] = []
-    left = volume
+    volume_left = volume
     for limit in limits[: draw(st.integers(1, dimensions))]:
-        most = min(left, limit)
-        near = [n for n in (1, 2, 16, 31, 32, 33, 64, most) if n <= most]
-        sides.append(draw(st.sampled_from(near) | st.integers(1, most)))
-        left //= sides[-1]
+        largest = min(volume_left, limit)
+        near = [n for n in (1, 2, 16, 31, 32, 33, 64, largest) if n <= largest]
+        sides.append(draw(st.sampled_from(near) | st.integers(1, largest)))
+        volume_left //= sides[-1]
     return tuple(sides)
 
 

@@ -7,7 +7,7 @@ from ..errors import LaunchError
 from ..ptx.module import Function
 from .convert import Dim3, dim3, times
 
-MOST = 8
+MAX_BLOCKS = 8
 """Blocks of a cluster that every GPU with clusters can run (CUDA C++ Programming Guide, "Thread
 Block Clusters"); more have to be allowed function by function, and depend on the GPU."""
 ONE: Dim3 = (1, 1, 1)
@@ -20,10 +20,10 @@ def check_cluster(cluster: Dim3, grid: Dim3) -> None:
         LaunchError: It has too many blocks, or the grid is no multiple of it.
     """
     blocks = math.prod(cluster)
-    if blocks > MOST:
+    if blocks > MAX_BLOCKS:
         raise LaunchError(
-            f"{blocks} blocks in a cluster of {times(cluster)}; a GPU allows {MOST}, and more only "
-            "where a program asks for what is not portable"
+            f"{blocks} blocks in a cluster of {times(cluster)}; a GPU allows {MAX_BLOCKS}, and "
+            "more only where a program asks for what is not portable"
         )
     if any(n % of for n, of in zip(grid, cluster, strict=True)):
         raise LaunchError(

@@ -67,9 +67,9 @@ def check_shape(grid: Dim3, block: Dim3) -> None:
             f"{threads} threads in a block of {times(block)}; a GPU allows {MAX_THREADS}"
         )
     for limits, shape, name in ((MAX_BLOCK, block, "block"), (MAX_GRID, grid, "grid")):
-        for axis, most, n in zip("xyz", limits, shape, strict=True):
-            if n > most:
-                raise LaunchError(f"{name} of {times(shape)}: {axis} may be {most} at most")
+        for axis, limit, n in zip("xyz", limits, shape, strict=True):
+            if n > limit:
+                raise LaunchError(f"{name} of {times(shape)}: {axis} may be {limit} at most")
 
 
 def check_resident(grid: Dim3, block: Dim3) -> None:
@@ -86,16 +86,16 @@ def check_resident(grid: Dim3, block: Dim3) -> None:
         )
 
 
-def check_threads(block: Dim3, most: Sequence[int], required: Sequence[int]) -> None:
+def check_threads(block: Dim3, limits: Sequence[int], required: Sequence[int]) -> None:
     """Hold a block to what the kernel is compiled for: ``.maxntid``, ``.reqntid``.
 
     Raises:
         LaunchError: It has other threads.
     """
     threads = math.prod(block)
-    if most and threads > math.prod(most):
+    if limits and threads > math.prod(limits):
         raise LaunchError(
-            f"{threads} threads in a block, but the kernel is compiled for {math.prod(most)} "
+            f"{threads} threads in a block, but the kernel is compiled for {math.prod(limits)} "
             "at most (.maxntid, __launch_bounds__)"
         )
     if required and (*required, 1, 1)[:3] != block:
@@ -234,8 +234,8 @@ def convert(
             continue
         array = arg.array if isinstance(arg, Pointer) else arg
         if isinstance(array, np.ndarray):
-            told = doubts(elements[i], kinds[i], array.dtype)
-            made.warnings += [f"{label}: {wrong}" for wrong in told]
+            doubt = doubts(elements[i], kinds[i], array.dtype)
+            made.warnings += [f"{label}: {wrong}" for wrong in doubt]
         elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):
             made.warnings.append(f"{label}: {wrong}")
         layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None

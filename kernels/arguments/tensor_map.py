@@ -1,4 +1,4 @@
-"""Tensor maps: what the copies of tensors in bulk (TMA) are told of an array."""
+"""``TensorMap``: descriptors of arrays for tensor copies (TMA)."""
 
 import math
 import struct
@@ -72,7 +72,7 @@ class TensorMap:
         object.__setattr__(self, "type", self.type or (name if name in TYPES else f"u{8 * size}"))
         inner = self.box[-1] * size if self.box else 0
         images = self.corners is not None
-        most = (MOST_PIXELS, MOST_BOX) if images else (MOST_BOX,) * rank
+        limits = (MOST_PIXELS, MOST_BOX) if images else (MOST_BOX,) * rank
         wrong = (
             (not 1 <= rank <= 5, f"an array of {rank} axes; it may have 1 to 5"),
             (size not in (1, 2, 4, 8), f"elements of {size} bytes"),
@@ -85,8 +85,8 @@ class TensorMap:
                 f"the array has {rank} axes",
             ),
             (
-                not all(1 <= n <= m for n, m in zip(self.box, most, strict=False)),
-                f"a box has 1 to {most[0]} along each axis",
+                not all(1 <= n <= m for n, m in zip(self.box, limits, strict=False)),
+                f"a box has 1 to {limits[0]} along each axis",
             ),
             (not all(1 <= n <= 8 for n in self.steps), "steps are 1 to 8"),
             (inner % _UNIT, f"a box's rows are {inner} bytes: no multiple of {_UNIT}"),

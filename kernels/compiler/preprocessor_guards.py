@@ -1,4 +1,4 @@
-"""Under which conditions of the preprocessor a kernel stands, to be told where it is left out."""
+"""Preprocessor conditions around a kernel, for messages about kernels that they exclude."""
 
 import re
 
@@ -37,16 +37,16 @@ def conditions(text: str, at: int) -> list[tuple[str, int]]:
 
 
 def left_out_with(text: str, kernel: str) -> str:
-    """What is said of a kernel that is declared and was not compiled; ``""`` if nothing is known.
+    """Return why a declared kernel was not compiled; ``""`` if no reason is known.
 
-    The innermost condition is told, and the option that makes it true where that is plain.
+    The message names the innermost condition, and the option that makes it true if that is evident.
     """
     declared = re.search(rf"\b__global__\b[^;{{}}]*?\b{re.escape(kernel)}\s*\(", text)
     under = conditions(text, declared.end()) if declared else []
     if not under:
         return ""
-    told = ", ".join(f"#{said} (line {line})" for said, line in under)
+    guards = ", ".join(f"#{said} (line {line})" for said, line in under)
     names = [m[1] for said, _ in under if (m := _DEFINED.fullmatch(said))]
     options = " ".join(f"--option=-D{name}" for name in names)
     defines = f"; {options} would define {', '.join(names)}" if names else ""
-    return f"; {kernel} stands under {told}{defines}"
+    return f"; {kernel} stands under {guards}{defines}"

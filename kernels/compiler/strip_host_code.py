@@ -214,14 +214,14 @@ def compile_device_part(
         written = f"; {advice} as in {example!r}" if example else ""
         if same and (not example or "<" in entry):
             written += next(filter(None, (left_out_with(t, same.name) for t in texts)), "")
-        told = f"no kernel {entry!r} in this source; its __global__ functions: {listed}{written}"
+        message = f"no kernel {entry!r} in this source; its __global__ functions: {listed}{written}"
         lacks = [] if same else _lacking(_perhaps_needed(left_out(), included), included)
     else:
-        told = _told([_cause(e, blamed) for e in errors], by_path)
+        message = _render([_cause(e, blamed) for e in errors], by_path)
         for path, called in included.called.items():
-            told = told.replace(called, path.name)
+            message = message.replace(called, path.name)
         lacks = _lacking(asked_for(left_out()), included)
-    raise CompileError("\n".join([told, *lacks, *(f"({text})" for text in no_folders(options))]))
+    raise CompileError("\n".join([message, *lacks, *(f"({text})" for text in no_folders(options))]))
 
 
 def _cut_others(file: host_code.SourceFile, needed: host_code.RequiredNames) -> None:
@@ -238,7 +238,7 @@ def _cause(error: Message, blamed: Mapping[str, Message]) -> Message:
     return blamed.get(missed[1], error) if missed else error
 
 
-def _told(errors: list[Message], files: dict[str, host_code.SourceFile]) -> str:
+def _render(errors: list[Message], files: dict[str, host_code.SourceFile]) -> str:
     """The errors in the user's files, if there are any."""
     about = [e for e in errors if not e.of_a_name]
     own = [e for e in about if e.path in files or not e.path]
@@ -267,14 +267,14 @@ def _perhaps_needed(left_out: list[str], included: Included) -> list[str]:
 
 def _lacking(left_out: list[str], included: Included) -> list[str]:
     """What is to be said of headers that were left out."""
-    told = []
+    missing = []
     random = [header for header in left_out if header.startswith("curand_")]
     own_headers = [h for h in _perhaps_needed(left_out, included) if h not in random]
     others = [header for header in left_out if header not in (*own_headers, *random)]
     if others:
-        told.append(f"(left out, not for NVRTC: {', '.join(others)})")
+        missing.append(f"(left out, not for NVRTC: {', '.join(others)})")
     if random:
-        told.append(f"(not found: {', '.join(random)}; the wheel nvidia-curand has them)")
+        missing.append(f"(not found: {', '.join(random)}; the wheel nvidia-curand has them)")
     if own_headers:
-        told.append(f"(not found: {', '.join(own_headers)}; -I FOLDER says where to look)")
-    return told
+        missing.append(f"(not found: {', '.join(own_headers)}; -I FOLDER says where to look)")
+    return missing

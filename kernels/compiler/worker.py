@@ -22,7 +22,10 @@ class _Failed(Exception):
 
 
 def main() -> None:
-    """Answer what is asked until nobody is left who asks; whoever interrupts us is told there."""
+    """Serve compile requests until the parent process closes the pipe.
+
+    The parent handles interrupts.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # a compiler that prints is none of the answer

@@ -28,7 +28,7 @@ _REFERENCES, _NAMES_FOR = (0x10, 0x42), (0x16, 0x26, 0x35, 0x37, 0x47)
 """Tags; those of references, and of what another type has as a name or qualifier."""
 _PLUS = 0x23
 """``DW_OP_plus_uconst``: where DWARF 2 says where a member is."""
-_MOST = 1 << 20
+_MAX_TYPES = 1 << 20
 """Bytes of a type that are looked at."""
 
 
@@ -84,7 +84,7 @@ class DebugInfo:
 
     def _found(self, kind: DebugEntry) -> Bits | None:
         size = self._size(kind)
-        if not 0 < size <= _MOST:
+        if not 0 < size <= _MAX_TYPES:
             return None
         if kind.tag == _ARRAY:
             element = self._of(kind)

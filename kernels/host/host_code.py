@@ -55,10 +55,10 @@ class SourceFile:
 
     def rest(self) -> str:
         """The text without what was cut."""
-        kept = directives(self.text)
+        directive_ranges = directives(self.text)
         text = self.text
         for start, end, instead in self.cuts.values():
-            text = blank(text, start, end, kept)
+            text = blank(text, start, end, directive_ranges)
             text = text[:start] + instead + text[start + len(instead) :]
         return text
 
@@ -107,14 +107,14 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
 
 
 def _with_macros(
-    piece: RemovableDeclaration, plain: str, bare: str, ends: Collection[int]
+    piece: RemovableDeclaration, plain: str, bare: str, macro_ends: Collection[int]
 ) -> RemovableDeclaration:
     """A piece with what no parser sees before it, macros of qualifiers and attributes.
 
-    Left behind they would belong to what follows. ``ends``: where others end that are not seen.
+    Left behind they would belong to what follows. ``ends``: ends of other macros.
     """
     start = at = piece.start
-    while at and plain[at - 1].isspace() and at not in ends:
+    while at and plain[at - 1].isspace() and at not in macro_ends:
         at -= 1
         start = start if bare[at].isspace() else at
     return replace(piece, start=start)
@@ -124,10 +124,10 @@ def _to_its_brace(
     piece: RemovableDeclaration, bare: str, inside: Sequence[tuple[int, int]]
 ) -> RemovableDeclaration:
     """A function up to the brace that closes it: where the grammar fails it ends too early."""
-    ends = [end for body, end in inside if piece.start < body < piece.end < end]
-    if piece.method or piece.kind != "function" or not ends:
+    braces = [end for body, end in inside if piece.start < body < piece.end < end]
+    if piece.method or piece.kind != "function" or not braces:
         return piece
-    return replace(piece, end=ends[0], words=_words(bare, piece.start, ends[0], ends[0])[1])
+    return replace(piece, end=braces[0], words=_words(bare, piece.start, braces[0], braces[0])[1])
 
 
 def _known(at: RemovableDeclaration, found: Sequence[RemovableDeclaration]) -> bool:

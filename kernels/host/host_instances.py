@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 Bound = dict[str, str | None]
-_MOST, _SCOPES, _DEEP = 16, 400, 20
+_MAX_INSTANCES, _SCOPES, _DEEP = 16, 400, 20
 """Instances of a function, functions that are looked into for them, and calls from main to one."""
 
 
@@ -120,7 +120,7 @@ class HostProgram:
             self.depth += 1
             found: list[Bound] = []
             for bound in self._called(function) if function.parameters else ():
-                if bound not in found and len(found) < _MOST:
+                if bound not in found and len(found) < _MAX_INSTANCES:
                     found.append(unknown | bound)
             self.depth -= 1
             self.instances[number] = found or [unknown]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LAUNCHES = re.compile(r"<<\s*<|Launch")
 _FAR = 400
-_MOST = 500
+_MAX_LAUNCHES = 500
 """Launches of a file, about."""
 
 
@@ -131,7 +131,7 @@ def _all(
     found: dict[str, list[HostLaunch]] = {name: [] for name in texts}
     for use in program.launches:
         file, line = _place(texts, use.node.start_point[0])
-        if len(found[file]) >= _MOST:
+        if len(found[file]) >= _MAX_LAUNCHES:
             continue
         launches = [_read(use, scope, declared, bound) for bound, scope in program.scopes_of(use)]
         found[file] += [replace(one, file=file, line=line) for one in dict.fromkeys(launches)]

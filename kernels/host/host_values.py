@@ -27,7 +27,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "/": lambda a, b: a // b if isinstance(a, int) and isinstance(b, int) else a / b,
 }  # fmt: skip
 _BITS = 62
-_MOST = 1 << _BITS
+_MAX_VALUE = 1 << _BITS
 _DEEP, _NODES = 8, 150
 _VECTORS = re.compile(r"dim3|u?int[234]")
 _AXES = "xyz"
@@ -82,9 +82,9 @@ class HostScope:
             if node.type in ("declaration", "parameter_declaration"):
                 self._declared(node)
             elif node.type == "assignment_expression":
-                left, right = (node.child_by_field_name(n) for n in ("left", "right"))
+                target, right = (node.child_by_field_name(n) for n in ("left", "right"))
                 plain = any(child.type == "=" for child in node.children)
-                self._set(self.text(left) if left else "", right if plain else None)
+                self._set(self.text(target) if target else "", right if plain else None)
             elif node.type == "update_expression":
                 argument = node.child_by_field_name("argument")
                 self._set(self.text(argument) if argument else "", None)
@@ -197,7 +197,7 @@ class HostScope:
                 result: Number = made(*sides)
             except (ArithmeticError, TypeError, ValueError):
                 return None
-            return result if abs(result) < _MOST else None
+            return result if abs(result) < _MAX_VALUE else None
         return None
 
     def _member(self, node: Node) -> tuple[str, str]:
@@ -367,8 +367,8 @@ def _listed(node: Node) -> list[Node]:
     """The expressions that commas part, which nest to the right."""
     found = []
     while node.type == "comma_expression":
-        left, right = node.named_children[0], node.named_children[-1]
-        found.append(left)
+        first, right = node.named_children[0], node.named_children[-1]
+        found.append(first)
         node = right
     return [*found, node]
 

@@ -78,7 +78,7 @@ def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
 
 def registers(kernel: Kernel, capability: str = "9.0") -> int | None:
     """Registers of a thread, as kept on disk; otherwise, and but for that, as ``machine_code``."""
-    file = _kept(kernel, capability)
+    file = _cache_path(kernel, capability)
     if file is not None:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not there, or torn
             stored = json.loads(file.read_text())["registers"]
@@ -90,7 +90,7 @@ def registers(kernel: Kernel, capability: str = "9.0") -> int | None:
     return code.registers if code else None
 
 
-def _kept(kernel: Kernel, capability: str) -> Path | None:
+def _cache_path(kernel: Kernel, capability: str) -> Path | None:
     """Where registers are kept on disk, if the PTX says all that they depend on."""
     made_for = _TARGET.search(kernel.ptx)
     if made_for is None or made_for[1] != capability.replace(".", ""):
@@ -119,8 +119,8 @@ def _make(kernel: Kernel, number: str) -> MachineCode | None:
         return found
     # For another architecture the source becomes another PTX, whose lines nobody knows here.
     binary = _from_ptx(_retargeted(kernel, number), arch)
-    told = None if binary is None else _read(binary, kernel.entry, arch)
-    return told or replace(found, lines=(0,) * len(found.lines))
+    listing = None if binary is None else _read(binary, kernel.entry, arch)
+    return listing or replace(found, lines=(0,) * len(found.lines))
 
 
 def _retargeted(kernel: Kernel, number: str) -> str:

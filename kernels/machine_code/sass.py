@@ -64,7 +64,8 @@ class MachineInstruction:
         sets: Scoreboards that it sets until its result is there, and until its operands are read.
         waits: Scoreboards that it waits for.
         target: The instruction to which it branches; -1 if to none.
-        ends: Whether the instruction after it is not the next one; ``leaves``: whether a warp may
+        is_terminator: Whether execution does not continue at the next instruction.
+        leaves: Whether a warp may
             end at it.
         guarded: Whether lanes execute it under a predicate.
     """
@@ -76,7 +77,7 @@ class MachineInstruction:
     sets: tuple[int, int]
     waits: tuple[int, ...]
     target: int
-    ends: bool
+    is_terminator: bool
     leaves: bool
     guarded: bool
 

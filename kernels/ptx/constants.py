@@ -117,11 +117,11 @@ class ConstantParser:
 
     def _binary(self, loosest: int, depth: int) -> _Value:
         """What operators make that bind as those of a level do, or tighter."""
-        left = self._unary(depth)
+        value = self._unary(depth)
         while (name := self._operator()) and (level := _LEVEL[name]) >= loosest:
             self.cursor.at += len(name)
-            left = self._apply(name, left, self._binary(level + 1, depth))
-        return left
+            value = self._apply(name, value, self._binary(level + 1, depth))
+        return value
 
     def _operator(self) -> str:
         """The operator that is next, if one is; those of two characters are two tokens."""

@@ -124,8 +124,8 @@ class DeclarationParser:
             self._check_align(align)
             offset = -(-offset // align) * align
             register = name if in_register else ""
-            kept = f"{name}#param" if in_register else name
-            params.append(Param(kept, ptx_type, count, align, offset, register))
+            stored_name = f"{name}#param" if in_register else name
+            params.append(Param(stored_name, ptx_type, count, align, offset, register))
             offset += params[-1].nbytes
             self.cursor.accept(",")
         return tuple(params)

@@ -80,8 +80,8 @@ def _constants(text: str, entry: str, python: bool) -> Iterator[tuple[str, str]]
         yield found[1], found[2]
     for found in () if python else _CONSTANTS.finditer(text):
         for part in found[1].split(","):
-            left, _, value = part.partition("=")
-            if value and (words := re.findall(r"\w+", left)):
+            target, _, value = part.partition("=")
+            if value and (words := re.findall(r"\w+", target)):
                 yield words[-1], value
     name, _, given = entry.partition("<")
     words = re.findall(r"\w+", name)

@@ -97,10 +97,10 @@ def doubts(element: str, kind: str, dtype: Any) -> list[str]:
     One of ``unsigned long long`` may well hold an address: ``CUdeviceptr``, ``uintptr_t``.
     """
     wrong = misfit(element, dtype)
-    told = [f"{wrong}; its bytes are taken as they are"] if wrong else []
+    sentences = [f"{wrong}; its bytes are taken as they are"] if wrong else []
     if kind in ("long", "long long", "unsigned long"):
-        told.append(f"the kernel takes {kind}, no pointer; the array's address is taken")
-    return told
+        sentences.append(f"the kernel takes {kind}, no pointer; the array's address is taken")
+    return sentences
 
 
 def is_structure(element: str) -> bool:

@@ -47,7 +47,7 @@ class _Unknown(Exception):
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 2, 0
-        self.seen: list[str] = []
+        self.substitutions: list[str] = []
         self.arguments: list[str] = []
 
     def function(self) -> DemangledName:
@@ -88,7 +88,7 @@ class _Reader:
             else:
                 found = self.word()
             if self.text[self.at : self.at + 1] == "I":
-                self.seen.append(found)
+                self.substitutions.append(found)
                 return found + self.template(outermost), True
             return found, False
         while self.text[self.at] in "rVK":
@@ -109,9 +109,9 @@ class _Reader:
                 self.take("L")
                 parts.append(self.word())
             if self.text[self.at] != "E" or not outermost:
-                self.seen.append("::".join(parts))
-        if not outermost and self.seen:
-            self.seen.pop()  # the whole name is added by whoever asked for the type
+                self.substitutions.append("::".join(parts))
+        if not outermost and self.substitutions:
+            self.substitutions.pop()  # the whole name is added by whoever asked for the type
         return "::".join(parts), ended
 
     def template(self, outermost: bool) -> str:
@@ -151,7 +151,7 @@ class _Reader:
                     else full
                 )
         self.at += 1
-        return self.seen[self._sequence()]
+        return self.substitutions[self._sequence()]
 
     def parameter(self) -> str:
         self.at += 1
@@ -190,7 +190,7 @@ class _Reader:
             while self.text[self.at] in "KVr":
                 self.at += 1
             found = self.type()  # what is const is not told
-            self.seen.append(f"{found}")
+            self.substitutions.append(f"{found}")
             return found
         elif char == "T":
             found = self.parameter()
@@ -212,5 +212,5 @@ class _Reader:
             found = f"{self.type()}[]"
         else:
             found, _ = self.name()
-        self.seen.append(found)
+        self.substitutions.append(found)
         return found

@@ -105,10 +105,10 @@ def directives(text: str) -> list[tuple[int, int]]:
     return [m.span() for m in _TOKEN.finditer(text) if m.lastgroup == "directive"]
 
 
-def blank(text: str, start: int, end: int, kept: Sequence[tuple[int, int]] = ()) -> str:
+def blank(text: str, start: int, end: int, keep: Sequence[tuple[int, int]] = ()) -> str:
     """The text with spaces from one place to another; lines and some spans stay."""
     pieces, at = [text[:start]], start
-    for low, high in kept:
+    for low, high in keep:
         if low >= start and high <= end:
             pieces += [re.sub(r"[^\r\n]", " ", text[at:low]), text[low:high]]
             at = high

@@ -153,8 +153,8 @@ def _listed(bare: str, start: int, end: int) -> list[tuple[int, int, int]]:
         return []
     first = start + len("using")
     begins = [first, *(at + 1 for at in commas[:-1]), commas[-1]]
-    ends = [*(at + 1 for at in commas), bare.rindex(";", start, end)]
-    return [(low, high, high) for low, high in zip(begins, ends, strict=True)]
+    stops = [*(at + 1 for at in commas), bare.rindex(";", start, end)]
+    return [(low, high, high) for low, high in zip(begins, stops, strict=True)]
 
 
 def _names(node: Node, kind: str, text: str) -> frozenset[str]:

@@ -149,9 +149,9 @@ def _bare(kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def parameter_label(names: Sequence[str], number: int) -> str:
-    """What to call a parameter, from 0 on: its name, or its place if it or no parameter has one.
+    """Return a name for a parameter (from 0): its own, or its position if a parameter has none.
 
-    C++ counts none of them; who reads ``k(float*, S)`` calls ``S`` the second.
+    C++ does not number parameters; a reader of ``k(float*, S)`` calls ``S`` the second.
     """
     if number >= len(names):
         return f"argument {number}"

@@ -42,8 +42,8 @@ def newline_at(content: bytes, offset: int) -> bytes:
     found = re.compile(rb"\r\n|\n|\r").search(content, offset)
     if found:
         return found[0]
-    ends = re.findall(rb"\r\n|\n|\r", content)
-    return ends[-1] if ends else b"\n"
+    newlines = re.findall(rb"\r\n|\n|\r", content)
+    return newlines[-1] if newlines else b"\n"
 
 
 def column_of(content: bytes, offset: int) -> str:

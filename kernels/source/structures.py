@@ -29,7 +29,7 @@ SCALARS = {
 """The PTX type of each of C++'s own types."""
 
 _KINDS = 64
-_MOST = 32_764
+_MAX_BYTES = 32_764
 """Bytes of a kernel's parameters (PTX ISA, "Kernel Function Parameters"): the largest structure."""
 _ALIGNED = re.compile(r"\balignas\s*\(\s*(\d+)\s*\)")
 _CONSTANT = r"#\s*define\s+{0}\s+(\d+)\s*$|\bconst(?:expr)?\s+[\w\s]*\b{0}\s*=\s*(\d+)\s*;"
@@ -190,7 +190,7 @@ def _structure(
             at += -at % layout.align
             fields.append((name, at, layout))
             at, align = at + layout.nbytes, max(align, layout.align)
-    if at > _MOST:
+    if at > _MAX_BYTES:
         return None
     return TypeLayout(max(1, at + -at % align), align, "", tuple(fields))
 
@@ -215,7 +215,7 @@ def _fields(
         layout = layout_of(kind + "*" * stars, sources, known)
         for count in counts:
             number = _number(arguments.get(count, count), sources)
-            if layout is None or number is None or layout.nbytes * number > _MOST:
+            if layout is None or number is None or layout.nbytes * number > _MAX_BYTES:
                 layout = None
                 break
             layout = TypeLayout(layout.nbytes * number, layout.align, "", _repeated(layout, number))

@@ -19,7 +19,7 @@ ANYWHERE = "*"
 _SOMEWHERE = ""
 """In a store's keys: wherever it is. In a variable's, behind its name: anywhere, somewhere."""
 _IN = "+"
-KEPT = ("shared", "local", "generic")
+ADDRESSABLE_SPACES = ("shared", "local", "generic")
 """Spaces through which values are followed: global memory is where results go."""
 
 
@@ -72,7 +72,7 @@ class KeptPlaces:
 def load_keys(space: str, place: str, nbytes: int) -> Iterator[Key]:
     """The keys of a load: what is left under one of them it may find."""
     name, inside, offset = place.rpartition(_IN)
-    for other in KEPT if space == "generic" else (space, "generic"):
+    for other in ADDRESSABLE_SPACES if space == "generic" else (space, "generic"):
         yield f"[{other}]", ANYWHERE
         if place == ANYWHERE or other != space:
             yield f"[{other}]", _SOMEWHERE

@@ -34,7 +34,7 @@ _SPILLED = ("[]", "pointer")
 class _Steered:
     """What a value gets to: registers and memory, branches, and accesses by guard or address."""
 
-    held: frozenset[Key]
+    registers: frozenset[Key]
     branches: frozenset[int]
     accesses: frozenset[int]
     guards: frozenset[int]
@@ -98,16 +98,18 @@ class ForwardSlices:
         """
         if read is write:
             return False
-        held = self._held(read, frozenset({"[shared]", "[generic]"}))
+        values = self.reading_registers(read, frozenset({"[shared]", "[generic]"}))
         role = roles(write.instruction)
-        return any((write.function, name) in held for name in role.reads if name not in role.bases)
+        return any(
+            (write.function, name) in values for name in role.reads if name not in role.bases
+        )
 
     def expected(self, read: Site, swap: Site) -> bool:
         """Whether what one site reads is what a compare-and-swap expects to find."""
         if swap.operation != "cas":
             return False
         wanted = swap.instruction.operands[-2]
-        return isinstance(wanted, Reg) and (swap.function, wanted.name) in self._of(read).held
+        return isinstance(wanted, Reg) and (swap.function, wanted.name) in self._of(read).registers
 
     def guards(self, read: Site, access: Site) -> bool:
         """Whether an access happens only as what a site reads has steered.
@@ -123,9 +125,10 @@ class ForwardSlices:
         )
 
     def chooses(self, read: Site, access: Site) -> bool:
-        """Whether a branch on what a site reads, a guard or an address decides on an access.
+        """Whether a branch, guard or address that depends on a site's value controls an access.
 
-        A barrier that comes between is not enough: who passes it may write whatever was read.
+        A barrier in between does not suffice: a thread behind it may overwrite the value that was
+        read.
         """
         steered = self._of(read)
         return access.number in steered.accesses or (
@@ -168,9 +171,9 @@ class ForwardSlices:
 
     def _shared(self, function: str) -> bool:
         """Whether a function is called from several places, itself or by its one caller."""
-        seen: set[str] = set()
-        while function not in seen:
-            seen.add(function)
+        names: set[str] = set()
+        while function not in names:
+            names.add(function)
             back = self.paths.returns.get(function, [])
             if len(back) != 1:
                 return bool(back)
@@ -190,26 +193,26 @@ class ForwardSlices:
             self._steered[site.number] = self._follow(site)
         return self._steered[site.number]
 
-    def _held(self, site: Site, but: Collection[str] = ()) -> set[Key]:
+    def reading_registers(self, site: Site, but: Collection[str] = ()) -> set[Key]:
         """What holds the value that a site reads, ``but`` in some spaces."""
         todo = [(site.function, name) for name in roles(site.instruction).writes]
-        held: set[Key] = set(todo)
+        reached: set[Key] = set(todo)
         while todo:
             news = [
                 key
                 for key in self._edges.get(todo.pop(), ())
-                if key not in held and key[0] not in but
+                if key not in reached and key[0] not in but
             ]
-            held.update(news)
+            reached.update(news)
             todo += news
-        return held
+        return reached
 
     def _follow(self, site: Site) -> _Steered:
-        held = self._held(site)
+        values = self.reading_registers(site)
         branches, accesses, guards = (
-            frozenset().union(*(of[key] for key in held & of.keys())) for of in self._deciding
+            frozenset().union(*(of[key] for key in values & of.keys())) for of in self._deciding
         )
-        return _Steered(frozenset(held), branches, accesses, guards)
+        return _Steered(frozenset(values), branches, accesses, guards)
 
     @functools.cached_property
     def _deciding(self) -> tuple[dict[Key, set[int]], ...]:
@@ -346,10 +349,10 @@ class ForwardSlices:
         return False
 
     def _spares(self, number: int, read: Site) -> bool:
-        """Whether a branch keeps a thread from a loop that others wait in, for it perhaps.
+        """Whether a branch may exempt a thread from a loop in which the others wait for it.
 
-        As at a barrier of the grid: who comes last sees it by the count, and sets a flag; the
-        others wait for that. The loop may look at the count itself.
+        Example: in a grid-wide barrier the last arriving thread recognises itself by the count and
+        sets a flag, for which the others wait. The loop may also test the count itself.
         """
         sites = [site for site in self.program.sites if site.strong]
         sets = any(site.access != "load" and number in self.decide(site.block) for site in sites)

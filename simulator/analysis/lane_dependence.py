@@ -73,24 +73,26 @@ def parts(op: Op, fixed: Mapping[int, np.generic] = MappingProxyType({})) -> Par
     found: list[Flat] = []
     for seed in (0, 1):
         tried = _Tried(op, lanes, seed, fixed)
-        left: list[_Trial] = []
+        remaining: list[_Trial] = []
         for operand, half in tried.operands():
             own = tried.own(operand, half)
             if own is None:
-                left += [_Trial(operand, half, np.arange(lanes) == lane) for lane in range(lanes)]
+                remaining += [
+                    _Trial(operand, half, np.arange(lanes) == lane) for lane in range(lanes)
+                ]
             else:
                 found.append(own)
         entries = np.concatenate(
             [
                 np.zeros(0, np.int64),
-                *(trial.entry(np.flatnonzero(trial.lanes)[:1]) for trial in left),
+                *(trial.entry(np.flatnonzero(trial.lanes)[:1]) for trial in remaining),
             ]
         )
         step = max(1, _AT_ONCE // lanes)
-        for first in range(0, len(left), step):
-            place, trial = tried.changed(left[first : first + step])
+        for first in range(0, len(remaining), step):
+            place, trial = tried.changed(remaining[first : first + step])
             found.append(place << 16 | entries[first + trial])
-        if len(left) > _MANY:
+        if len(remaining) > _MANY:
             break
     every = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
     places = np.arange(2 * len(op.outputs) * lanes + 1)
@@ -129,11 +131,11 @@ class _Tried:
         trials = [_Trial(operand, half, mask) for mask in masks]
         place, trial = self.changed(trials)
         lane = place % self.lanes
-        seen = np.zeros((len(trials), 2 * len(self.op.outputs) * self.lanes), bool)
-        seen[trial, place] = True
-        touched = seen.any(0)
-        alone = np.array(masks)[:, np.arange(seen.shape[1]) % self.lanes] & touched
-        if not np.array_equal(seen, alone):
+        flipped = np.zeros((len(trials), 2 * len(self.op.outputs) * self.lanes), bool)
+        flipped[trial, place] = True
+        touched = flipped.any(0)
+        alone = np.array(masks)[:, np.arange(flipped.shape[1]) % self.lanes] & touched
+        if not np.array_equal(flipped, alone):
             return None
         places, lane = np.flatnonzero(touched), np.flatnonzero(touched) % self.lanes
         found: Flat = places << 16 | trials[0].entry(lane)

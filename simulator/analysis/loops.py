@@ -10,7 +10,7 @@ from ..isa.decoded import callee
 
 
 class NaturalLoop(NamedTuple):
-    """One: its blocks, those it goes on to, itself with what it calls, and who decides on it."""
+    """A natural loop, with its exits, its callees and the branches that decide on it."""
 
     blocks: set[int]
     out: set[int]
@@ -41,8 +41,8 @@ class Loops:
         """Each of them."""
         made = []
         for loop in self._found:
-            ends = [end for number in loop if (end := self.blocks[number].end)]
-            inside = loop.union(*map(self.paths.inside, {callee(end) for end in ends}))
+            terminators = [end for number in loop if (end := self.blocks[number].end)]
+            inside = loop.union(*map(self.paths.inside, {callee(end) for end in terminators}))
             out = {to for number in loop for to in successors(self.blocks[number])} - loop
             made.append(NaturalLoop(loop, out, inside, set().union(*map(self._decide, loop))))
         return made

@@ -44,14 +44,14 @@ class SamePlace:
         """How the address is made, in the functions where it is."""
         found: set[tuple[str, object]] = set()
         todo: list[_At] = [(site.function, site.operand)]
-        seen: set[_At] = set()
+        visited: set[_At] = set()
         while todo:
             name, operand = todo.pop()
             text = self._text(name)
             if isinstance(operand, Address):
                 operand = text.shortest(operand)
-            if (name, operand) not in seen:
-                seen.add((name, operand))
+            if (name, operand) not in visited:
+                visited.add((name, operand))
                 given = self._given(name, operand)
                 todo += given
                 if not given:
@@ -74,7 +74,10 @@ class SamePlace:
 
     @functools.cached_property
     def _calls(self) -> dict[str, list[tuple[str, Instruction]]]:
-        """Who calls each function, and where: asked for thousands of pairs of accesses."""
+        """Return the call sites of each function.
+
+        Cached, as thousands of pairs of accesses need them.
+        """
         found: dict[str, list[tuple[str, Instruction]]] = {}
         for caller, function in self.functions.items():
             for ins in function.body:

@@ -19,7 +19,7 @@ from ..isa.decoded import callee, roles
 from ..isa.table import scalar_type
 from ..memory.addressing.provenance import MADE, OTHER, combined
 from ..memory.site import Site
-from .abstract_locations import ANYWHERE, KEPT, KeptPlaces, Key, load_keys, store_keys
+from .abstract_locations import ADDRESSABLE_SPACES, ANYWHERE, KeptPlaces, Key, load_keys, store_keys
 from .taint import call_edges
 
 _POINTERS = ("u64", "s64", "b64")
@@ -124,7 +124,7 @@ class Bases:
         changed = False
         found: frozenset[str] = frozenset()
         for site in self._sites.get(id(ins), ()):
-            if site.space not in KEPT:
+            if site.space not in ADDRESSABLE_SPACES:
                 continue
             if site.type not in _POINTERS:
                 continue

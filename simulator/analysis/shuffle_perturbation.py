@@ -25,12 +25,12 @@ def used(
     program: Program, reads: Mapping[Line, Collection[int]],
     outcome: Callable[[UndefinedValueSource | None], object],
 ) -> dict[Line, int]:  # fmt: skip
-    """The lines whose reads of lanes that take no part change the outcome, each with one that does.
+    """Return the lines whose reads of inactive lanes change the outcome, each with one such read.
 
     Args:
         program: The kernel.
-        reads: By line, who reads from whom (``InactiveLaneRead.reads``).
-        outcome: Runs the launch once more, with other values for these reads.
+        reads: For each line the pairs of reading lane and source lane (``InactiveLaneRead.reads``).
+        outcome: Repeats the launch with other values for these reads and returns its outcome.
     """
     usual = outcome(None)
     found: dict[Line, int] = {}
@@ -39,11 +39,11 @@ def used(
         def matters(chosen: Mapping[Line, Collection[int]], value: int | None = value) -> bool:
             return bool(outcome(_others(chosen, value)) != usual)
 
-        left = {line: sorted(reads[line]) for line in reads if line not in found}
-        if not left or not matters(left):
+        candidates = {line: sorted(reads[line]) for line in reads if line not in found}
+        if not candidates or not matters(candidates):
             continue
-        for line, every in left.items():
-            if len(left) > 1 and not matters({line: every}):
+        for line, every in candidates.items():
+            if len(candidates) > 1 and not matters({line: every}):
                 continue
             low, high = 0, len(every)  # the first `low` change nothing, the first `high` do
             while high - low > 1:  # it is often the very first

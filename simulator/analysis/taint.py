@@ -63,7 +63,7 @@ def depends_on_data(
         if data.moves(site):
             return site.instruction
     for ins, space in judged.texts:
-        if data.ends(space):
+        if data.reaches_space(space):
             return ins
     unset = _Slice(program, spaces, judged.unset) if judged.unset else None
     asking = [
@@ -105,13 +105,13 @@ class _Slice:
         self._sites: dict[int, list[Site]] = {}
         for site in program.sites:
             self._sites.setdefault(id(site.instruction), []).append(site)
-        self._held: set[Key] = set()
+        self._tainted_memory: set[Key] = set()
         size = -1
-        while size != len(self._held):
-            size = len(self._held)
+        while size != len(self._tainted_memory):
+            size = len(self._tainted_memory)
             for function in self.functions.values():
                 for ins in function.body:
-                    self._held |= self._reached(function, ins)
+                    self._tainted_memory |= self._reached(function, ins)
 
     def instructions(self) -> Iterator[tuple[str, Instruction]]:
         """All of the program, with their functions' names."""
@@ -121,7 +121,7 @@ class _Slice:
 
     def holds(self, function: str, names: Collection[str]) -> set[str]:
         """Those of some registers that hold it."""
-        return {name for name in names if (function, name) in self._held}
+        return {name for name in names if (function, name) in self._tainted_memory}
 
     def moves(self, site: Site) -> bool:
         """Whether what a site writes is, or what its instruction gives."""
@@ -131,19 +131,23 @@ class _Slice:
         copied = site.bulk is not None or site.access != "atomic"  # of an atomic, operands count
         return bool(self.holds(function.name, given)) or (copied and self._found(function, ins))
 
-    def ends(self, space: str) -> bool:
+    def reaches_space(self, space: str) -> bool:
         """Whether it may end a text somewhere in a space."""
-        return space == "global" or not self._held.isdisjoint(load_keys(space, ANYWHERE, 1))
+        return space == "global" or not self._tainted_memory.isdisjoint(
+            load_keys(space, ANYWHERE, 1)
+        )
 
     def _reached(self, function: Function, ins: Instruction) -> set[Key]:
         """What holds it when an instruction has run."""
         role, name = roles(ins), function.name
         if role.row.flow is Flow.CALL:
-            return through_call(function, self.functions.get(callee(ins)), ins, self._held)
+            return through_call(
+                function, self.functions.get(callee(ins)), ins, self._tainted_memory
+            )
         sites = self._accessed(ins)
         found = self._found(function, ins)
         given = (read for read in role.reads if read not in role.bases)
-        moved = found or any((name, read) in self._held for read in given)
+        moved = found or any((name, read) in self._tainted_memory for read in given)
         news = {(name, written) for written in role.writes if (found if sites else moved)}
         if moved:
             for site in sites:
@@ -178,7 +182,7 @@ class _Slice:
             return False
         _, place = self._places.of(site, function)
         return any(
-            not self._held.isdisjoint(load_keys(space, place, site.nbytes))
+            not self._tainted_memory.isdisjoint(load_keys(space, place, site.nbytes))
             for space in self._near(site)
         )
 
@@ -199,10 +203,10 @@ class _Slice:
 
 
 def through_call(
-    function: Function, called: Function | None, ins: Instruction, held: set[tuple[str, str]]
+    function: Function, called: Function | None, ins: Instruction, tainted: set[tuple[str, str]]
 ) -> set[tuple[str, str]]:
     """What a call adds to registers that hold something."""
-    return {into for given, into in call_edges(function, called, ins) if given in held}
+    return {into for given, into in call_edges(function, called, ins) if given in tainted}
 
 
 def call_edges(

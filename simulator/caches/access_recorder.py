@@ -25,7 +25,7 @@ _LINES, _TAGS = 5, 6
 """Places among the figures of ``Traffic`` that global memory has no use for here."""
 _COMPARED = 64
 """Executions of a site whose addresses are compared with those before."""
-_ALIKE = 0.85
+_MIN_STRIDE_SHARE = 0.85
 """Share of a warp's lanes that stand as far apart as is said of all: rows of a tile begin anew."""
 
 
@@ -144,12 +144,12 @@ class TouchWatch(Observer):
     def __init__(self, limit: int = 1 << 23) -> None:
         self.batches: list[tuple[Geometry, list[RecordedAccess]]] = []
         self._patterns: dict[object, Flat] = {}
-        self._left = limit
+        self._budget = limit
 
     @property
     def full(self) -> bool:
         """Whether enough was noted down."""
-        return self._left <= 0
+        return self._budget <= 0
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
@@ -166,26 +166,26 @@ class TouchWatch(Observer):
         g, touches = self.batches[-1]
         if isinstance(event.address, LaneAddressList):
             keys = unique(packed(event.address.column, event.address.address >> SECTOR_BITS))
-            touches.append(self._apart(site, keys))
-            self._left -= len(keys)
+            touches.append(self._scattered(site, keys))
+            self._budget -= len(keys)
             return
         address = event.address + np.int64(site.offset)
         mask, common, others = event.mask, None, event.mask
         if mask is not None and mask.ndim and mask.shape[3] > 1:
             mask, common, others = _commonest(g, mask)
-        found = self._alike(g, site, address, mask, common)
+        found = self._strided(g, site, address, mask, common)
         if not found or common is not None:
-            left = others if found else event.mask
-            found.append(self._apart(site, self._keys(g, site, address, left)))
+            unrecorded = others if found else event.mask
+            found.append(self._scattered(site, self._keys(g, site, address, unrecorded)))
         for touch in found:
-            self._left -= len(touch.sectors) * max(1, len(touch.starts))
+            self._budget -= len(touch.sectors) * max(1, len(touch.starts))
         touches += [touch for touch in found if len(touch.sectors)]  # some lane was on
 
-    def _apart(self, site: Site, keys: Flat) -> RecordedAccess:
+    def _scattered(self, site: Site, keys: Flat) -> RecordedAccess:
         columns, sectors = unpacked(keys)
         return RecordedAccess(site.number, self._time, sectors, sectors[:0], columns)
 
-    def _alike(
+    def _strided(
         self, g: Geometry, site: Site, address: Addresses, mask: Mask | None, some: Mask | None
     ) -> list[RecordedAccess]:
         """The touches of an access that looks the same in every block, but for where it starts.
@@ -254,12 +254,12 @@ def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
     on = by_lane(np.ones((1, 1, 1, 1), bool) if mask is None else mask, False)
     best = int(np.argmax(on.sum(axis=1)))
     lanes, live = by_lane(address, 0)[best], on[best]
-    apart = np.diff(lanes)[live[1:] & live[:-1]]
-    values, counts = np.unique(apart, return_counts=True)
+    distances = np.diff(lanes)[live[1:] & live[:-1]]
+    values, counts = np.unique(distances, return_counts=True)
     if not len(values):
         return 0
-    most = int(np.argmax(counts))
-    return int(values[most]) if counts[most] >= _ALIKE * len(apart) else None
+    mode = int(np.argmax(counts))
+    return int(values[mode]) if counts[mode] >= _MIN_STRIDE_SHARE * len(distances) else None
 
 
 def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
@@ -269,8 +269,8 @@ def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
         np.packbits(rows, axis=0), axis=1, return_inverse=True, return_counts=True
     )
     # One with no lane on tells nothing.
-    most = int(np.argmax(np.where(kinds.any(axis=0), counts, 0)))
-    common = which.reshape(-1) == most
+    best = int(np.argmax(np.where(kinds.any(axis=0), counts, 0)))
+    common = which.reshape(-1) == best
     column = int(np.argmax(common))
     one = np.ascontiguousarray(np.broadcast_to(mask, (*g.shape[:3], mask.shape[3]))[..., column])
     return one[..., None], common, mask & ~common

@@ -49,14 +49,14 @@ class AtomicWatch(Observer):
             factor: See there.
         """
         far = (int(blocks.max()) - int(blocks.min())) / 2
-        most = max(
+        busiest = max(
             (
                 count * (factor if self.reach[number][1] - self.reach[number][0] >= far else 1)
                 for number, count in self.pieces.items()
             ),
             default=0.0,
         )
-        return most / (self.passes.total() * factor) if self.pieces else 0.0
+        return busiest / (self.passes.total() * factor) if self.pieces else 0.0
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""

@@ -21,7 +21,7 @@ ALONE = 0.8
 0.75 mostly."""
 _VARIES = 0.03
 """How much that differs from block to block."""
-_APART = 4
+_SM_PATTERNS = 4
 """Multiprocessors that are followed; the others do as one of these."""
 _FOLLOWED = 300_000
 """Blocks that are followed; those of a larger launch run in waves."""
@@ -47,11 +47,15 @@ def turns(blocks: int, sms: int, resident: int) -> BlockTimeline:
     if not slots < blocks <= _FOLLOWED:
         return BlockTimeline((every // slots).astype(np.float64), np.ones(blocks), every % sms)
     each = -(-blocks // sms)
-    found = [_by_age(resident, each, np.random.default_rng(number)) for number in range(_APART)]
-    begins, ends = (np.stack([found[sm % _APART][at] for sm in range(sms)], axis=1).reshape(-1)
-                    for at in (0, 1))  # fmt: skip
+    found = [
+        _by_age(resident, each, np.random.default_rng(number)) for number in range(_SM_PATTERNS)
+    ]
+    begins, finishes = (
+        np.stack([found[sm % _SM_PATTERNS][at] for sm in range(sms)], axis=1).reshape(-1)
+        for at in (0, 1)
+    )
     order = np.argsort(begins, kind="stable")[:blocks]
-    return BlockTimeline(begins[order], (ends - begins)[order], order % sms)
+    return BlockTimeline(begins[order], (finishes - begins)[order], order % sms)
 
 
 def _by_age(
@@ -59,25 +63,25 @@ def _by_age(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """When the blocks of a multiprocessor begin and end, one after the other."""
     fastest = (1 / (ALONE * (1 + _VARIES * rng.standard_normal(blocks)))).tolist()
-    begins, ends = np.zeros(blocks), np.zeros(blocks)
+    begins, finishes = np.zeros(blocks), np.zeros(blocks)
     there = list(range(min(resident, blocks)))
-    left = [1.0] * len(there)
+    remaining = [1.0] * len(there)
     begun, now = len(there), 0.0
     while there:
         room, speeds = float(resident), []
         for block in there:
             speeds.append(min(fastest[block], room))
             room -= speeds[-1]
-        step = min(work / speed for work, speed in zip(left, speeds, strict=True) if speed > 0)
+        step = min(work / speed for work, speed in zip(remaining, speeds, strict=True) if speed > 0)
         now += step
-        left = [work - step * speed for work, speed in zip(left, speeds, strict=True)]
+        remaining = [work - step * speed for work, speed in zip(remaining, speeds, strict=True)]
         for place in range(len(there) - 1, -1, -1):
-            if left[place] < 1e-9:
-                ends[there.pop(place)] = now
-                left.pop(place)
+            if remaining[place] < 1e-9:
+                finishes[there.pop(place)] = now
+                remaining.pop(place)
         while len(there) < resident and begun < blocks:
             begins[begun] = now
             there.append(begun)
-            left.append(1.0)
+            remaining.append(1.0)
             begun += 1
-    return begins, ends
+    return begins, finishes

@@ -49,7 +49,7 @@ class StridedFootprint:
     phases: Flat
 
     @property
-    def apart(self) -> bool:
+    def is_scattered(self) -> bool:
         """Whether a block touches short pieces that the block beside it does not go on with."""
         runs = 1 + np.count_nonzero(np.diff(np.unique(self.sectors)) > 1)
         run = len(self.sectors) / runs
@@ -123,7 +123,7 @@ def _of_site(
 ) -> list[StridedFootprint | Scatter]:
     """The trail of an access, if it has one; else its touches go to ``loose``, by the array."""
     lined: list[tuple[Geometry, float, RecordedAccess]] = []
-    apart: list[tuple[int, RecordedAccess]] = []
+    single: list[tuple[int, RecordedAccess]] = []
     for number, (geometry, some) in enumerate(touches.batches):
         last = max((touch.time for touch in some), default=1)
         for touch in some:
@@ -131,13 +131,13 @@ def _of_site(
                 if len(touch.starts):
                     lined.append((geometry, (touch.time - 1) / last, touch))
                 else:
-                    apart.append((number, touch))
+                    single.append((number, touch))
     slope = _slope(lined) if lined else None
     if slope is not None:
         return [_beyond(_trail(lined, slope), missed)]
     numbers = {id(geometry): number for number, (geometry, _) in enumerate(touches.batches)}
-    apart += [(numbers[id(geometry)], touch) for geometry, _, touch in lined]
-    for number, touch in apart:
+    single += [(numbers[id(geometry)], touch) for geometry, _, touch in lined]
+    for number, touch in single:
         if len(touch.sectors):
             at = int(touch.sectors[0] + (touch.starts[0] if len(touch.starts) else 0))
             loose.setdefault(at >> ARRAY, []).append((number, touch))
@@ -204,7 +204,7 @@ def _scatter(loose: list[tuple[int, RecordedAccess]], ran: int, blocks: int) -> 
     units = unique(pairs & INSIDE)
     low, high = int(units[0]) + base, int(units[-1]) + base + 1
     each = len(pairs) / ran
-    apart = len(pairs) < 1.1 * len(units) and each * blocks < 2 * (high - low)
+    is_sparse = len(pairs) < 1.1 * len(units) and each * blocks < 2 * (high - low)
     beside = np.diff(pairs) == 1
     paired = np.append(beside, False) | np.append(False, beside)
-    return Scatter(each, low, high, apart, 1 - float(paired.mean()))
+    return Scatter(each, low, high, is_sparse, 1 - float(paired.mean()))

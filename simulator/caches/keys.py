@@ -1,8 +1,7 @@
-"""Sectors of global memory together with who touches them, as one number to sort by.
+"""Sort keys of global memory: a sector and the accessing block in one int64.
 
-An address has room for arrays of a terabyte each and stands in the middle of its own; a sector's
-number alone would leave no bits for the block. It is narrowed to arrays of 128 GiB, 16,384 of them
-(of more, some count as the same); sectors of a line stay neighbours.
+An address is narrowed so that the block fits: each of 16,384 arrays has 128 GiB (of more arrays,
+some share a key). Sectors of one line have adjacent keys.
 """
 
 import numpy as np
@@ -27,7 +26,7 @@ def packed(who: Flat, sectors: Flat) -> Flat:
 
 
 def unpacked(keys: Flat) -> tuple[Flat, Flat]:
-    """Who, and the sectors."""
+    """Split keys into accessing blocks and sectors."""
     number = keys >> _OFFSET & (1 << _NUMBER) - 1
     offset = keys & (1 << _OFFSET) - 1 | np.int64(MIDDLE >> SECTOR_BITS)
     return keys >> _WHO, number << _ARRAY | offset

@@ -149,11 +149,11 @@ def _take(
         run_batches(launch, allocations, dispatcher, [np.sort(np.concatenate(part))], blank=blank)
         done += part
         each = work.done / len(done)
-        left = WORK - work.done
-        if left < each or touches.full:
+        budget = WORK - work.done
+        if budget < each or touches.full:
             break
         size = max(1, sum(len(g) for g in done) // len(done)) * threads
-        some = max(1, min(int(left / each), LANES // size, 64))
+        some = max(1, min(int(budget / each), LANES // size, 64))
     blocks = np.sort(np.concatenate(done))
     return Sample(blocks, done, total, ran, path, requests, touches, atomics)
 

@@ -72,7 +72,7 @@ class DeviceMemory:
         return sum(self.arrays.values())
 
     @property
-    def apart(self) -> tuple[float, float]:
+    def row_misses(self) -> tuple[float, float]:
         """Of both."""
         return self.apart_read, self.apart_written
 
@@ -126,19 +126,21 @@ def device_memory(
         SharedLevelTraffic(*(count * factor for count in counts)) for counts in (cold, warm)
     )
     return DeviceMemory(
-        first, again, there, read, _apart([*touched.loads, *touched.atomics], False),
-        _apart([*touched.stores, *touched.atomics], True),
+        first, again, there, read, _row_miss_share([*touched.loads, *touched.atomics], False),
+        _row_miss_share([*touched.stores, *touched.atomics], True),
     )  # fmt: skip
 
 
-def _apart(some: Sequence[StridedFootprint | Scatter], trails: bool) -> float:
+def _row_miss_share(some: Sequence[StridedFootprint | Scatter], trails: bool) -> float:
     """Share of touches that lie here and there; ``trails``: as the pieces of blocks may, too."""
     every = sum(size(one) for one in some)
-    apart = sum(
-        one.each * one.lone if isinstance(one, Scatter) else size(one) * (trails and one.apart)
+    misses = sum(
+        one.each * one.lone
+        if isinstance(one, Scatter)
+        else size(one) * (trails and one.is_scattered)
         for one in some
     )
-    return apart / every if every else 0.0
+    return misses / every if every else 0.0
 
 
 def _lookups(

@@ -138,42 +138,43 @@ def observe(launch: PreparedLaunch, gpu: Gpu, registers: int | None = None) -> O
     code = machine_code(launch.kernel, gpu.capability)
     if registers is None and code is not None:
         registers = code.registers
-    held = occupancy(gpu, math.prod(launch.block), registers, launch.shared_bytes)
-    if not held.blocks:
+    residency = occupancy(gpu, math.prod(launch.block), registers, launch.shared_bytes)
+    if not residency.blocks:
         said = [f": {case.message}; {case.note}" for case in lacking(launch, gpu, registers)]
         raise LaunchError(
-            f"a block does not fit on {gpu.name}, for {' and '.join(held.limiters)}{''.join(said)}"
+            f"a block does not fit on {gpu.name}, "
+            f"for {' and '.join(residency.limiters)}{''.join(said)}"
         )
     program = launch.program
     known = widths(program, code) if code and code.known else {}
-    sample = take(launch, gpu.sms, held.blocks, known)
-    capacity = l1_bytes(gpu, launch.shared_bytes, held.blocks)
-    slots = held.blocks * gpu.sms
+    sample = take(launch, gpu.sms, residency.blocks, known)
+    capacity = l1_bytes(gpu, launch.shared_bytes, residency.blocks)
+    slots = residency.blocks * gpu.sms
     meet = sample.path.barriers > 0
     found = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots, meet)
     missed, touched = ({site: pair[at] for site, pair in found.items()} for at in (0, 1))
-    return follow(Observed(launch, gpu, code, held, sample, missed, touched, DeviceMemory()))
+    return follow(Observed(launch, gpu, code, residency, sample, missed, touched, DeviceMemory()))
 
 
-def follow(seen: Observed) -> Observed:
+def follow(observed: Observed) -> Observed:
     """The same with ``memory`` worked out anew, for the GPU's L2."""
-    grid, gpu = seen.launch.grid, seen.gpu
-    blocks = sum(len(group) for group in seen.sample.groups)
+    grid, gpu = observed.launch.grid, observed.gpu
+    blocks = sum(len(group) for group in observed.sample.groups)
     missed = {
-        site.number: seen.missed[site.number] / blocks
-        for site in seen.launch.program.sites
-        if site.access == "load" and site.number in seen.missed
+        site.number: observed.missed[site.number] / blocks
+        for site in observed.launch.program.sites
+        if site.access == "load" and site.number in observed.missed
     }
-    sites, touches = seen.launch.program.sites, seen.sample.touches
-    touched = footprint(touches, sites, seen.blocks, missed)
-    known = of_all(touches, sites, seen.blocks, missed) if seen.sample.whole else None
+    sites, touches = observed.launch.program.sites, observed.sample.touches
+    touched = footprint(touches, sites, observed.blocks, missed)
+    known = of_all(touches, sites, observed.blocks, missed) if observed.sample.whole else None
     memory = device_memory(
-        touched, grid, gpu.sms, seen.occupancy.blocks, gpu.l2,
+        touched, grid, gpu.sms, observed.occupancy.blocks, gpu.l2,
         gpu.architecture.l2_partitions, known,
     )  # fmt: skip
-    return replace(seen, memory=memory)
+    return replace(observed, memory=memory)
 
 
-def count(counters: Counters, seen: Observed) -> None:
+def count(counters: Counters, observed: Observed) -> None:
     """Put into counters what a launch asks of the caches, if it finds them empty."""
-    counters.l1, counters.l2, counters.dram = seen.l1, seen.l2(True), seen.dram(True)
+    counters.l1, counters.l2, counters.dram = observed.l1, observed.l2(True), observed.dram(True)

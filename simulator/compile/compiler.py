@@ -132,7 +132,7 @@ class Compiler:
         stride = -(-layout.local_bytes // 16) * 16
         for group in self.context.recursions.values():
             group.settle(stride, result.stack)
-            layout.local_bytes = max(layout.local_bytes, stride * (group.most + 1))
+            layout.local_bytes = max(layout.local_bytes, stride * (group.max_depth + 1))
             for register, address in group.addresses.items():
                 result.registers[register.number] = DTYPES["s64"].type(address)
 

@@ -1,8 +1,8 @@
-"""What a block does, as typed steps: what stands between PTX and code that is made of it.
+"""IR: the typed operations of a basic block, between PTX and the generated Python.
 
-``lower`` makes steps of instructions; ``guards``, ``counting`` and ``tracing`` add to them or
-rewrite them; ``emit`` makes Python for the NumPy machine of them. A step says which registers
-it reads and writes, as which types, so that who makes code of it needs neither PTX nor rows.
+``lower`` translates instructions; ``guards``, ``counting`` and ``tracing`` insert or rewrite
+operations; ``emit`` generates Python for NumPy. An operation lists the registers that it reads and
+writes with their types, so that code generation needs neither PTX nor the instruction table.
 """
 
 from collections.abc import Iterator
@@ -91,9 +91,9 @@ class FenceOp(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncGroupOp(IrOp):
-    """Asynchronous copies so far become a group; or lanes wait until ``left`` groups are left."""
+    """Commit of a group of asynchronous copies, or a wait until ``pending`` groups remain."""
 
-    left: int | None
+    pending: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class SavePredicate(IrOp):
     """Remembers a guard for the other steps of its instruction (``guards``)."""
 
     temporary: Temporary
-    kept: SourceValue
+    predicate: SourceValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,11 +131,11 @@ class WgmmaRegisterEvent(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class TraceProbe(IrOp):
-    """Tells a trace what an instruction did: its sources are told (``tracing``).
+    """Operation that passes an instruction's sources to the trace (``tracing``).
 
     Attributes:
-        number: Its place in ``Program.watched``.
-        base: Of an access: the address without the site's offset.
+        number: Index in ``Program.watched``.
+        base: For an access: the address without the site's offset.
     """
 
     number: int

@@ -52,7 +52,7 @@ class CompiledBlock:
     Attributes:
         lowered: What it does.
         steps: The same after ``counting`` and ``tracing``.
-        ends: How its end does (``ir.Terminator.how``).
+        terminator_kind: Kind of its terminator (``ir.Terminator.how``).
         gate: What its lanes wait for in front of it.
         holds: Whether it ends at a barrier that holds lanes, and does not just count them.
         cluster: Whether that is a cluster's barrier.
@@ -73,7 +73,7 @@ class CompiledBlock:
         self.gate = lowered.gate
         self.warp_barrier = bool(self.gate and self.gate.barrier)
         end = lowered.end
-        self.ends = end.how if end else "goto"
+        self.terminator_kind = end.how if end else "goto"
         self.call_entry = end.call_entry if end else EXIT
         self.return_register = end.return_register if end else -1
         self.group, saves = (end.group, end.saves) if end else (None, ())

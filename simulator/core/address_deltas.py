@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Lanes = NDArray[np.int64]
-_MOST = 64
+_MAX_ENTRIES = 64
 _HALF = 1 << 63
 
 
@@ -46,7 +46,7 @@ class AddressDeltas:
         origin, so_far = self.origin(base)
         if origin is None:
             origin, so_far = base, 0
-        if len(self._known) >= _MOST:
+        if len(self._known) >= _MAX_ENTRIES:
             del self._known[next(iter(self._known))]
         by = (so_far + by + _HALF) % (2 * _HALF) - _HALF  # as it wraps
         self._known[id(found)] = weakref.ref(found), weakref.ref(origin), by

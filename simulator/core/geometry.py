@@ -189,12 +189,15 @@ class Geometry:
 
 @dataclass(frozen=True)
 class InactiveLaneRead:
-    """Lanes read, each from a lane of its warp that takes no part: no value is defined.
+    """Lanes that read a register of an inactive lane of their warp, whose value is undefined.
 
     Attributes:
-        instruction: With which; ``lanes``: who does.
-        value: What each lane has itself; ``found``: what it gets here.
-        source: From which lane each reads; ``members``: which it names as taking part.
+        instruction: The reading instruction.
+        lanes: Mask of the reading lanes.
+        value: Each lane's own value.
+        found: The value that each lane reads.
+        source: Source lane of each read.
+        members: Member mask that each lane names.
     """
 
     instruction: Instruction
@@ -205,7 +208,7 @@ class InactiveLaneRead:
     members: Lanes
 
     def reads(self, g: Geometry) -> Lanes:
-        """A number for who reads from whom: of the thread, of the lane, and if it is named."""
+        """Encode thread, source lane and membership of each read in one integer."""
         named: Lanes = (self.members >> self.source.astype(np.uint32)) & np.uint32(1)
         return (g.thread_ids * WARP + self.source) * 2 + named
 
@@ -255,14 +258,14 @@ class WarpView:
         self, ins: Instruction, value: Lanes, source: Lanes, wanted: Mask = EVERY_LANE,
         members: Lanes = WHOLE_WARP,
     ) -> Lanes:  # fmt: skip
-        """``gather`` for an instruction, which may name lanes that take no part.
+        """``gather`` for an instruction that may read inactive lanes.
 
         Args:
             ins: The instruction.
-            value: What is read.
-            source: From which lane.
-            wanted: Who reads; others get their own.
-            members: The lanes that take part by the member mask.
+            value: The register that is read.
+            source: Source lane of each read.
+            wanted: Mask of the reading lanes; others receive their own value.
+            members: Member mask.
         """
         found = self.gather(value, np.where(wanted, source, self.lane))
         g, source = self.geometry, source & (WARP - 1)

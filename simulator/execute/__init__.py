@@ -1,1 +1,1 @@
-"""The lockstep machine: which lanes run which block, and who waits for whom."""
+"""The lockstep machine: active masks, scheduling, calls and synchronisation."""

@@ -1,4 +1,4 @@
-"""The blocks of a grid, run some at a time."""
+"""Batches: the grid's blocks, executed some at a time."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,26 +55,26 @@ Progress = Callable[[int, int], None]
 
 
 class InterBlockWait(Exception):
-    """Blocks spin for others that are not in their batch: all have to run together."""
+    """Blocks spin for blocks of another batch; all of them have to be in one batch."""
 
 
 def batches(launch: PreparedLaunch, together: bool = False) -> Iterator[Flat]:
-    """The numbers of the grid's blocks, batch after batch: whole clusters, ascending in each.
+    """Yield the block numbers of each batch: whole clusters, ascending.
 
-    ``together``: all at once, as far as memory goes: blocks wait for each other.
+    ``together``: one batch, as far as memory allows, because blocks wait for each other.
     """
     clusters = _count(launch.grid) // _count(launch.cluster)
     return pieces(launch, 0, clusters, batch_size(launch, together))
 
 
 def pieces(launch: PreparedLaunch, first: int, last: int, size: int) -> Iterator[Flat]:
-    """The same of some of the grid's clusters, up to the last; ``size``: clusters of a batch."""
+    """Yield the batches of a range of clusters; ``size``: clusters of a batch."""
     for begin in range(first, last, size):
         yield blocks_of(begin, min(begin + size, last), launch.grid, launch.cluster)
 
 
 def batch_size(launch: PreparedLaunch, together: bool = False) -> int:
-    """Clusters of a batch; ``together``: of one whose blocks wait for each other."""
+    """Return the clusters of a batch; ``together``: its blocks wait for each other."""
     total, threads = _count(launch.grid), _count(launch.block)
     shared, local = launch.shared_space, launch.program.layout.local_bytes
     size = min(total, max(1, LANES // threads))
@@ -102,15 +102,16 @@ def run_batches(
     instead: UndefinedValueSource | None = None,
     blank: bool = False,
 ) -> None:
-    """Run some batches of a launch, one after the other.
+    """Execute some batches of a launch in sequence.
 
-    ``allocations``: its global memory, which changes; ``together``: no other block could run
-    together with a batch's; ``undefined``: the shadows of memory, for a program
-    with shadows; ``instead``: gives what registers of absent lanes hold, else that is told;
-    ``blank``: products of matrices are zeros.
+    Args are those of a launch attempt. ``allocations``: global memory, updated in place.
+    ``together``: whether the batch holds all blocks that could ever run concurrently.
+    ``undefined``: shadow memory, for a program with V bits. ``instead``: supplies values for
+    registers of inactive lanes; without it these reads are reported. ``blank``: matrix products are
+    zeros.
 
     Raises:
-        InterBlockWait: A batch spins for ever; with all blocks in one it might not.
+        InterBlockWait: A batch spins for ever, and might not if all blocks were in one batch.
     """
     program, total = launch.program, _count(launch.grid)
     memories = AddressSpaces(
@@ -193,7 +194,7 @@ def _read_inactive_lane(callbacks: Callbacks, _: Geometry, read: InactiveLaneRea
 
 
 def _with_phase(loop: LoopPosition, accesses: Sequence[Access], geometry: Geometry) -> LoopPosition:
-    """A loop, with what its lanes wait for if they ask for the phase of an ``mbarrier``."""
+    """Return a loop with the ``mbarrier`` phase that its lanes test, if they do."""
     wait = loop.instruction
     asks = roles(wait).row.phase == "wait"
     for access in accesses if asks else ():
@@ -208,7 +209,7 @@ def _with_phase(loop: LoopPosition, accesses: Sequence[Access], geometry: Geomet
 
 
 def _parameters(program: Program, allocation: Allocation) -> dict[str, object]:
-    """The kernel's scalar parameters, by their names in generated code."""
+    """Return the kernel's scalar parameters, by their names in generated code."""
     buffer = allocation.content()
     return {
         parameter_name(offset, type): np.frombuffer(buffer, DTYPES[type], 1, offset)[0]

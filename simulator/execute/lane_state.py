@@ -1,4 +1,4 @@
-"""State of the lanes of one batch: registers, position in the program, life."""
+"""State of a batch's lanes: registers, current basic block, and liveness."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_COUNTS = 64
 
 
 class LaneMover(Protocol):
-    """Lanes that a branch can count and send on: a whole batch, or those picked out of it."""
+    """Lanes that a branch can count and move: a whole batch, or compact lanes."""
 
     def count(self, mask: Mask | None) -> tuple[int, int]:
         """Return the threads of a mask, and the warps that have one of them."""
@@ -26,24 +26,24 @@ class LaneMover(Protocol):
 
 
 class LaneState:
-    """Registers, position and life of the lanes of one batch; ``start`` begins a batch.
+    """Registers, current basic block and liveness of a batch's lanes; ``start`` begins a batch.
 
-    The callbacks connect it to the components that hold lanes; ``Machine`` sets them.
+    The callbacks connect it to the components that block lanes; ``Machine`` sets them.
 
     Attributes:
         geometry: Shape of the batch.
         registers: Values by register number; each broadcasts to ``geometry.shape``.
-        alive: Lanes that have not exited; ``None``: all.
+        alive: Mask of the lanes that have not exited; ``None``: all.
         finished: Whether no lane is alive.
-        groups: Lanes that are ready to run, by the number of the basic block they stand at.
-        step: Basic blocks that have run.
-        ages: For each basic block, the step at which lanes last ran it.
-        together: The last step at which all living lanes stood at one basic block.
-        meets: Barriers and warp-synchronous instructions that lanes have come to.
+        groups: Masks of runnable lanes, by the number of their basic block.
+        step: Number of basic blocks executed.
+        ages: For each basic block, the step of its last execution.
+        together: The last step at which all living lanes were at one basic block.
+        meets: Number of barriers and warp-synchronous instructions reached.
         on_move: Called with (from, to, lanes) before lanes move between basic blocks.
         on_join: Called with (block, lanes) before lanes are added to a block's group.
         on_exit: Called after lanes have exited.
-        on_stop: Called with lanes that end wherever they are, before these exit.
+        on_stop: Called with lanes before they are terminated at any place.
     """
 
     geometry: Geometry
@@ -55,7 +55,7 @@ class LaneState:
     on_stop: Callable[[Mask], None]
 
     def start(self, geometry: Geometry, registers: Sequence[Lanes], first: int) -> None:
-        """Begin a batch: all lanes stand at the block ``first``."""
+        """Begin a batch: all lanes are at the block ``first``."""
         self.geometry, self.registers = geometry, list(registers)
         self.alive: Mask | None = None
         self.finished = False
@@ -93,14 +93,14 @@ class LaneState:
             self.groups[number] = mask
 
     def exit(self, mask: Mask | None) -> None:
-        """End lanes that are in no group."""
+        """Terminate lanes that are in no group."""
         self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
         self.finished = not self.alive.any()
         for look_again in self.on_exit:
             look_again()
 
     def stop(self, lanes: Mask) -> None:
-        """End lanes wherever they stand or are held."""
+        """Terminate lanes that are runnable or blocked."""
         staying = ((number, as_mask(mask) & ~lanes) for number, mask in self.groups.items())
         self.groups = {number: mask for number, mask in staying if mask.any()}
         self.on_stop(lanes)

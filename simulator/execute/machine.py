@@ -1,8 +1,8 @@
-"""The lockstep machine: runs a batch of blocks, and decides which lanes go next.
+"""The lockstep machine: executes a batch of blocks under a schedule.
 
-Lanes stand at a basic block. The machine takes a group of lanes that stand at the
-same one, runs it, and sees where they go; the lowest block goes first, which brings
-branches together again. A barrier holds lanes until their block's others have come.
+Every lane is at a basic block. A step executes one basic block for a group of lanes that are at it
+and moves them to its successors. The lowest block goes first, so that branches reconverge. A
+barrier blocks lanes until the others of their block arrive.
 """
 
 import functools
@@ -35,16 +35,16 @@ from .sync.sync_state import SyncState
 from .sync.warp_sync import WarpSync
 from .sync.warp_sync_sites import DuplicatedSites, Ordering
 
-_OFTEN, _APART = 8, 2048
+_OFTEN, _CHECK_INTERVAL = 8, 2048
 """So often once they have been apart for so many steps."""
 
 
 class Machine:
-    """Runs one program, batch after batch.
+    """Executes one program, batch after batch.
 
-    ``names`` are the free ones of generated code: sites, parameters, constants; ``step_limit``:
-    basic blocks a batch may run before it is given up; ``accesses``: of all sites, if lanes may be
-    picked out.
+    ``names``: free names of the generated code (sites, parameters, constants). ``step_limit``:
+    basic blocks that a batch may execute. ``accesses``: those of all sites, if lane compaction is
+    allowed.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Machine:
             )
 
     def stall(self, stuck: NoProgress) -> Stall:
-        """What there is to tell of lanes that are stuck."""
+        """Return the description of lanes that cannot make progress."""
         flow = self.map
         spinning = [
             (endless(flow.blocks, flow.sites, flow.after, number, stuck.visited), mask)
@@ -82,12 +82,12 @@ class Machine:
         return Stall(stuck.why, stuck.waiting, loops, stuck.steps)
 
     def run(self, geometry: Geometry, others_to_come: bool = False) -> None:
-        """Run a batch until every lane is done.
+        """Execute a batch until every lane has exited.
 
-        ``others_to_come``: whether blocks that are not in it could run together with it.
+        ``others_to_come``: whether blocks outside the batch could run concurrently with it.
 
         Raises:
-            Stuck: Lanes wait for something that cannot come.
+            Stuck: Lanes wait for an event that cannot occur.
         """
         state, sync = self.state, self._start(geometry, others_to_come)
         while not state.finished:
@@ -101,7 +101,7 @@ class Machine:
         sync.barriers.check_orders()
 
     def _start(self, geometry: Geometry, others_to_come: bool) -> SyncState:
-        """Begin a batch: create its collaborators, and connect them to the state of its lanes."""
+        """Begin a batch: create its components and connect them to the state of its lanes."""
         state, dispatcher, memories, clocks = (
             self.state,
             self.dispatcher,
@@ -123,7 +123,7 @@ class Machine:
         state.on_exit = (gates.look_again, clusters.look_again)
         state.on_stop = sync.forget
         frames, system = Frames(state, self.program.blocks), Syscalls(state, dispatcher, memories)
-        self.ends = Terminators(state, dispatcher, paths, frames, system, barriers, clusters)
+        self.terminators = Terminators(state, dispatcher, paths, frames, system, barriers, clusters)
         keep = functools.partial(MachineSnapshot, state, frames, clocks, self.needed)
         self.idle = SpinningLanes(state, memories, clocks, keep)
         self.livelock = LivelockWatch(
@@ -135,13 +135,13 @@ class Machine:
         return sync
 
     def _ask(self, number: int) -> Code:
-        """Return a block's function that gives what its first instruction is called with."""
+        """Return the function that computes the operands of a block's first instruction."""
         return self.program.function(number, Form.ASKED, self.names)
 
     # -- choosing ---------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Take a group of lanes and run it until it splits, waits or ends."""
+        """Execute a group of lanes until it splits, blocks or exits."""
         state, gates = self.state, self.gates
         alone = self.sync.alone() and self.splits.settle(next(iter(state.groups)))
         if alone:
@@ -194,9 +194,9 @@ class Machine:
     def _execute(
         self, block: CompiledBlock, mask: Mask | None, form: int, *got: list[Results]
     ) -> int | None:
-        """Lanes run a block; where they go on, if that is one place.
+        """Execute a block; return the successor if all lanes have the same one.
 
-        ``got``: of lanes that have met others at copies of its first instruction.
+        ``got``: results of lanes that have met others at copies of its first instruction.
         """
         number = block.number
         if form != Form.CONVERGED:
@@ -215,16 +215,16 @@ class Machine:
             function = self._functions[key] = self.program.function(number, form, self.names)
         more = ((), self._needed()) if form == Form.DIVERGED else got
         out = function(self.state.registers, mask, *more)
-        return self.ends.execute_terminator(block, out, mask, not form)
+        return self.terminators.execute_terminator(block, out, mask, not form)
 
     def _needed(self) -> Container[int]:
-        """The registers that lanes which are elsewhere may read still."""
+        """Return the registers that lanes at other blocks may still read."""
         if self.livelock.turns or self.sync.holds_any() or self.gates.met:
             return ALL
         return self.needed.live_at(self.state.groups)
 
     def _exchange(self) -> None:
-        """Lanes at copies of a warp instruction execute it as one, and the rest of their blocks."""
+        """Execute a warp instruction for lanes at all of its copies, then their blocks."""
         met = self.gates.met.pop()
         self.memories.exact = True
         for number, got in self.gates.exchange(met).items():
@@ -236,10 +236,10 @@ class Machine:
                 self.state.go(number, following, mask)
 
     def _pick(self) -> Pick | None:
-        """Choose lanes: the schedule does, but nobody waits for ever; ``None``: all have ended.
+        """Choose the lanes of the next step by schedule and fairness; ``None``: all have exited.
 
-        The schedule chooses among warps. Of a warp's lanes those at the lowest block go, unless a
-        loop there lets others go first.
+        The schedule chooses among warps. Within a warp the lanes at the lowest block go first,
+        unless a loop there yields to others.
         """
         state, splits = self.state, self.splits
         groups = state.groups
@@ -261,7 +261,7 @@ class Machine:
         return self._chosen(*(self._oldest(groups) or self.schedule.pick(groups)))
 
     def _chosen(self, number: int, mask: Mask | None) -> Pick:
-        """Lanes whose turn it is: those of each warp that run as one, or others before them."""
+        """Return the lanes of the next step: of each warp one convergent group, or others first."""
         splits = self.splits
         if number in splits.facts.yields and splits.waits_for(number, mask):
             ahead = splits.next_ahead()
@@ -270,7 +270,7 @@ class Machine:
         return self._take(number, splits.together(number, mask))
 
     def _take(self, number: int, lanes: Mask | None) -> Pick:
-        """Lanes at a block, and whether they are all that stand there; else they are taken out."""
+        """Remove lanes from a group; return whether they are the whole group."""
         groups = self.state.groups
         before = groups[number]
         if lanes is before:
@@ -282,15 +282,15 @@ class Machine:
         return number, lanes, False
 
     def _oldest(self, groups: Groups) -> tuple[int, Mask | None] | None:
-        """The lanes that have waited longest, if fairness wants them to go.
+        """Return the lanes that have waited longest, if fairness selects them.
 
-        A warp that polls cannot starve the one it waits for. Lanes that wait for others of their
-        own warp to come stay where they are.
+        A polling warp thus cannot starve the one it waits for. Lanes that wait for their own warp
+        stay.
         """
         if len(groups) < 2:
             return None
         state = self.state
-        often = _OFTEN if state.step - state.together > _APART else FAIR
+        often = _OFTEN if state.step - state.together > _CHECK_INTERVAL else FAIR
         if state.step % often:
             return None
         for number in sorted(groups, key=lambda n: state.ages.get(n, -1)):
@@ -303,7 +303,7 @@ class Machine:
         return number, lanes
 
     def _let_in(self) -> None:
-        """All that could run are idle: nobody is going to write what they wait for."""
+        """End the batch's turn if all runnable lanes only poll, and nothing here writes."""
         if self.gates.met:
             self._exchange()
             return
@@ -316,7 +316,7 @@ class Machine:
 
 
 def flow_map(program: Program) -> ControlFlowMap:
-    """Return what a program's control flow says of its barriers and loops."""
+    """Return the control-flow properties of a program's barriers and loops."""
     return ControlFlowMap(program.blocks, program.sites)
 
 

@@ -1,4 +1,4 @@
-"""A launch made ready: its PTX compiled, its shape and its arguments held to what a GPU takes."""
+"""Preparation of a launch: PTX is compiled, shape and arguments are validated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,17 +41,21 @@ _WORKSPACE_BYTES = 32
 
 @dataclass(frozen=True)
 class PreparedLaunch:
-    """A launch that can run, as often as its checks want.
+    """A validated launch, which can be executed several times.
 
     Attributes:
         program: The compiled kernel.
-        grid: Blocks; ``block``: threads of a block; x first.
-        shared_bytes: Shared memory of a block; ``dynamic_bytes``: what of it the launch added.
-        step_limit: Basic blocks that a batch may run.
+        grid: Grid extents in blocks, x first.
+        block: Block extents in threads, x first.
+        shared_bytes: Shared memory of a block, static and dynamic.
+        dynamic_bytes: Its dynamic part.
+        step_limit: Basic blocks that a batch may execute.
         cooperative: Whether blocks may wait for each other.
-        counted: Whether counters are kept; ``followed``: whether what it touches is noted.
-        cluster: Blocks of a cluster; ``clustered``: whether anybody says so.
-        heap_bytes: What ``malloc`` has to give.
+        counted: Whether counters are collected.
+        followed: Whether accessed bytes are recorded, for the order between launches.
+        cluster: Cluster extents in blocks, x first.
+        clustered: Whether launch or kernel specify clusters.
+        heap_bytes: Size of the device heap.
         pointers: See ``kernels.source.restrict_pointers.pointers``.
     """
 
@@ -70,23 +74,23 @@ class PreparedLaunch:
     heap_bytes: int = HEAP_BYTES
     counted: bool = True
     followed: bool = False
-    held: Mapping[str, VariableState] = field(default_factory=dict)
+    module_variables: Mapping[str, VariableState] = field(default_factory=dict)
     pointers: Pointers = Pointers()  # noqa: RUF009 - never changed
 
     @property
     def shared_space(self) -> int:
-        """Bytes of the block's window on shared memory, with what the system reserves there."""
+        """Bytes of a block's shared-memory window, including the system's reserved part."""
         return self.shared_bytes + self.program.layout.reserved
 
     @property
     def granules(self) -> Granules:
-        """Bytes that checks tell apart."""
+        """Granule sizes (bytes of a location) for the checks."""
         return self.program.analysis(_granules)
 
     def allocations(self) -> dict[int, Allocation]:
-        """Global memory as the host gives it."""
+        """Return global memory with the contents that the host provides."""
         functions = self.program.module.functions
-        made = allocate(self.program.layout, functions, self.arguments, self.held)
+        made = allocate(self.program.layout, functions, self.arguments, self.module_variables)
         if self.cooperative:
             empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
             made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)
@@ -95,14 +99,15 @@ class PreparedLaunch:
         return made
 
     def order(self) -> Schedule:
-        """The schedule, from its start."""
+        """Return a new schedule object."""
         return schedules.make(self.schedule, self.program.analysis(blocks_vary))
 
 
 def blocks_vary(program: Program) -> bool:
-    """Whether the order of blocks may matter, and may be varied: by atomics, and no copies.
+    """Whether the order of blocks may matter (atomics) and may be varied.
 
-    Asynchronous copies and ``mbarrier`` are followed for blocks that go on side by side.
+    It may not with asynchronous copies and ``mbarrier``, which are tracked for blocks that run side
+    by side.
     """
     strong = any(site.strong and not site.order for site in program.sites)
     return strong and not any(site.asynchronous or site.order for site in program.sites)
@@ -129,7 +134,10 @@ def prepare(
     heap_bytes: int = HEAP_BYTES,
     device: Device | None = None,
 ) -> PreparedLaunch:
-    """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
+    """Validate and compile a launch.
+
+    Takes the arguments of ``launch`` and raises the same errors.
+    """
     if not isinstance(kernel, Kernel):
         what = type(kernel).__name__
         raise TypeError(f"a launch takes a Kernel (Kernel.from_cuda, Kernel.from_ptx), not {what}")

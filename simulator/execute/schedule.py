@@ -1,4 +1,4 @@
-"""Which lanes go next. Any schedule is one the hardware may take."""
+"""Schedules: the order in which warps and blocks take steps. Hardware may take any of them."""
 
 import functools
 from typing import Literal
@@ -29,22 +29,23 @@ Pick = tuple[int, Mask | None, bool]
 
 
 class Schedule:
-    """``lockstep``: all lanes at the lowest block together.
+    """``lockstep``: all lanes at the lowest block go together.
 
-    A schedule chooses among warps. Which of a warp's lanes go is the same under every schedule.
+    A schedule chooses among warps. The order of lanes within a warp is the same under every
+    schedule.
     """
 
     def start(self, geometry: Geometry) -> None:
-        """A new batch begins."""
+        """Begin a batch."""
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
-        """Choose lanes to run: of each warp those at the lowest block, or none."""
+        """Choose lanes to run: of each chosen warp those at the lowest block."""
         number = min(groups)
         return number, groups[number]
 
 
 def _lowest(groups: Groups, mine: Mask) -> tuple[int, Mask | None] | None:
-    """Of some warps' lanes those at the lowest block; ``None``: they have none that can run."""
+    """Return the lanes of some warps at their lowest block; ``None``: none is runnable."""
     for number in sorted(groups):
         mask = groups[number]
         lanes = mine if mask is None else mask & mine
@@ -54,7 +55,7 @@ def _lowest(groups: Groups, mine: Mask) -> tuple[int, Mask | None] | None:
 
 
 class _ByWarp(Schedule):
-    """One warp at a time runs as far as it can."""
+    """``warps``: one warp at a time runs as far as it can."""
 
     def start(self, geometry: Geometry) -> None:
         self.order = self.warp_order(geometry)
@@ -65,7 +66,7 @@ class _ByWarp(Schedule):
         self.random = np.random.default_rng(0)
 
     def warp_order(self, geometry: Geometry) -> list[int]:
-        """The order in which warps are tried."""
+        """Return the order in which warps are tried."""
         return list(range(geometry.warps))
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
@@ -82,7 +83,7 @@ class _ByWarp(Schedule):
         return super().pick(groups)
 
     def next_warp(self) -> None:
-        """The warp at hand is blocked or done; was its turn a long one, so may the next be."""
+        """Advance to the next warp; the turn's length adapts to the last one."""
         if self.turns > self.patience // 2:
             self.patience = min(self.patience * 2, PATIENCE[1])
         self.turns = 0
@@ -95,28 +96,28 @@ class _Reverse(_ByWarp):
 
 
 class _Random(_ByWarp):
-    """A warp picked at random runs one basic block: in all blocks, or (``apart``) in some."""
+    """Random schedule: each step runs one warp, of all blocks or (``shuffle_blocks``) of some."""
 
-    def __init__(self, seed: int, apart: bool) -> None:
-        self.seed, self.apart = seed, apart
+    def __init__(self, seed: int, shuffle_blocks: bool) -> None:
+        self.seed, self.shuffle_blocks = seed, shuffle_blocks
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
         self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
-        self.apart &= geometry.columns > 1
+        self.shuffle_blocks &= geometry.columns > 1
         self.columns = geometry.columns
         self.every = self.warps
 
     def pick(self, groups: Groups) -> tuple[int, Mask | None]:
         self.at = int(self.random.integers(len(self.order)))
-        if self.apart:
+        if self.shuffle_blocks:
             some = self.random.integers(2, size=self.columns) == 1
             self.warps = np.where(some, self.every, -1)
         return super().pick(groups)
 
 
 class _InTurn(_ByWarp):
-    """Each warp of each block runs one basic block, one after the other."""
+    """Round robin: each warp of each block executes one basic block in turn."""
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
@@ -133,13 +134,16 @@ class _InTurn(_ByWarp):
         return _lowest(groups, self.warps == self.at) or Schedule.pick(self, groups)
 
     def ready(self, groups: Groups) -> Flat:
-        """Whether each warp, by its number in the batch, has lanes that can run."""
+        """Return which warps, by their number in the batch, are runnable."""
         lanes = functools.reduce(np.logical_or, map(as_mask, groups.values()))
         return self.geometry.any_of_warp(lanes).ravel(order="F")
 
 
 class _ByBlock(_InTurn):
-    """The first warp of the first block that can run does; who takes too long becomes the last."""
+    """Schedule that runs the first runnable warp of the first runnable block.
+
+    Slow blocks move to the end.
+    """
 
     def start(self, geometry: Geometry) -> None:
         super().start(geometry)
@@ -160,7 +164,7 @@ class _ByBlock(_InTurn):
 
 
 class _ByBlockReverse(_ByBlock):
-    """The same, the last block and its last warp first."""
+    """As ``_ByBlock``, from the last block and its last warp."""
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         return super().warp_order(geometry)[::-1]
@@ -171,20 +175,20 @@ ORDERS = tuple(_ORDERS)
 """In which blocks and warps come one by one: what atomics put in order by chance then differs."""
 
 
-def make(schedule: str | int, apart: bool = False) -> Schedule:
-    """The schedule of a name or a seed; ``apart``: whether a seed varies the order of blocks.
+def make(schedule: str | int, shuffle_blocks: bool = False) -> Schedule:
+    """Return the schedule of a name or seed; ``shuffle_blocks``: a seed also varies blocks.
 
     Raises:
-        LaunchError: Neither.
+        LaunchError: Unknown name.
     """
     if isinstance(schedule, bool) or not isinstance(schedule, (str, int, np.integer)):
         raise LaunchError(f"schedule must be one of {', '.join(NAMES)} or a seed, not {schedule!r}")
     if not isinstance(schedule, str):
         if schedule < 0:
             raise LaunchError(f"a schedule's seed cannot be negative: {schedule}")
-        return _Random(int(schedule), apart)
+        return _Random(int(schedule), shuffle_blocks)
     if schedule.isdecimal():
-        return _Random(int(schedule), apart)
+        return _Random(int(schedule), shuffle_blocks)
     if schedule in _ORDERS:
         return _ORDERS[schedule]()
     named = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}

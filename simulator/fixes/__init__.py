@@ -1,10 +1,10 @@
-"""Cures: edits that remove a race, proved by running with them."""
+"""Fixes: source edits that remove a hazard, verified by compiling and running them."""
 
 from .barrier_study import BarrierVerdict, barriers_of, judge_barriers
 from .budget import trial_steps
 from .edits.ptx_edit import without_barriers
 from .progress import BUDGET, INTERRUPTED, TIME, Stopped, Watch
-from .search import cure_source, find_cures
+from .search import find_fixes, find_source_fixes
 
 __all__ = [
     "BUDGET",
@@ -14,8 +14,8 @@ __all__ = [
     "Stopped",
     "Watch",
     "barriers_of",
-    "cure_source",
-    "find_cures",
+    "find_fixes",
+    "find_source_fixes",
     "judge_barriers",
     "trial_steps",
     "without_barriers",

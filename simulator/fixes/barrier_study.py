@@ -23,13 +23,14 @@ _BETWEEN = re.compile(rb"(?<=[;{}])(?=[ \t]*[^\s/])")
 
 @dataclass(frozen=True)
 class BarrierVerdict:
-    """What a launch says of one barrier in the source.
+    """What a launch shows of one barrier in the source.
 
     Attributes:
-        source: Where it stands.
-        hazards: Those that appear without it and are not there with it, errors first.
-        copies: How often it stands in the PTX.
-        which: Which barrier of its line it is, from 1, and of how many that could be told apart.
+        source: Its source line.
+        hazards: Hazards that appear without the barrier and do not exist with it, errors first.
+        copies: Number of its copies in the PTX.
+        which: Which barrier of its line it is, from 1, and how many the line has that can be
+            distinguished.
     """
 
     source: Source
@@ -52,7 +53,7 @@ def judge_barriers(
     """
     known = {(identity(h), h.variables) for h in run.hazards}
     sources, verdicts = Sources(kernel.source_text), []
-    for barriers in _told_apart(kernel):
+    for barriers in _distinguish_copies(kernel):
         for number, copies in enumerate(barriers, 1):
             without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
             new = tuple(h for h in without.hazards if (identity(h), h.variables) not in known)
@@ -79,15 +80,15 @@ def _line(ins: Instruction) -> tuple[str, int] | None:
     return (at.file, at.line) if at else None
 
 
-def _told_apart(kernel: Kernel) -> list[list[list[Instruction]]]:
+def _distinguish_copies(kernel: Kernel) -> list[list[list[Instruction]]]:
     """The barriers of each source line, one by one, each with its copies in the PTX.
 
     Compilers name no more than the line; so the source is compiled once more with a line for each
     statement. Barriers of one macro stay together.
     """
     lines = barriers_of(kernel)
-    apart = _a_line_each(kernel, {_line(copies[0]) for copies in lines if len(copies) > 1})
-    stands = dict(zip((ins.at for ins in _barriers(kernel)), apart, strict=False))
+    kernel_by_line = _a_line_each(kernel, {_line(copies[0]) for copies in lines if len(copies) > 1})
+    stands = dict(zip((ins.at for ins in _barriers(kernel)), kernel_by_line, strict=False))
     found = []
     for copies in lines:
         barriers: dict[object, list[Instruction]] = {}

@@ -1,4 +1,4 @@
-"""How long a search for cures may take: counted in work, so that every machine finds the same."""
+"""How long a search for fixes may take: counted in work, so that every machine finds the same."""
 
 import time
 from collections.abc import Iterable
@@ -32,23 +32,23 @@ class Budget:
 
     def __init__(self, runs: Iterable[Run] = (), seconds: float | None = None) -> None:
         launch = max((_LAUNCH + run.work for run in _ended(runs)), default=0)
-        self.left = max(_WORK, _LAUNCHES * launch)
+        self.remaining = max(_WORK, _LAUNCHES * launch)
         self._end = None if seconds is None else time.monotonic() + seconds
 
     @property
     def used_up(self) -> str:
         """Why no further edit is to be tried, a key of ``ENDED``; empty: it may be."""
-        if self.left <= 0:
+        if self.remaining <= 0:
             return BUDGET
         return TIME if self._end is not None and time.monotonic() >= self._end else ""
 
     def pay(self, run: Run) -> None:
         """A trial has run."""
-        self.left -= _LAUNCH + run.work
+        self.remaining -= _LAUNCH + run.work
 
     def compiled(self, ptx: int) -> None:
         """An edited kernel was compiled, or refused; ``ptx``: characters of the original."""
-        self.left -= _COMPILED + ptx // _TEXT
+        self.remaining -= _COMPILED + ptx // _TEXT
 
 
 def trial_steps(runs: Iterable[Run], limit: int) -> int:
@@ -61,7 +61,7 @@ def trial_steps(runs: Iterable[Run], limit: int) -> int:
 
 def given_up(hazards: Iterable[Hazard]) -> bool:
     """Whether a launch was given up after its steps."""
-    return any(hazard.row.ends and hazard.case == "limit" for hazard in hazards)
+    return any(hazard.row.is_endless and hazard.case == "limit" for hazard in hazards)
 
 
 def _ended(runs: Iterable[Run]) -> Iterable[Run]:

@@ -18,7 +18,7 @@ from .verification import Failed
 class Attempt(Protocol):
     """Tries an edit, the better the smaller its number, and says whether nothing is left.
 
-    ``prove``: at once, in all trials; what is not is proved before it is called a cure.
+    ``prove``: at once, in all trials; what is not is proved before it is called a fix.
     """
 
     def __call__(self, edit: Edit, tries: int, prove: bool = True) -> bool:

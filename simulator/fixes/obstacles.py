@@ -1,4 +1,4 @@
-"""Why no cure was found, as far as the statements of the source tell."""
+"""Why no fix was found, as far as the statements of the source tell."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from .edits.sync_statements import (
     remedies,
 )
 
-NOT_LANES = "no cure of lanes alone looked for: threads further apart race at the same lines"
+NOT_LANES = "no fix of lanes alone looked for: threads further apart race at the same lines"
 
 
 class Obstacles:
-    """Obstacles to cures of a launch's hazards, as a search comes upon them.
+    """Obstacles to fixes of a launch's hazards, as a search comes upon them.
 
     Attributes:
-        cut: Why the search for a hazard's cure ended before all was tried, by the hazard's ``id``.
+        cut: Why the search for a hazard's fix ended before all was tried, by the hazard's ``id``.
         missed: The first barrier that would do but for threads that are kept from it, likewise.
     """
 
@@ -44,17 +44,17 @@ class Obstacles:
         self.syntax, self.proposals = syntax, proposals
         self.cut: dict[int, str] = {}
         self.missed: dict[int, Edit] = {}
-        self._curable = {id(hazard) for hazard in hazards if proposals.any(hazard)}
+        self._fixable = {id(hazard) for hazard in hazards if proposals.any(hazard)}
 
-    def curable(self, hazard: Hazard) -> bool:
+    def fixable(self, hazard: Hazard) -> bool:
         """Whether there is an edit to try."""
-        return id(hazard) in self._curable
+        return id(hazard) in self._fixable
 
     def told_by_another(self, hazard: Hazard) -> bool:
-        """Whether a race is the mild side of an error that has no cure."""
-        errors = [h for h in self.hazards if h.severity == "error" and h.cure is None]
+        """Whether a race is the mild side of an error that has no fix."""
+        errors = [h for h in self.hazards if h.severity == "error" and h.fix is None]
         mild = hazard.severity != "error"
-        if mild and any(self.curable(h) and h.places & hazard.places for h in errors):
+        if mild and any(self.fixable(h) and h.places & hazard.places for h in errors):
             return True
         return hazard.reach == "lane" and any(
             h.row.is_race and h.reach != "lane" and h.places >= hazard.places for h in errors
@@ -63,18 +63,16 @@ class Obstacles:
     def of(self, hazard: Hazard) -> str:
         """Return why no edit was found for a hazard; ``""``: nothing was looked for."""
         if away := self.proposals.absent(hazard):
-            return f"no cure looked for: the compiler names {away}, which is not at hand to edit"
+            return f"no fix looked for: the compiler names {away}, which is not at hand to edit"
         if odd := next((file for file, text in self.files.items() if not _has_lines(text)), None):
-            return (
-                f"no cure looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
-            )
+            return f"no fix looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
         if self.told_by_another(hazard):
             return NOT_LANES + instead(hazard, self.hazards)
         if id(hazard) in self.cut:
             return self.cut[id(hazard)] + instead(hazard, self.hazards)
-        if hazard.row.ends:
-            told = hazard.case == SHORT or not self.proposals.waits(hazard)
-            return "" if told else obstacle(())
+        if hazard.row.is_endless:
+            is_explained = hazard.case == SHORT or not self.proposals.waits(hazard)
+            return "" if is_explained else obstacle(())
         if between_blocks(hazard):
             grid = [(text, 0) for text in grid_barriers(self.syntax)[:1]]
             return (obstacle(grid) if grid else NO_FENCE) + instead(hazard, self.hazards)
@@ -91,20 +89,20 @@ class Obstacles:
         both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
         every = [one for h in self.hazards for one in (h, *h.follows)]
         collide = any(
-            not h.row.reads and h.places & hazard.places and self.curable(h) for h in every
+            not h.row.reads and h.places & hazard.places and self.fixable(h) for h in every
         )
         if both is None or collide:
             near = self.missed.get(id(hazard))
             if near is not None:
                 return (
-                    f"no cure in one place: __syncthreads() {near.where} line {near.line} would "
+                    f"no fix in one place: __syncthreads() {near.where} line {near.line} would "
                     "order the two, but threads that a return or branch keeps from it would be "
                     "missing there"
                 )
             return text
         what, line = both
         return (
-            f"no cure in one place: the {what} on line {line} both reads and writes, and has to be "
+            f"no fix in one place: the {what} on line {line} both reads and writes, and has to be "
             "split, with a barrier for all threads between its halves"
         )
 

@@ -1,12 +1,12 @@
-"""What follows a search for cures: how far it is, when it is to stop, and why it ended early."""
+"""What follows a search for fixes: how far it is, when it is to stop, and why it ended early."""
 
 from ..hazards.hazard import Hazard
 
 BUDGET, TIME, INTERRUPTED = "budget", "time", "interrupted"
 ENDED = {
-    BUDGET: "no cure found within the search's budget",
-    TIME: "no cure found within the time given",
-    INTERRUPTED: "no cure found before the search was interrupted",
+    BUDGET: "no fix found within the search's budget",
+    TIME: "no fix found within the time given",
+    INTERRUPTED: "no fix found before the search was interrupted",
 }
 """Why a search ended before all was tried: what is said of a hazard then."""
 
@@ -16,15 +16,15 @@ class Stopped(Exception):
 
 
 class Watch:
-    """Follows a search for cures; a subclass shows it to somebody who waits.
+    """Observer of a search for fixes; a subclass displays its progress.
 
     Args:
-        seconds: A limit besides the search's budget, from its beginning.
+        seconds: Time limit of the search, besides its budget.
 
     Attributes:
-        tried: Edits that were tried.
-        stops: What ends the search and leaves what it has found; all else goes through.
-        ended: Why the search ended before all was tried, a key of ``ENDED``; empty: it did not.
+        tried: Number of edits tried so far.
+        stops: Exceptions that end the search and preserve its results; others propagate.
+        ended: Key of ``ENDED`` if the search ended early; else empty.
     """
 
     stops: tuple[type[BaseException], ...] = (Stopped,)

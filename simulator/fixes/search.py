@@ -1,4 +1,4 @@
-"""Cures for races: where one barrier removes them, proved by running with it."""
+"""Fixes for races: where one barrier removes them, proved by running with it."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from .budget import Budget
 from .edits.candidates import Proposals
 from .edits.ptx_edit import BARRIER, with_barriers
 from .edits.statements import Syntax
-from .edits.sync_statements import between_blocks, curable, ptx_remedies
+from .edits.sync_statements import between_blocks, fixable, ptx_remedies
 from .progress import ENDED, INTERRUPTED, Watch
 from .source_search import SourceSearch
 from .verification import Trial
@@ -29,30 +29,30 @@ Rerun = Callable[[Kernel], Run]
 _TRIES = 12
 
 
-def find_cures(
+def find_fixes(
     kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None,
     races: Rerun | None = None, watch: Watch | None = None,
 ) -> int:  # fmt: skip
-    """Look for a barrier that removes each race inside blocks; how many hazards got a ``cure``.
+    """Look for a barrier that removes each race inside blocks; how many hazards got a ``fix``.
 
     Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is. Only what
     runs with the edit proved is reported: no error left at all if one barrier can do that, else
     this hazard gone and none new. Where several barriers are needed, a last run with all of them
     says what is left then. ``rerun`` runs an edited kernel on the same inputs; ``trials`` are what
-    a cure has to pass, that alone if left out; ``races`` is ``rerun`` without the check of unset
+    a fix has to pass, that alone if left out; ``races`` is ``rerun`` without the check of unset
     memory, whose runs follow undefined bits: most edits fail before that. ``watch`` follows the
     search, and may stop it: what it has found stays.
     """
     watch = watch or Watch()
     if kernel.origin is None:
         unset = any(h.kind == "uninitialised" for h in run.hazards)
-        return _cure_ptx(kernel, run, rerun, races if unset else None, watch)
+        return _find_ptx_fixes(kernel, run, rerun, races if unset else None, watch)
     here = Trial("this launch", run.schedule, lambda edited: (rerun(edited), True))
     given = list(trials or [here])
-    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: given, [run], watch)
+    return find_source_fixes({run.build: kernel}, run.hazards, rerun, lambda _: given, [run], watch)
 
 
-def cure_source(
+def find_source_fixes(
     kernels: Mapping[str, Kernel],
     hazards: Sequence[Hazard],
     rerun: Rerun,
@@ -60,16 +60,16 @@ def cure_source(
     runs: Sequence[Run] = (),
     watch: Watch | None = None,
 ) -> int:
-    """Look for edits that cure the hazards of one launch, in all its builds; how many got one.
+    """Look for edits that fix the hazards of one launch, in all its builds; how many got one.
 
-    ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a cure has to
+    ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a fix has to
     pass, those that found the hazards first, from what all builds show; ``runs`` are the launch
     as it was found, in each build: some times their work may be spent; ``watch``: see
-    ``find_cures``. Sets ``hazard.cure``.
+    ``find_fixes``. Sets ``hazard.fix``.
     """
     watch = watch or Watch()
     hazards = [hazard for hazard in hazards if hazard.involved]  # no run shows what others do
-    if not any(curable(hazard) or between_blocks(hazard) for hazard in hazards):
+    if not any(fixable(hazard) or between_blocks(hazard) for hazard in hazards):
         return 0
     first = next(iter(kernels.values()))
     files = user_files(first)
@@ -94,50 +94,52 @@ def cure_source(
     return search.run()
 
 
-def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None, watch: Watch) -> int:
+def _find_ptx_fixes(
+    kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None, watch: Watch
+) -> int:
     """A place in the PTX for each race inside blocks."""
     errors = [h for h in run.hazards if h.severity == "error"]
-    racing = [h for h in errors if curable(h)]
-    whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
+    racing = [h for h in errors if fixable(h)]
+    whole = len(racing) == len(errors)  # no barrier fixes anything but a race in a block
     known = {identity(h) for h in run.hazards}
     budget = Budget([run], watch.seconds)
     try:
         for hazard in racing:
-            hazard.cure = _cure(kernel, hazard, known, rerun, whole, races, budget, watch)
-            if budget.used_up and hazard.cure is None:
+            hazard.fix = _find_barrier(kernel, hazard, known, rerun, whole, races, budget, watch)
+            if budget.used_up and hazard.fix is None:
                 watch.ended = budget.used_up
                 hazard.notes = (*hazard.notes, ENDED[watch.ended])
-            whole = whole and hazard.cure is not None and not hazard.cure.left
+            whole = whole and hazard.fix is not None and not hazard.fix.errors_left
         _count_left(kernel, racing, rerun)
     except watch.stops:
         watch.ended = INTERRUPTED
     _group(racing)
-    return sum(hazard.cure is not None for hazard in racing)
+    return sum(hazard.fix is not None for hazard in racing)
 
 
 def _count_left(kernel: Kernel, racing: Sequence[Hazard], rerun: Rerun) -> None:
     """Where several places are needed, what all of them leave."""
-    cured = [h for h in racing if h.cure]
-    edits = {(h.cure.ptx_lines, h.cure.text) for h in cured if h.cure}
-    if len({h.cure.ptx_lines for h in cured if h.cure and h.cure.left}) > 1:
+    fixed = [h for h in racing if h.fix]
+    edits = {(h.fix.ptx_lines, h.fix.text) for h in fixed if h.fix}
+    if len({h.fix.ptx_lines for h in fixed if h.fix and h.fix.errors_left}) > 1:
         edited = kernel
         for places, text in sorted(edits):
             edited = with_barriers(edited, places, text)
-        left = _errors(rerun(edited))
-        for hazard in cured:
-            assert hazard.cure is not None
-            if hazard.cure.left:
-                hazard.cure = dataclasses.replace(hazard.cure, together=len(left))
+        errors = _errors(rerun(edited))
+        for hazard in fixed:
+            assert hazard.fix is not None
+            if hazard.fix.errors_left:
+                hazard.fix = dataclasses.replace(hazard.fix, together=len(errors))
 
 
 def _group(racing: list[Hazard]) -> None:
-    """A cure that left no error at all is the cure of every race: name the same everywhere."""
-    whole = next((h.cure for h in racing if h.cure and not h.cure.left), None)
+    """A fix that left no error at all is the fix of every race: name the same everywhere."""
+    whole = next((h.fix for h in racing if h.fix and not h.fix.errors_left), None)
     numbers: dict[tuple[int, ...], int] = {}
     for hazard in racing:
-        if cure := whole or hazard.cure:
-            group = numbers.setdefault(cure.ptx_lines, len(numbers) + 1)
-            hazard.cure = dataclasses.replace(cure, group=group)
+        if fix := whole or hazard.fix:
+            group = numbers.setdefault(fix.ptx_lines, len(numbers) + 1)
+            hazard.fix = dataclasses.replace(fix, group=group)
 
 
 def identity(hazard: Hazard) -> object:
@@ -149,7 +151,7 @@ def _errors(run: Run) -> list[Hazard]:
     return [h for h in run.hazards if h.severity == "error"]
 
 
-def _cure(
+def _find_barrier(
     kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool,
     races: Rerun | None, budget: Budget, watch: Watch,
 ) -> Fix | None:  # fmt: skip
@@ -173,10 +175,10 @@ def _cure(
         if identity(hazard) in found or _new_trouble(result, known):
             budget.pay(result)
             continue
-        cure = _made(kernel, after, places, text, len(errors))
+        fix = _made(kernel, after, places, text, len(errors))
         if not errors:
-            return cure
-        partly = partly or cure
+            return fix
+        partly = partly or fix
         if not whole:
             break
     return partly
@@ -205,12 +207,14 @@ def _edits(
                 yield after, places, text
 
 
-def _made(kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, left: int) -> Fix:
-    """The cure, told by PTX lines, and by the source line that it follows if there is one."""
+def _made(
+    kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, errors: int
+) -> Fix:
+    """Return the fix at some PTX lines, named after the source line that it follows, if any."""
     before = " and ".join(str(place) for place in places)
     source = _source(kernel, after)
     how = f", {source}" if source.line else ""
-    return Fix(Source(f"PTX line {before}", 0), places, left, None, "before", text, how)
+    return Fix(Source(f"PTX line {before}", 0), places, errors, None, "before", text, how)
 
 
 def _source(kernel: Kernel, ins: Instruction) -> Source:

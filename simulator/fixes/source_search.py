@@ -1,4 +1,4 @@
-"""Cures of races as edits of the CUDA C++: which are tried, and which is chosen."""
+"""Fixes of races as edits of the CUDA C++: which are tried, and which is chosen."""
 
 import contextlib
 import dataclasses
@@ -22,18 +22,18 @@ from .progress import ENDED, INTERRUPTED, Watch
 from .verification import Failed, FixVerifier, Trial, fact
 
 _TRIES = 32
-_APART = 4
+_MAX_SPLITS = 4
 """Places where a barrier for all would do, but some threads are missing: others are tried."""
 _HALVES = 2
 """Edits that do some of it, each of which is tried together with any other."""
 _MORE = 8
-"""How many further places are tried for one that cures every error, when one was found."""
+"""How many further places are tried for one that fixes every error, when one was found."""
 _FEW = 2
-"""And for one that cures the warnings as well, when one was found that cures every error."""
+"""And for one that fixes the warnings as well, when one was found that fixes every error."""
 
 
 class SourceSearch:
-    """Looks for the edits that cure the hazards of one launch.
+    """Looks for the edits that fix the hazards of one launch.
 
     ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
     are not asked about; ``watch`` follows the search; the rest is as ``FixVerifier`` takes it.
@@ -59,7 +59,7 @@ class SourceSearch:
         self.obstacles = Obstacles(files, hazards, self.syntax, self.proposals)
 
     def run(self) -> int:
-        """Set each hazard's ``cure``, or say what stands in the way; how many got one.
+        """Set each hazard's ``fix``, or say what stands in the way; how many got one.
 
         Ctrl-C, or a ``Watch`` that stops it, ends the search; what it has found stays.
         """
@@ -68,11 +68,7 @@ class SourceSearch:
         except self.watch.stops:
             self.watch.ended = INTERRUPTED
         for hazard in self.hazards:
-            if (
-                hazard.cure is None
-                and self.obstacles.curable(hazard)
-                and hazard.severity == "error"
-            ):
+            if hazard.fix is None and self.obstacles.fixable(hazard) and hazard.severity == "error":
                 if self.watch.ended == INTERRUPTED:
                     self.obstacles.cut[id(hazard)] = ENDED[INTERRUPTED]
                 note = self.obstacles.of(hazard)
@@ -83,35 +79,33 @@ class SourceSearch:
             self.watch.ended, proved = INTERRUPTED, False
         if not proved:
             self._first_alone()
-        return sum(hazard.cure is not None for hazard in self.hazards)
+        return sum(hazard.fix is not None for hazard in self.hazards)
 
     def _each(self) -> None:
-        """Look for a cure of one hazard after the other."""
+        """Look for a fix of one hazard after the other."""
         groups = 0
         for number in sorted(range(len(self.hazards)), key=self._late):
             hazard = self.hazards[number]
             if (
-                hazard.cure is not None
-                or not self.obstacles.curable(hazard)
+                hazard.fix is not None
+                or not self.obstacles.fixable(hazard)
                 or self.obstacles.told_by_another(hazard)
             ):
                 continue
-            cure, mended = self._cure(number)
-            if cure is None:
+            fix, mended = self._best_fix(number)
+            if fix is None:
                 continue
             groups += 1
-            if cure.edit is not None:
-                self.syntax.take(cure.edit)
-            for group in {h.cure.group for h in self.hazards if h.cure is not None}:
-                members = [
-                    i for i, h in enumerate(self.hazards) if h.cure and h.cure.group == group
-                ]
-                if set(members) <= set(mended):  # that cure is needless now
+            if fix.edit is not None:
+                self.syntax.take(fix.edit)
+            for group in {h.fix.group for h in self.hazards if h.fix is not None}:
+                members = [i for i, h in enumerate(self.hazards) if h.fix and h.fix.group == group]
+                if set(members) <= set(mended):  # that fix is needless now
                     for member in members:
-                        self.hazards[member].cure = None
+                        self.hazards[member].fix = None
             for other in [number, *mended]:
-                if self.hazards[other].cure is None:
-                    self.hazards[other].cure = dataclasses.replace(cure, group=groups)
+                if self.hazards[other].fix is None:
+                    self.hazards[other].fix = dataclasses.replace(fix, group=groups)
 
     def _late(self, number: int) -> bool:
         """Whether a race is put off.
@@ -126,22 +120,22 @@ class SourceSearch:
 
     # -- one hazard -----------------------------------------------------------------
 
-    def _cure(self, number: int) -> tuple[Fix | None, list[int]]:
-        """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
+    def _best_fix(self, number: int) -> tuple[Fix | None, list[int]]:
+        """The edit that leaves fewest errors, then fewest races, the first such; what it fixes."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
         racing = [
-            i for i, h in enumerate(self.hazards) if i != number and self.obstacles.curable(h)
+            i for i, h in enumerate(self.hazards) if i != number and self.obstacles.fixable(h)
         ]
-        lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
+        lesser = [i for i in racing if i not in errors and self.hazards[i].fix is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
-        tried, half, harmless, apart = [], [], list[Edit](), list[Edit]()
+        tried, half, harmless, splits = [], [], list[Edit](), list[Edit]()
         edits = list(itertools.islice(self.proposals.edits(hazard), _TRIES))
         number_of_tries = 0
 
         def attempt(edit: Edit, tries: int, prove: bool = True) -> bool:
-            """Whether it leaves nothing that an edit might cure."""
+            """Whether it leaves nothing that an edit might fix."""
             nonlocal number_of_tries
             if why := self.budget.used_up:
                 self.obstacles.cut[id(hazard)] = ENDED[why]
@@ -149,20 +143,22 @@ class SourceSearch:
                 raise Failed
             number_of_tries += 1
             self.watch.attempt(number_of_tries, max(number_of_tries, len(edits)), hazard)
-            before = self.budget.left
-            left, partly = self.prover.check([edit], self.facts[number], hazard)
-            if self.prover.present(self.facts[number], left):
+            before = self.budget.remaining
+            errors_after, partly = self.prover.check([edit], self.facts[number], hazard)
+            if self.prover.present(self.facts[number], errors_after):
                 if partly:
                     half.append(edit)
                     harmless.append(edit)
                 return False
-            mended = [i for i, one in enumerate(self.facts) if not self.prover.present(one, left)]
+            mended = [
+                i for i, one in enumerate(self.facts) if not self.prover.present(one, errors_after)
+            ]
             remaining = sum(i not in mended for i in errors)
             others = sum(i not in mended for i in lesser)
             if not remaining and not others:  # no other is tried: one that fails elsewhere is none
                 if prove:
                     self.prover.prove([edit], [self.facts[number]], clean=True)
-                self.budget.left = before
+                self.budget.remaining = before
             found.append((remaining, others, tries, edit, mended))
             return not remaining and not others
 
@@ -179,7 +175,7 @@ class SourceSearch:
             except Failed as failed:
                 if failed.divergence and edit.text == BLOCK_BARRIER:
                     self.obstacles.missed.setdefault(id(hazard), edit)
-                    apart.append(edit)
+                    splits.append(edit)
                 if failed.needless:
                     harmless.append(edit)
         if not found or any(min(found, key=lambda f: f[:3])[:2]):
@@ -195,57 +191,57 @@ class SourceSearch:
                 with contextlib.suppress(Failed):
                     if both is not None and attempt(both, len(found)):
                         break
-        some = named_barriers(self.syntax) if apart and not found else ()
-        for edit, text in itertools.product(apart[:_APART], some):
+        some = named_barriers(self.syntax) if splits and not found else ()
+        for edit, text in itertools.product(splits[:_MAX_SPLITS], some):
             with contextlib.suppress(Failed):
                 if attempt(with_text(edit, text), len(found)):
                     break
         minimise(found, attempt)
         for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
-            before = self.budget.left
+            before = self.budget.remaining
             try:
                 proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
             except Failed:
                 continue
-            self.budget.left = before
+            self.budget.remaining = before
             return self._made(edit, remaining, proof), mended
         return None, []
 
     # -- what is said -----------------------------------------------------------------
 
-    def _made(self, edit: Edit, left: int, proof: str) -> Fix:
+    def _made(self, edit: Edit, errors: int, proof: str) -> Fix:
         content, name = self.files[edit.file], short_path(str(edit.file))
         code = decoded(b"".join(content.splitlines()[edit.line - 1 : edit.line])).strip()
         return Fix(
-            Source(name, edit.line, code), (), left, None, edit.where, edit.text, edit.how,
+            Source(name, edit.line, code), (), errors, None, edit.where, edit.text, edit.how,
             decoded(diff(content, [edit], name, context=2)), proof,
             dataclasses.replace(edit, content=content),
         )  # fmt: skip
 
     def _together(self) -> bool:
-        """One more proof with all cures, where several are needed; whether they hold."""
-        cures = {h.cure.group: h.cure for h in self.hazards if h.cure is not None}
-        edits = [cure.edit for cure in cures.values() if cure.edit is not None]
+        """One more proof with all fixes, where several are needed; whether they hold."""
+        fixes = {h.fix.group: h.fix for h in self.hazards if h.fix is not None}
+        edits = [fix.edit for fix in fixes.values() if fix.edit is not None]
         if len(edits) < 2:
             return True
-        wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.cure]
-        errors = sum(h.severity == "error" and h.cure is None for h in self.hazards)
+        wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.fix]
+        errors = sum(h.severity == "error" and h.fix is None for h in self.hazards)
         try:
             said = self.prover.prove(edits, wanted, clean=not errors)
         except Failed:
             return False
         for hazard in self.hazards:
-            if hazard.cure is not None:
-                cure = dataclasses.replace(hazard.cure, proof=said)
-                if cure.left:
-                    cure = dataclasses.replace(cure, together=errors)
-                hazard.cure = cure
+            if hazard.fix is not None:
+                fix = dataclasses.replace(hazard.fix, proof=said)
+                if fix.errors_left:
+                    fix = dataclasses.replace(fix, together=errors)
+                hazard.fix = fix
         return True
 
     def _first_alone(self) -> None:
-        """Of several cures that are not proved together the first is left."""
-        groups = [hazard.cure.group for hazard in self.hazards if hazard.cure is not None]
+        """Of several fixes that are not proved together the first is left."""
+        groups = [hazard.fix.group for hazard in self.hazards if hazard.fix is not None]
         for hazard in self.hazards:
-            if hazard.cure is not None and hazard.cure.group != min(groups):
-                hazard.cure = None
-                hazard.notes = (*hazard.notes, "a cure of its own is left to the next check")
+            if hazard.fix is not None and hazard.fix.group != min(groups):
+                hazard.fix = None
+                hazard.notes = (*hazard.notes, "a fix of its own is left to the next check")

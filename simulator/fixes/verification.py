@@ -23,12 +23,12 @@ from .budget import Budget, given_up
 
 @dataclass(frozen=True)
 class HazardFingerprint:
-    """What one hazard says, told in lines of the files as they were before any edit.
+    """Identity of a hazard across edits, in line numbers of the unedited files.
 
     Attributes:
-        kind: The hazard's; of a race that reads, the same whichever access is named first.
-        reach: Between whom a race is.
-        hazard: What says so.
+        kind: The hazard's kind; races with a read have one kind, whichever access is named first.
+        reach: Threads between which a race occurs.
+        hazard: The hazard itself.
     """
 
     kind: str
@@ -77,7 +77,7 @@ def nothing_new(found: Sequence[Hazard], known: Sequence[Hazard]) -> bool:
 
 @dataclass(frozen=True)
 class Trial:
-    """A launch that a cured kernel has to pass.
+    """A launch that a fixed kernel has to pass.
 
     Attributes:
         shape: Grid and block, or size, in words.
@@ -125,7 +125,7 @@ class FixVerifier:
         self.known, self.budget = {trials[0]: known}, budget
         self._text = min(len(kernel.ptx) for kernel in kernels.values())  # -G names all it had
         self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel | None] = {}
-        self._seen: dict[
+        self._fingerprints: dict[
             tuple[tuple[Edit, ...], str, Trial], tuple[list[HazardFingerprint], bool] | None
         ] = {}
 
@@ -138,11 +138,11 @@ class FixVerifier:
             Failed: Something new is there, or the hazard as it was.
         """
         first = [build for build in self.kernels if build in hazard.builds]
-        left: list[HazardFingerprint] = []
+        remaining: list[HazardFingerprint] = []
         lesser = False
         for build in dict.fromkeys([*first, *self.kernels]):
             facts, _ = self._facts(edits, build, self.trials[0])
-            left += facts
+            remaining += facts
             known = self.known[self.trials[0]]
             rest = [f for f in facts if wanted in same(f, known) or self._renamed(f, wanted, build)]
             whole = any(
@@ -152,7 +152,7 @@ class FixVerifier:
                 raise Failed(needless=True)
             self._compare(facts, [], self.trials[0])
             lesser = lesser or bool(rest)
-        return left, lesser
+        return remaining, lesser
 
     def _renamed(self, found: HazardFingerprint, wanted: HazardFingerprint, build: str) -> bool:
         """Whether a finding is the wanted one, between others: the build had no such before.
@@ -231,12 +231,12 @@ class FixVerifier:
     ) -> tuple[list[HazardFingerprint], bool]:
         """What a trial shows of an edited kernel; each is run once."""
         key = (tuple(edits), build, trial)
-        if key not in self._seen:
-            self._seen[key] = self._shown(edits, self._compiled(edits, build), trial)
-        seen = self._seen[key]
-        if seen is None:
+        if key not in self._fingerprints:
+            self._fingerprints[key] = self._shown(edits, self._compiled(edits, build), trial)
+        known = self._fingerprints[key]
+        if known is None:
             raise Failed
-        return seen
+        return known
 
     def _shown(
         self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
@@ -258,7 +258,7 @@ class FixVerifier:
 
 
 def _in_words(builds: Sequence[str], trials: Sequence[Trial]) -> str:
-    """What was run to verify a cure, in words."""
+    """What was run to verify a fix, in words."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for shape in dict.fromkeys(trial.shape for trial in trials):
         schedules = tuple(

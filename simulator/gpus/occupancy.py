@@ -18,12 +18,13 @@ class Occupancy:
     """Resident blocks of a multiprocessor.
 
     Attributes:
-        limits: Blocks that each resource would allow, by its name: ``blocks``, ``warps``,
-            ``registers``, ``shared memory``; ``None`` where it is not known. A resource
-            that the kernel does not use allows what the hardware's own limit does.
-        blocks: Blocks that fit; ``warps``: their warps.
-        most_warps: What the hardware could hold.
-        registers: Registers a thread, if they were told.
+        limits: Blocks that each resource allows, by name: ``blocks``, ``warps``, ``registers``,
+            ``shared memory``; ``None`` if unknown. A resource that the kernel does not use allows
+            the hardware's maximum.
+        blocks: Blocks that fit.
+        warps: Warps of these blocks.
+        most_warps: Warps that the hardware supports.
+        registers: Registers of a thread, if given.
     """
 
     limits: dict[str, int | None]

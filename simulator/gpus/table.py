@@ -68,9 +68,9 @@ def _architecture(
     capability: str, threads: int, blocks: int, carveouts: tuple[int, ...], lanes: tuple[int, int]
 ) -> Architecture:
     """One from 8.0 on: 1 KiB a block is reserved, shared memory comes in units of 128 bytes."""
-    most = carveouts[-1]
+    largest = carveouts[-1]
     return Architecture(
-        capability, threads, blocks, most * KIB, (most - 1) * KIB, KIB, 128, carveouts, *lanes
+        capability, threads, blocks, largest * KIB, (largest - 1) * KIB, KIB, 128, carveouts, *lanes
     )
 
 

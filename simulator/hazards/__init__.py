@@ -1,1 +1,1 @@
-"""Hazards: their records and what they say."""
+"""Hazards: kinds, records, and the text of reports."""

@@ -1,7 +1,7 @@
-"""What hazards of control say: barriers, deadlocks, endless loops, member masks, traps.
+"""Hazards of control flow: barriers, deadlocks, endless loops, member masks, traps.
 
-Nothing here depends on the order in which things were told, so that every schedule gives
-the same report: examples are the lowest thread of the lowest block.
+Results do not depend on the order of events, so that every schedule gives the same report: examples
+are the lowest thread of the lowest block.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .kinds import (
     BARRIER_DIVERGENCE,
     BEYOND,
     DEADLOCK,
+    EXITED,
     IN_PART,
     INSTEAD,
-    LEFT,
     LIVELOCK,
     MOVE,
     ROUND_UP,
@@ -44,7 +44,7 @@ from .sources import Sources, Who
 
 @dataclass
 class _Part:
-    """Instructions of one source line that take part, and who executes them."""
+    """Instructions of one source line that take part, with the lanes that execute them."""
 
     role: str
     instruction: Instruction
@@ -53,7 +53,7 @@ class _Part:
 
 @dataclass
 class _HazardGroup:
-    """What makes one hazard: a case of a kind at some source lines."""
+    """Key of one hazard: a case of a kind at some source lines."""
 
     kind: HazardKind
     case: str
@@ -76,7 +76,7 @@ _EVENTS = {
 
 
 class ControlHazards:
-    """Collects what the machine tells of control."""
+    """Collects control-flow events of the machine."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
@@ -100,7 +100,7 @@ class ControlHazards:
         part.who.add(self.geometry, lanes)
 
     def merge(self, other: ControlHazards) -> None:
-        """Take over what was told of other blocks."""
+        """Merge the events of other blocks."""
         for key, group in other.groups.items():
             mine = self.groups.setdefault(key, group)
             if mine is group:
@@ -118,33 +118,33 @@ class ControlHazards:
 
     # -- barriers -------------------------------------------------------------------
 
-    def barrier_divergence(self, apart: BarrierDivergence) -> None:
-        """Threads of a block do not come to a barrier together."""
-        end = apart.block.block.end
+    def barrier_divergence(self, divergence: BarrierDivergence) -> None:
+        """Record threads of a block that do not reach a barrier together."""
+        end = divergence.block.block.end
         assert end is not None
-        if apart.how == "gone":
-            self._gone(apart, end)
+        if divergence.how == "gone":
+            self._gone(divergence, end)
             return
-        group = self._group(BARRIER_DIVERGENCE, apart.how, end.user_line)
-        group.value = apart.value
-        for block, lanes in [(apart.block, apart.lanes), *apart.elsewhere]:
+        group = self._group(BARRIER_DIVERGENCE, divergence.how, end.user_line)
+        group.value = divergence.value
+        for block, lanes in [(divergence.block, divergence.lanes), *divergence.elsewhere]:
             self._part(group, "waits" if block.holds else "arrives", block.block.end, lanes)
-        self._branches(group, apart.branches)
+        self._branches(group, divergence.branches)
 
-    def _gone(self, apart: BarrierDivergence, end: Instruction) -> None:
-        """Threads left the kernel: by an early return, or past the barrier."""
+    def _gone(self, divergence: BarrierDivergence, end: Instruction) -> None:
+        """Record threads that exited, by an early return or on a path around the barrier."""
         known: Mask = NO_LANE
-        for branch in apart.branches:
+        for branch in divergence.branches:
             known = known | branch.lanes
             early = branch.leaves and self._returns(branch.block)
             group = self._group(BARRIER_DIVERGENCE, "return" if early else "skip", end.user_line)
-            self._part(group, "waits", end, apart.lanes)
+            self._part(group, "waits", end, divergence.lanes)
             self._branches(group, [branch], "exited" if early else "branch")
-        assert apart.others is not None
-        unknown = apart.others & ~known
+        assert divergence.others is not None
+        unknown = divergence.others & ~known
         if unknown.any():
             group = self._group(BARRIER_DIVERGENCE, "return", end.user_line)
-            self._part(group, "waits", end, apart.lanes)
+            self._part(group, "waits", end, divergence.lanes)
             self._part(group, "exited", end, unknown)
 
     def _branches(self, group: _HazardGroup, branches: list[Branch], role: str = "branch") -> None:
@@ -152,23 +152,26 @@ class ControlHazards:
             self._part(group, role, branch.block.block.end, branch.lanes)
 
     def _returns(self, block: CompiledBlock) -> bool:
-        """Whether the source has a ``return`` where a block branches; so if it is not known."""
+        """Whether the source has a ``return`` at a block's branch.
+
+        True if the source is unknown.
+        """
         end = block.block.end
         code = self.sources.code(end.location.user, 3) if end and end.location else ""
         return not code or "return" in code.partition(";")[0]
 
     def stuck(self, stall: Stall) -> None:
-        """Some threads wait at a barrier that the others never reach, or loop without end."""
-        for apart in stall.waiting:
-            end = apart.block.block.end
+        """Record threads that wait at a barrier in vain, or loop for ever."""
+        for divergence in stall.waiting:
+            end = divergence.block.block.end
             assert end is not None
-            ends = [block.block.end for block, _ in apart.elsewhere]
-            lines = sorted({str(e.user_line) for e in (end, *ends) if e})
-            case = "crossed" if len(lines) > 1 and apart.how != "orders" else apart.how
+            terminators = [block.block.end for block, _ in divergence.elsewhere]
+            lines = sorted({str(e.user_line) for e in (end, *terminators) if e})
+            case = "crossed" if len(lines) > 1 and divergence.how != "orders" else divergence.how
             group = self._group(DEADLOCK, case, *lines)
-            group.value = apart.value
-            self._part(group, "waits", end, apart.lanes)
-            self._branches(group, apart.branches)
+            group.value = divergence.value
+            self._part(group, "waits", end, divergence.lanes)
+            self._branches(group, divergence.branches)
         for ins, mask, awaited in stall.loops:
             kind = LIVELOCK if stall.why == "repeats" and not stall.waiting else DEADLOCK
             short = awaited is not None and 0 < awaited.come < awaited.arrivals
@@ -180,7 +183,7 @@ class ControlHazards:
             self._part(group, "loops", ins, mask)
 
     def bad_masks(self) -> set[object]:
-        """The lines with a member mask that is wrong."""
+        """Return the lines with an invalid member mask."""
         return {line for (_, _, *lines), group in self.groups.items() for line in lines
                 if group.kind is BAD_MASK}  # fmt: skip
 
@@ -197,7 +200,7 @@ class ControlHazards:
     # -- texts ------------------------------------------------------------------------
 
     def hazards(self) -> list[Hazard]:
-        """What was told, by source line."""
+        """Return the collected hazards by source line."""
         found = [self._hazard(group) for group in self.groups.values() if group.parts]
 
         def place(hazard: Hazard) -> tuple[str, int, int]:
@@ -211,8 +214,10 @@ class ControlHazards:
             group.parts.values(),
             key=lambda p: (p.role in ("branch", "exited"), p.instruction.line),
         )
-        held = {p.instruction.user_line for p in parts if p.role == "waits"}
-        shown = [p for p in parts if p.role == "waits" or p.instruction.user_line not in held]
+        waiting_lines = {p.instruction.user_line for p in parts if p.role == "waits"}
+        shown = [
+            p for p in parts if p.role == "waits" or p.instruction.user_line not in waiting_lines
+        ]
         involved = tuple(self.sources.part(p.role, [p.instruction], *p.who.example) for p in shown)
         said = group.kind.case(group.case)
         return Hazard(
@@ -229,7 +234,7 @@ class ControlHazards:
         branches = [part for part in parts if part.role in ("branch", "exited")]
         waits = {part.instruction.line for part in parts if part.role == "waits"}
         if branches and branches[0].instruction.line in waits:  # which way they went is not known
-            yield LEFT.format(who=branches[0].who)
+            yield EXITED.format(who=branches[0].who)
             return
         for part in branches:
             yield said.branch.format(who=part.who, line=self._line(part.instruction))
@@ -264,7 +269,7 @@ class ControlHazards:
         return f"line {ins.location.user.line}" if ins.location else f"PTX line {ins.line}"
 
     def _word(self, part: _Part) -> tuple[str, str]:
-        """What a branch is in the source: ``for``, another ``loop``; and how its ``if`` jumps."""
+        """Return the source construct of a branch (``for``, ``loop``, ``if``), and its jump."""
         code = self._text(part, 1)
         loop = re.search(r"\b(for|while)\b", code)
         if re.search(r"\bif\b", code):
@@ -275,7 +280,7 @@ class ControlHazards:
         return "switch" if re.search(r"\bswitch\b", code) else "branch", ""
 
     def _counts(self, code: str) -> bool:
-        """Whether a loop counts: its head has a condition, and says what each round changes."""
+        """Whether a loop is a counted one, by the text of its head."""
         head = re.search(r"\bfor\b\s*\(([^;]*);([^;]*);([^;]*)", code)
         return head is None or bool(head[2].strip())
 

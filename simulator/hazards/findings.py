@@ -1,4 +1,4 @@
-"""Hazards are collected here: what each of them says stands with its kind (``kinds.py``)."""
+"""Collection of hazards; their wording is in ``kinds.py``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _USERS = 3
 
 
 class _Key(NamedTuple):
-    """What makes two findings one: the kind, the source line, the variable and the role."""
+    """Identity of a finding: kind, source line, variable and role."""
 
     kind: str
     line: Line
@@ -46,12 +46,12 @@ class _Key(NamedTuple):
 
 
 class Findings(Observer):
-    """Collects hazards; the same finding at the same source line is one hazard with a count.
+    """Collects hazards; equal findings at one source line become one hazard with a count.
 
-    ``put_in`` says of a trap whether the compiler put it in (``traps.put_in``).
+    ``put_in``: returns why the compiler inserted a trap (``traps.compiler_inserted_reason``).
 
     Attributes:
-        more: What checks find at the launch's end, whole.
+        more: Complete hazards that checks report at the end of the launch.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class Findings(Observer):
 
     @functools.cached_property
     def shapes(self) -> Shapes:
-        """The shapes of arrays, for names of elements."""
+        """Shapes of arrays, for the names of elements."""
         return self._shapes()
 
     def start(self, geometry: Geometry) -> None:
-        """A new batch begins."""
+        """Begin a batch."""
         self.geometry = self.control.geometry = geometry
 
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
@@ -107,12 +107,12 @@ class Findings(Observer):
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         races = self.races.book.groups or self.races.of_registers.found
         return not (self.found or self.more or self.control.groups or races)
 
     def hazards(self) -> list[Hazard]:
-        """Errors first, then in order of discovery."""
+        """Return all hazards: errors first, then in order of discovery."""
         raced, lines = self._raced(), dict[_Key, Hazard]()
         for key, hazard in self.found.items():
             line = key._replace(site=-1)
@@ -137,9 +137,9 @@ class Findings(Observer):
         return sorted(found, key=lambda h: h.severity != "error")
 
     def _raced(self) -> set[_Key]:
-        """Reads of what nothing has written *yet*: they are a race, and no hazard of their own.
+        """Return uninitialised reads that are races and therefore no findings of their own.
 
-        A write that nothing orders came later in this schedule.
+        An unordered write came later under this schedule.
         """
         return {
             key
@@ -152,7 +152,7 @@ class Findings(Observer):
         thread: Triple | None, block: Triple | None, space: str, variable: str,
         element: int | None, words: Mapping[str, object], case: str = "", site: int = -1,
     ) -> None:  # fmt: skip
-        """A finding; ``words`` are for the blanks of the text that its row has for the case."""
+        """Add a finding; ``words`` fill the format of its case's message."""
         key = _Key(kind.name, ins.user_line, variable, role, site)
         if key in self.found:
             hazard = self.found[key]
@@ -173,7 +173,7 @@ class Findings(Observer):
         thread: Triple, block: Triple, count: int, what: str = "",
         span: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
-        """A bad access, by its hazard's name: see ``BadAccess``."""
+        """Add an invalid access, by the hazard's name: see ``BadAccess``."""
         kind, case = KINDS[name], "picture" if what else "nowhere" * (home is None)
         code = self.sources.of(site.instruction).code
         at = spot(home, relative, site, self.layout, self.functions, self.shapes, code)
@@ -192,9 +192,9 @@ class Findings(Observer):
     def uninitialised(
         self, space: str, site: Site, address: Flat, thread: Flat, column: Flat, home: Flat
     ) -> None:
-        """Reads of shared or local memory that nothing wrote; one element each.
+        """Add reads of uninitialised shared or local memory, one element each.
 
-        ``home``: the column of the block whose memory it is.
+        ``home``: column of the block whose memory is read.
         """
         code, at = self.sources.of(site.instruction).code, int(address[0])
         name, element, text = place_at(self.layout, self.shapes, space, at, site, code)
@@ -208,7 +208,7 @@ class Findings(Observer):
     def unset(
         self, site: Site, number: int, name: str, elements: Flat, thread: Flat, column: Flat
     ) -> None:
-        """Reads of global memory that is as ``cudaMalloc`` left it."""
+        """Add reads of uninitialised global memory."""
         element = int(elements[0])
         self._unwritten(site, name).update(unique(elements).tolist())
         index = self.shapes.index(self.shapes.argument(number, site.size), element)
@@ -227,12 +227,12 @@ class Findings(Observer):
         )  # fmt: skip
 
     def _unwritten(self, site: Site, name: str) -> set[int]:
-        """Where a source line read what nothing had written, as ``RaceLog`` names locations."""
+        """Return the uninitialised locations that a line read, numbered as in ``RaceLog``."""
         key = _Key(UNINITIALISED.name, site.line, name, "read")
         return self.unwritten.setdefault(key, set())
 
     def shuffled(self, ins: Instruction, read: int, block: int, count: int) -> None:
-        """A read of a register of a lane that takes no part (``InactiveLaneRead.reads``)."""
+        """Add a read of an inactive lane's register (``InactiveLaneRead.reads``)."""
         g = self.geometry
         thread, source, named = read // 2 // WARP, read // 2 % WARP, read % 2
         lane = thread % WARP
@@ -244,7 +244,7 @@ class Findings(Observer):
         )  # fmt: skip
 
     def exited(self, site: Site, thread: Flat, column: Flat) -> None:
-        """Accesses to shared memory of blocks that may have left; a thread that does, each."""
+        """Add accesses to shared memory of blocks that may have exited, one thread each."""
         g = self.geometry
         self._add(
             EXITED_BLOCK, ROLES[site.access], site.instruction, len(thread),
@@ -253,14 +253,14 @@ class Findings(Observer):
         )  # fmt: skip
 
     def unset_constant(self, site: Site, name: str, who: Who) -> None:
-        """A read of constant memory that has no initialiser: nothing can have filled it."""
+        """Add a read of constant memory without an initialiser, which nothing can have filled."""
         self._add(
             UNSET_CONSTANT, "read", site.instruction, who.count, *who.example,
             "const", name, None, {"place": name},
         )  # fmt: skip
 
     def trap(self, ins: Instruction) -> None:
-        """Tell the trap of ``this_grid().sync()`` from others.
+        """Distinguish the trap of ``this_grid().sync()`` from others.
 
         Raises:
             LaunchError: It is that trap: the launch is not cooperative.
@@ -273,17 +273,17 @@ class Findings(Observer):
             )
 
     def unset_reads(self) -> list[int]:
-        """The sites that read what nothing wrote."""
+        """Return the sites that read uninitialised memory."""
         raced = self._raced()
         keys = (key for key in self.found if key.site >= 0 and key._replace(site=-1) not in raced)
         return sorted({key.site for key in keys})
 
     def unset_used(self) -> set[int]:
-        """The sites that read what nothing wrote, and whose values are used."""
+        """Return the sites that read uninitialised memory and whose values are used."""
         return {key.site for key in self.found if key.kind == UNINITIALISED.name and key.site >= 0}
 
     def keep_used(self, uses: Mapping[int, Sequence[Instruction]]) -> None:
-        """Forget all of these but those whose values are used, and say by what, where given."""
+        """Drop uninitialised reads without a use, and name the uses of the others."""
         for key in [key for key in self.found if key.site >= 0]:
             if key.site not in uses:
                 del self.found[key]

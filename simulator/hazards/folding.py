@@ -1,9 +1,9 @@
-"""One cause, one report: findings that exist only because of another one go beneath it.
+"""Folding: findings that exist only because of another one are listed beneath it.
 
-A race of which one access is out of bounds of its own array follows from that access. So does
-what is gone once accesses at undefined addresses, and what undefined branches decide, are left
-out (``simulator/rerun/root_causes.py``). A read of what nothing wrote follows from a write that
-overruns the same array by as many bytes at its other end: shifted by them, it covers the array.
+A race with an out-of-bounds access follows from that access. So do findings that vanish when
+accesses at undefined addresses and decisions of undefined branches are suppressed
+(``simulator/rerun/root_causes.py``). An uninitialised read follows from a write that overruns the
+other end of the same array by as many bytes, because the shifted write would cover it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from .wording.naming import Spot
 
 @dataclasses.dataclass
 class Reach:
-    """The bytes that accesses touch beyond an array's ends, from its first byte.
+    """Bytes beyond the ends of an array that accesses touch, relative to its first byte.
 
     Attributes:
-        low: The first byte; ``high``: the end; ``nbytes``: the array's size.
+        low: The first byte.
+        high: The end, exclusive.
+        nbytes: Size of the array.
     """
 
     low: int
@@ -35,11 +37,11 @@ class Reach:
     nbytes: int
 
     def widen(self, low: int, high: int) -> None:
-        """More accesses are out of bounds."""
+        """Add out-of-bounds accesses."""
         self.low, self.high = min(self.low, low), max(self.high, high)
 
     def shifted(self, unset: range) -> bool:
-        """Whether writes that reach so far would cover the unset bytes if they were shifted."""
+        """Whether the writes, if shifted, would cover the uninitialised bytes."""
         above, below = self.high - self.nbytes, -self.low
         if above > 0 >= below:
             return unset == range(above)
@@ -47,12 +49,11 @@ class Reach:
 
 
 class Known(NamedTuple):
-    """What is known of the causes of findings.
+    """Known causes of findings.
 
     Attributes:
-        shifted: The shared arrays whose unset bytes a shift of their writes would cover.
-        independent: What is found without what follows from undefined values; ``None``: nobody
-            looked.
+        shifted: Shared arrays whose uninitialised bytes shifted writes would cover.
+        independent: Findings that do not depend on undefined values; ``None``: not determined.
     """
 
     shifted: Collection[str]
@@ -60,7 +61,7 @@ class Known(NamedTuple):
 
 
 class _Read(Protocol):
-    """A line that reads a variable."""
+    """A source line that reads a variable."""
 
     @property
     def line(self) -> Line:
@@ -75,27 +76,27 @@ _AnyRead = TypeVar("_AnyRead", bound=_Read)
 
 
 class Shifts:
-    """Collects how far writes overrun shared arrays, and which of their bytes nothing wrote."""
+    """Collects overruns of shared arrays, and their uninitialised bytes."""
 
     def __init__(self) -> None:
         self.reaches: dict[str, Reach] = {}
         self.stands: dict[tuple[Line, str], tuple[int, int]] = {}
 
     def overran(self, at: Spot, site: Site, relative: int, span: tuple[int, int]) -> None:
-        """Writes are out of bounds: see ``BadAccess``."""
+        """Record out-of-bounds writes: see ``BadAccess``."""
         if at.space == "shared" and at.nbytes:
             low, high = (end - relative + at.offset for end in span)
             reach = self.reaches.setdefault(at.variable, Reach(0, at.nbytes, at.nbytes))
             reach.widen(low, high + site.nbytes)
 
     def read(self, site: Site, placed: Placed | None) -> None:
-        """A line reads what nothing wrote of a variable."""
+        """Record a line that reads uninitialised bytes of a variable."""
         if placed is not None:
             name = variable_name(placed.variable.name)
             self.stands[site.line, name] = site.size, placed.address
 
     def merge(self, other: Shifts) -> None:
-        """Take over what was found in other blocks."""
+        """Merge the records of other blocks."""
         self.stands |= other.stands
         for name, reach in other.reaches.items():
             self.reaches.setdefault(name, reach).widen(reach.low, reach.high)
@@ -103,7 +104,7 @@ class Shifts:
     def known(
         self, unwritten: Mapping[_AnyRead, set[int]], independent: Sequence[Hazard] | None
     ) -> Known:
-        """What ``fold`` asks; ``unwritten``: places by line and variable, as ``RaceLog`` has."""
+        """Return the causes for ``fold``; ``unwritten``: locations as in ``RaceLog``."""
         found: dict[str, dict[int, set[int]]] = {}
         for key, places in unwritten.items():
             size, start = self.stands.get((key.line, key.variable), (0, 0))
@@ -120,20 +121,20 @@ class Shifts:
 
 
 def counted(hazard: Hazard) -> Hazard:
-    """A finding that says how often it is."""
+    """Return a finding whose text states its count."""
     often = f"{hazard.count:,} times" if hazard.count > 1 else "once"
     return dataclasses.replace(hazard, notes=(often, *hazard.notes))
 
 
 def _stretch(blocks: Sequence[set[int]]) -> range | None:
-    """Bytes that are one stretch, and the same in each block."""
+    """Return a contiguous range of bytes that is the same in every block, if it is one."""
     one, *others = blocks
     whole = len(one) == max(one) + 1 - min(one)
     return range(min(one), max(one) + 1) if whole and all(one == b for b in others) else None
 
 
 def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
-    """Hazards, with those that follow from another one beneath that one."""
+    """Fold hazards that follow from another one beneath it."""
     causes: list[Hazard] = []
     rest: list[Hazard] = []
     for hazard in hazards:
@@ -151,7 +152,7 @@ def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
 
 
 def fold_updates(hazards: Sequence[Hazard]) -> list[Hazard]:
-    """Hazards, with those of one update in several steps as one: for a report."""
+    """Fold the hazards of one multi-step update into one, for a report."""
     updates = sorted((hazard for hazard in hazards if hazard.case in UPDATES), key=_telling)
     beneath: dict[int, list[Hazard]] = {}
     stay: list[Hazard] = []
@@ -165,7 +166,7 @@ def fold_updates(hazards: Sequence[Hazard]) -> list[Hazard]:
 
 
 def _with(stay: Sequence[Hazard], beneath: Mapping[int, Sequence[Hazard]]) -> list[Hazard]:
-    """Hazards with what goes beneath each of them."""
+    """Attach hazards to those beneath which they belong."""
     return [
         dataclasses.replace(hazard, follows=(*hazard.follows, *beneath.get(id(hazard), ())))
         for hazard in stay
@@ -173,7 +174,7 @@ def _with(stay: Sequence[Hazard], beneath: Mapping[int, Sequence[Hazard]]) -> li
 
 
 def _cause(hazard: Hazard, causes: Sequence[Hazard], known: Known) -> Hazard | None:
-    """The hazard from which another one follows, if that is known."""
+    """Return the hazard from which another one follows, if known."""
     overruns = [c for c in causes if c.row.by_address and c.space == "shared"]
     if hazard.case == OVERRUN:
         return next((cause for cause in overruns if cause.places & hazard.places), None)
@@ -187,7 +188,7 @@ def _cause(hazard: Hazard, causes: Sequence[Hazard], known: Known) -> Hazard | N
 
 
 def _same_steps(hazard: Hazard, updates: Sequence[Hazard]) -> Hazard | None:
-    """Of the hazards of one update in several steps the one that says most."""
+    """Return the most informative hazard of the same multi-step update."""
     if hazard.case not in UPDATES:
         return None
     where = hazard.space, hazard.variable
@@ -195,13 +196,13 @@ def _same_steps(hazard: Hazard, updates: Sequence[Hazard]) -> Hazard | None:
 
 
 def _telling(hazard: Hazard) -> tuple[bool, int, bool, int]:
-    """Errors first, then what names most lines, then reads, then threads furthest apart."""
+    """Sort key: errors, number of lines, reads, distance of the threads."""
     reach = list(REACHES).index(hazard.reach)
     return hazard.severity != "error", -len(hazard.places), not hazard.row.reads, -reach
 
 
 def _stays(hazard: Hazard, independent: Sequence[Hazard]) -> bool:
-    """Whether a finding, or a part of it, is there without what follows from others."""
+    """Whether a finding exists, at least in part, independently of undefined values."""
     return any(
         (other.space, other.reach) == (hazard.space, hazard.reach)
         and (other.kind == hazard.kind or (other.row.is_race and hazard.row.is_race))

@@ -1,4 +1,4 @@
-"""Hazards: what is wrong with a kernel, where, and an example of it."""
+"""``Hazard``: one finding of a check, with its lines, threads and counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .kinds import KINDS, UPDATES, HazardKind
 from .participants import Fix, Participant, Source, Triple
-from .wording.leads import with_cure
+from .wording.leads import title_with_fix
 from .wording.text import COLUMNS, in_short, report
 
 __all__ = ["SEVERITIES", "Fix", "Hazard", "Participant", "Source", "Triple"]
@@ -24,24 +24,27 @@ class Hazard:
     """One finding.
 
     Attributes:
-        kind: The name of its row in ``KINDS``; ``case``: which of the row's cases it is.
+        kind: Name of its row in ``KINDS``.
+        case: Which of the row's cases it is.
         message: The finding in a sentence.
         severity: ``error``, ``warning`` or ``note``.
         space: State space, or ``""``.
-        variable: Array or variable name, if known; ``also``: others with the same finding.
-        element: Index of an example element (by the access's element size), if known.
-        involved: The instructions that take part.
-        count: How often: thread accesses; of a race, pairs of threads: two threads that race
-            are one pair, however often and at however many locations they do. Of a race, counting
-            stops at some pairs, the smallest; ``capped``: whether there are more.
-        locations: Of a race: elements for which the pairs race that are counted.
-        notes: What else a reader wants to know, a line each.
-        cure: A verified cure, where one was looked for and found.
-        builds: In which builds it was seen, where several were checked.
-        reach: Of a race: between whom it is, a key of ``REACHES``.
-        pairs: Of races told as one: the two lines of each.
+        variable: Name of the array or variable, if known.
+        also: Other variables with the same finding.
+        element: Index of an example element, in units of the access's element size, if known.
+        involved: Participants: the instructions that take part.
+        count: Number of thread accesses; of a race, the number of pairs of threads. Two racing
+            threads are one pair, however often and at however many locations they race. Counting
+            stops at ``MAX_PAIRS``.
+        capped: Whether there are more pairs than ``count``.
+        locations: Of a race: number of elements on which the counted pairs race.
+        notes: Further information, a line each.
+        fix: A verified fix, if a search found one.
+        builds: Builds that show the hazard, if several were checked.
+        reach: Of a race: the threads between which it occurs, a key of ``REACHES``.
+        pairs: Of several races in one report: the two lines of each.
         heading: Of a race: what is missing, and in which lines (``titles.py``).
-        follows: Findings that exist only because of this one: no reports of their own.
+        follows: Findings that exist only because of this one; they have no reports of their own.
     """
 
     kind: str
@@ -56,7 +59,7 @@ class Hazard:
     capped: bool = False
     notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    cure: Fix | None = None
+    fix: Fix | None = None
     builds: tuple[str, ...] = ()
     case: str = field(default="", repr=False)
     reach: str = field(default="", repr=False)
@@ -66,22 +69,22 @@ class Hazard:
 
     @property
     def row(self) -> HazardKind:
-        """What holds for all hazards of its kind."""
+        """Return the descriptor of its kind."""
         return KINDS[self.kind]
 
     @property
     def title(self) -> str:
-        """What a report begins with: what to do about it, where that is known."""
-        return with_cure(self.heading, self.cure) if self.heading else self.message
+        """First line of a report: the repair, where it is known."""
+        return title_with_fix(self.heading, self.fix) if self.heading else self.message
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The source line numbers involved."""
+        """Source line numbers of the participants."""
         return tuple(i.source.line for i in self.involved if i.source.line)
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The source lines involved."""
+        """Source lines of the participants."""
         return tuple(i.source for i in self.involved)
 
     @property
@@ -92,12 +95,12 @@ class Hazard:
 
     @property
     def variables(self) -> frozenset[str]:
-        """All variables it is about."""
+        """Names of all affected variables."""
         return frozenset((self.variable, *self.also))
 
     @property
     def places(self) -> frozenset[tuple[str, int]]:
-        """Files and lines involved."""
+        """Files and line numbers of the participants."""
         return frozenset((source.file, source.line) for source in self.sources)
 
     @property
@@ -114,16 +117,16 @@ class Hazard:
         return self.text()
 
     def text(self, columns: int = COLUMNS) -> str:
-        """The report, in lines of so many columns."""
+        """Return the report, wrapped at ``columns``."""
         headline = f"{self.severity}: {self.title}"
         why = _FOLLOW
         if self.case in UPDATES:
-            why = _STEPS.format(count=1 + len(self.follows), how="" if self.cure else _ATOMIC)
+            why = _STEPS.format(count=1 + len(self.follows), how="" if self.fix else _ATOMIC)
         beneath = why, [hazard.in_short() for hazard in self.follows]
-        return report(headline, self.involved, self.notes, self.cure, columns, beneath)
+        return report(headline, self.involved, self.notes, self.fix, columns, beneath)
 
     def in_short(self) -> str:
-        """The finding in a sentence."""
+        """Return the finding in one sentence."""
         return in_short(self.severity, self.title, () if self.heading else self.involved)
 
     def to_dict(self) -> dict[str, object]:
@@ -143,7 +146,7 @@ class Hazard:
             "pairs_capped": self.capped,
             "locations": self.locations,
             "notes": list(self.notes),
-            "cure": self.cure.to_dict() if self.cure else None,
+            "fix": self.fix.to_dict() if self.fix else None,
             "builds": list(self.builds),
             "follows": [hazard.to_dict() for hazard in self.follows],
         }

@@ -1,6 +1,6 @@
-"""Every kind of hazard, a row each: which check finds it, how severe it is, what is said of it.
+"""Hazard kinds: one row each, with its check, severity and messages.
 
-Besides its row a kind is named in the one file that finds it; who lists kinds reads the rows.
+Besides its row, only the file that detects a kind names it; code that lists kinds reads the rows.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ KINDS: dict[str, HazardKind] = {}
 
 @dataclass(frozen=True)
 class HazardKind:
-    """A row; making it puts it into ``KINDS``.
+    """Descriptor of a hazard kind; construction registers it in ``KINDS``.
 
     Attributes:
-        name: What ``Hazard.kind`` says.
-        check: The check that finds it; ``""``: every launch, since it cannot go on.
-        severity: The usual one.
-        title: What it is, in a few words; ``help``: what to do about it.
-        message: The finding in a sentence with blanks.
-        cases: Where it comes about in several ways: these, by name.
-        reads: Of a race: one of the two reads. It may be told as either kind that does, by
-            which access the program names first.
-        ends: Whether it ends a launch before its results are there.
-        by_address: Whether it may be told by an address alone, of no variable.
-        once: Whether all that read a variable are told together.
+        name: Value of ``Hazard.kind``.
+        check: Name of the check that detects it; ``""``: every launch, as it cannot continue.
+        severity: The default severity.
+        title: Short name of the defect.
+        help: How to repair it.
+        message: The finding in a sentence, a format string.
+        cases: Variants with messages of their own, by name.
+        reads: Of a race: whether one access is a read. Kinds with a read are interchangeable: the
+            program order of the two accesses selects the name.
+        is_endless: Whether the launch ends before it has results.
+        by_address: Whether it may be identified by an address alone, without a variable.
+        once: Whether all reads of a variable are one finding.
         by_instruction: Whether its space is that of the instruction, not of the address.
-        of_machine_code: Whether it is about the machine code that a GPU runs, which is made of the
-            device build alone.
-        causes: Whether other findings may be there only because of it (``folding.py``).
+        of_machine_code: Whether it concerns the machine code, which only the device build has.
+        causes: Whether other findings may exist only because of it (``folding.py``).
     """
 
     name: str
@@ -51,7 +51,7 @@ class HazardKind:
     message: str = ""
     cases: Mapping[str, HazardCase] = field(default_factory=dict)
     reads: bool = False
-    ends: bool = False
+    is_endless: bool = False
     by_address: bool = False
     once: bool = False
     by_instruction: bool = False
@@ -127,7 +127,7 @@ TRIPS = "the trip count of the loop, {line}, must be one for all threads: {how},
 ROUND_UP = "round it up"
 VOTE = "go on until all are done, by __syncthreads_or()"
 INSTEAD = "put the work under an if instead of the continue, {line}"
-LEFT = "{who} have left the kernel without it"
+EXITED = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(
     "barrier-divergence", "barriers", "error",
     "Threads of a block do not wait at the same barrier",
@@ -217,12 +217,12 @@ DEADLOCK = HazardKind(
             "gave up after {value:,} steps (--step-limit), while threads still ran"
         ),
     },
-    ends=True,
+    is_endless=True,
 )  # fmt: skip
 LIVELOCK = HazardKind(
     "livelock", "", "error", "Threads loop without end",
     "No fair schedule makes progress: they loop on a value that nobody changes.",
-    cases={"repeats": _FOR_EVER, SHORT: _SHORT}, ends=True,
+    cases={"repeats": _FOR_EVER, SHORT: _SHORT}, is_endless=True,
 )  # fmt: skip
 OUT_OF_BOUNDS = HazardKind(
     "out-of-bounds", "memory", "error", "An access outside the array",

@@ -1,4 +1,4 @@
-"""What a hazard is told by: source lines, instructions that take part, a cure."""
+"""Parts of a hazard: source lines, participating instructions, and the fix."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ class Source:
 
 @dataclass(frozen=True)
 class Participant:
-    """One instruction that takes part in a hazard, and an example of who executed it.
+    """An instruction that takes part in a hazard, with an example thread.
 
     Attributes:
         role: ``read``, ``write``, ``atomic``, ``waits``, ``missing`` ...
-        instruction: Its PTX opcode; ``ptx_line`` its line in the PTX text.
-        thread: An example thread, x first, and its ``block``.
-        calls: The calls that led to the source line, innermost first.
-        also: Other calls that led to it, of the function that ``source`` stands in.
-        inside: Where it stands in a toolkit's header, if ``source`` calls one.
+        instruction: Its PTX opcode.
+        ptx_line: Its line in the PTX text.
+        thread: Index of an example thread, x first.
+        block: Index of that thread's block, x first.
+        calls: Call sites that led to the source line, innermost first.
+        also: Other call sites of the function that contains ``source``.
+        inside: Its line in a toolkit header, if ``source`` calls one.
     """
 
     role: str
@@ -55,7 +57,7 @@ class Participant:
     inside: Source | None = None
 
     def called(self, *calls: Source) -> Participant:
-        """The part that the same function has, called from these places as well."""
+        """Return the participant with further call sites of the same function."""
         known = dict.fromkeys((*self.calls[:1], *self.also))
         new = tuple(call for call in dict.fromkeys(calls) if self.calls and call not in known)
         return dataclasses.replace(self, also=(*self.also, *new)) if new else self
@@ -77,28 +79,28 @@ class Participant:
 
 @dataclass(frozen=True)
 class Fix:
-    """An edit that removes the hazard, proved by compiling it and by runs with it.
+    """An edit that removes the hazard, verified by compiling and running the edited source.
 
     Attributes:
-        source: The source line that the edit is told by.
-        ptx_lines: For PTX alone: the lines before which a barrier was put (several if
-            unrolled).
-        left: Errors that the run with this edit still had, none of them new.
-        together: Errors left with the cures of the other races as well; ``None`` if there
-            are no others, or nothing is left anyway.
-        where: Whether the text goes ``before`` or ``after`` the line, what begins there is
-            ``split by`` it, or it stands ``for ... on`` the line, or ``instead of`` a statement.
-        text: What is put there.
-        how: What else is to say of the place, after the line's number.
-        diff: The edit as a unified diff; empty for PTX alone.
-        proof: In which builds, schedules and launch shapes it was verified.
-        edit: What ``tilescope check --fix`` writes.
-        group: Which hazards it mends, all of one launch; the same number, the same edit.
+        source: The source line at which the edit is reported.
+        ptx_lines: For kernels without a source: the PTX lines before which a barrier was inserted
+            (several if the loop is unrolled).
+        errors_left: Errors of the run with this edit, none of them new (JSON ``left``).
+        together: Errors that remain with the fixes of the other races as well; ``None`` if there
+            are none, or no error remains anyway.
+        where: Position of the text: ``before`` or ``after`` the line, ``split by`` (the statement
+            on the line is split), ``for ... on`` the line, or ``instead of`` a statement.
+        text: The inserted text.
+        how: Further words on the position, printed after the line number.
+        diff: The edit as a unified diff; empty for PTX.
+        proof: Builds, schedules and launch shapes in which it was verified.
+        edit: The edit that ``tilescope check --fix`` applies.
+        group: Number of the edit; hazards of a launch with one number share one edit.
     """
 
     source: Source
     ptx_lines: tuple[int, ...] = ()
-    left: int = 0
+    errors_left: int = 0
     together: int | None = None
     where: str = "after"
     text: str = "__syncthreads();"
@@ -115,27 +117,27 @@ class Fix:
 
     @property
     def line(self) -> int:
-        """The line, from 1, that the text goes before or after (0: PTX without lines)."""
+        """Line number, from 1, before or after which the text goes; 0 for PTX without lines."""
         return self.source.line
 
     @property
     def places(self) -> list[tuple[int, str]]:
-        """Every line at which text is put, and where there."""
+        """Every edited line with the position of the text."""
         return [(self.line, self.where), *(self.edit.also if self.edit else ())]
 
     def __str__(self) -> str:
-        errors = "error" if self.left == 1 else "errors"
+        errors = "error" if self.errors_left == 1 else "errors"
         place = f"line {self.line}" if self.line else str(self.source)
         text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
         if self.where == "split by":
             text = f"{self.text.rstrip(';')} splits {self._split(place)}{self.how}"
         if self.where == INSTEAD:
             text = f"{self.text.rstrip(';')} instead of the statement on {place}"
-        text += f": verified, {self.left} {errors} left"
-        return text if self.together is None else f"{text}, {self.together} with the other cures"
+        text += f": verified, {self.errors_left} {errors} left"
+        return text if self.together is None else f"{text}, {self.together} with the other fixes"
 
     def _split(self, place: str) -> str:
-        """The statements that are split, and where the text is put besides."""
+        """Name the statements that are split, and further places of the text."""
         lines = [line for line, where in self.places if where == self.where]
         text = f"the statement on {place}"
         if len(lines) > 1:
@@ -158,6 +160,6 @@ class Fix:
             "diff": self.diff,
             "verified": self.proof,
             "group": self.group,
-            "left": self.left,
-            "left_with_other_cures": self.together,
+            "left": self.errors_left,
+            "left_with_other_fixes": self.together,
         }

@@ -1,4 +1,7 @@
-"""Hazards of the read-only path: what is said of loads and pointers that promise too much."""
+"""Hazards of the read-only path.
+
+Loads through it, and ``__restrict__`` pointers, of written bytes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from .wording.titles import lines_of
 
 
 class PathParticipant(NamedTuple):
-    """An access that takes part, and an example of a thread that makes it."""
+    """A participating access with an example thread."""
 
     site: Site
     thread: Triple
@@ -31,7 +34,7 @@ def read_only(
     elements: int,
     fetches: bool,
 ) -> None:
-    """Tell of read-only loads; ``pairs``: each a load and a write, of byte ``at`` the first."""
+    """Report read-only loads of written bytes; ``pairs``: loads with writes of byte ``at``."""
     _tell(findings, home, at, pairs, elements, PICTURE if fetches else CACHE)
 
 
@@ -39,7 +42,7 @@ def aliased(
     findings: Findings, home: Allocation, at: int, sides: tuple[PathParticipant, PathParticipant],
     names: tuple[str, str], elements: int,
 ) -> None:  # fmt: skip
-    """Tell of two restricted pointers, by their names, of which one writes what both reach."""
+    """Report two restricted pointers of which one writes bytes that both access."""
     _tell(findings, home, at, [sides], elements, ALIASED, names)
 
 

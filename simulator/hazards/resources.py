@@ -1,7 +1,7 @@
-"""Whether a GPU has what a block of a launch takes: registers, and shared memory.
+"""Resources of a block against a GPU: registers and shared memory.
 
-The registers of a thread stand in the machine code. It is made only where blocks are so large that
-registers may not suffice: for 255 a thread, and for about twice as many as are live in the PTX.
+Registers of a thread are known from machine code. It is compiled only if registers may not suffice,
+for 255 a thread, or for about twice the live registers of the PTX.
 """
 
 import math
@@ -29,14 +29,14 @@ _UNIT = 8
 
 
 def may_lack(block: Dim3, shared_bytes: int, gpu: Gpu) -> bool:
-    """Whether blocks of that size may be too large for a GPU; for most it takes no further look."""
+    """Whether blocks of that size may exceed a GPU's resources; cheap to evaluate."""
     chip = gpu.architecture
     fit = _fits(gpu, math.prod(block), chip.registers_per_thread)
     return not fit or shared_bytes > chip.shared_per_block
 
 
 def too_many(launch: PreparedLaunch, gpu: Gpu, sources: Sources) -> tuple[list[Hazard], list[str]]:
-    """What of a launch does not fit on a GPU; and a sentence if that could not be looked at."""
+    """Return hazards of resources that do not suffice, and sentences on what is unknown."""
     if launch.kernel.build == "source" or _surely_fits(launch, gpu):
         return _hazards(launch, sources, lacking(launch, gpu)), []
     try:
@@ -51,7 +51,7 @@ def too_many(launch: PreparedLaunch, gpu: Gpu, sources: Sources) -> tuple[list[H
 
 
 def lacking(launch: PreparedLaunch, gpu: Gpu, taken: int | None = None) -> list[HazardCase]:
-    """What a block takes more of than a GPU has for one; ``taken``: registers of a thread."""
+    """Return the insufficient resources for a block; ``taken``: registers of a thread."""
     threads, chip = math.prod(launch.block), gpu.architecture
     words: dict[str, dict[str, object]] = {}
     if launch.shared_bytes > chip.shared_per_block:
@@ -88,7 +88,7 @@ def _fits(gpu: Gpu, threads: int, registers: int) -> bool:
 
 
 def _surely_fits(launch: PreparedLaunch, gpu: Gpu) -> bool:
-    """Whether the registers suffice, whatever the compiler does."""
+    """Whether the registers suffice with any register allocation."""
     threads, entry = math.prod(launch.block), launch.program.entry
     if _fits(gpu, threads, gpu.architecture.registers_per_thread):
         return True
@@ -99,8 +99,8 @@ def _surely_fits(launch: PreparedLaunch, gpu: Gpu) -> bool:
 
 
 def _live(program: Program) -> int | None:
-    """32-bit registers of the PTX that are live at a time, at most; ``None`` if it calls."""
-    most = 0
+    """Return the maximum of live 32-bit registers in the PTX; ``None`` if it has calls."""
+    peak = 0
     for compiled in program.blocks:
         block = compiled.block
         if any(calls(ins) for ins in block.instructions):
@@ -108,24 +108,24 @@ def _live(program: Program) -> int | None:
         sizes = _Sizes(block.function)
         live = set(block.live_out)
         count = sum(map(sizes.of, live))
-        most = max(most, count)
+        peak = max(peak, count)
         for ins in reversed(block.instructions):
             role = roles(ins)
             written = live & set(role.writes) if ins.guard is None else set[str]()
             read = set(role.reads) - (live - written)
             live = live - written | read
             count += sum(map(sizes.of, read)) - sum(map(sizes.of, written))
-            most = max(most, count)
-    return most
+            peak = max(peak, count)
+    return peak
 
 
 class _Sizes:
-    """32-bit registers that each of a function's registers takes."""
+    """Size of each PTX register in 32-bit registers."""
 
     def __init__(self, function: Function) -> None:
         self.types = function.registers
 
     def of(self, name: str) -> int:
-        """A predicate is none of them."""
+        """Return the size of a register; predicates have none."""
         kind = self.types.get(name, "b32")
         return 0 if kind == "pred" else max(1, int(kind.lstrip("abefsu")) // 32)

@@ -1,4 +1,4 @@
-"""Source lines, instructions and threads as reports tell them."""
+"""Source lines, instructions and threads as reports print them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 1000
 
 
 class Sources:
-    """The source text behind a kernel's ``.loc`` lines; ``text`` gives a file's."""
+    """Source text of a kernel's ``.loc`` lines; ``text`` returns a file's content."""
 
     def __init__(self, text: Callable[[str], str | None]) -> None:
         self.text = text
@@ -30,26 +30,32 @@ class Sources:
         return (self.text(file) or "").splitlines()
 
     def code(self, location: Location | None, count: int = 1) -> str:
-        """The line's text without indentation, and that of lines after it; empty if not at hand."""
+        """Return the text of a line and the following ones, without indentation.
+
+        Empty if unknown.
+        """
         if location is None:
             return ""
         lines = self._lines(location.file)[location.line - 1 :] if location.line > 0 else []
         return plain(" ".join(line.strip() for line in lines[:count])[:_LONGEST])
 
     def of(self, ins: Instruction) -> Source:
-        """The user's line of an instruction; without line information, its PTX line."""
+        """Return the user's source line of an instruction.
+
+        Its PTX line without line information.
+        """
         if ins.location is None:
             return Source(f"PTX line {ins.line}", 0, ins.name)
         return self._source(ins.location.user)
 
     def calls(self, ins: Instruction) -> tuple[Source, ...]:
-        """The calls that led to the instruction's line, innermost first."""
+        """Return the call sites of the instruction's line, innermost first."""
         if ins.location is None:
             return ()
         return tuple(self._source(at) for at in ins.location.user.chain[1:])
 
     def inside(self, ins: Instruction) -> Source | None:
-        """Where in a toolkit's header the instruction stands, if it does."""
+        """Return the toolkit-header line of an instruction, if it is in one."""
         at = ins.location
         return self._source(at) if at and at is not at.user else None
 
@@ -60,7 +66,7 @@ class Sources:
         thread: Triple | None = None,
         block: Triple | None = None,
     ) -> Participant:
-        """An instruction's part in a hazard, with its copies that unrolling or calls made."""
+        """Return the participant for an instruction and its copies by unrolling or calls."""
         ins = copies[0]
         item = Participant(
             role, self.of(ins), ins.name, ins.line, thread, block,
@@ -71,7 +77,7 @@ class Sources:
         return item
 
     def also(self, item: Participant, ins: Instruction) -> Participant:
-        """The part that another copy of an instruction has too: perhaps called from elsewhere."""
+        """Add the call sites of another copy of the instruction to a participant."""
         return item.called(*self.calls(ins)[:1]) if ins.location else item
 
     def _source(self, at: Location) -> Source:
@@ -79,7 +85,7 @@ class Sources:
 
 
 class Who:
-    """Threads of a launch: how many, and those of the lowest block among them."""
+    """Threads of a launch: their number, and those of the lowest block."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -112,7 +118,7 @@ class Who:
 
     @property
     def example(self) -> tuple[Triple | None, Triple | None]:
-        """The lowest thread of the lowest block, and that block."""
+        """Return the lowest thread of the lowest block, and that block."""
         if self.lowest < 0:
             return None, None
         return self.where(int(np.argmax(self.threads)), self.lowest)

@@ -1,4 +1,4 @@
-"""Traps that the compiler put where it found undefined behaviour: a write through const, say."""
+"""Traps that the compiler inserts for undefined behaviour, such as a write through ``const``."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ _BEGIN, _END = "// begin inline asm", "// end inline asm"
 
 
 def compiler_inserted_reason(kernel: Kernel, ins: Instruction) -> str | None:
-    """What there is to say of a trap that NVRTC put in by itself; ``None``: it is the program's.
+    """Return why NVRTC inserted a trap; ``None``: it is the program's own.
 
-    ``__trap()`` is inline assembly. A kernel of which nothing else is left has no lines.
+    ``__trap()`` is inline assembly. A kernel that consists of a trap alone has no lines.
     """
     before = kernel.ptx[: ins.at]
     if kernel.origin is None or not ins.at or before.rfind(_BEGIN) > before.rfind(_END):
@@ -29,7 +29,7 @@ def compiler_inserted_reason(kernel: Kernel, ins: Instruction) -> str | None:
 
 
 def reads_grid(functions: Mapping[str, Function]) -> bool:
-    """Whether a kernel asks for the driver's workspace for the barrier of a grid."""
+    """Whether a kernel reads the driver's workspace of the grid barrier."""
     return any(
         isinstance(operand, Special) and operand.name.startswith("%envreg")
         for function in functions.values()

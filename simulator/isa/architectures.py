@@ -19,13 +19,13 @@ class SumRounding(NamedTuple):
     Attributes:
         step: How many products at once, the accumulator with them.
         fraction: Bits that count below the largest exponent.
-        kept: Fraction bits of an f32 result.
+        fraction_bits: Fraction bits of an f32 result.
         own: Whether 8-bit floats have exponents of their own, and not those of f16.
     """
 
     step: int
     fraction: int
-    kept: int = 23
+    fraction_bits: int = 23
     own: bool = False
 
 

@@ -23,7 +23,9 @@ _FILLS = tuple(
 )  # fmt: skip
 """What undefined bits may hold, an odd number of them and signs alone as well: none of two
 operands' the same at a time."""
-_ENDS = tuple(np.uint64(flip ^ ((1 << n) - 1)) for n in range(1, 64) for flip in (0, 2**64 - 1))
+_EXTREME_PATTERNS = tuple(
+    np.uint64(flip ^ ((1 << n) - 1)) for n in range(1, 64) for flip in (0, 2**64 - 1)
+)
 """The lowest so many, or all others: whoever counts or finds bits can come to any of them."""
 
 
@@ -53,8 +55,10 @@ def propagate_v_bits(op: Op) -> Callable[..., Results]:
             tried = _others(operands, shadows)
             if op.positions:
                 (value,), (shadow,) = operands, shadows
-                ends = ((_filled(value, shadow, n.astype(shadow.dtype)),) for n in _ENDS)
-                tried = itertools.chain(tried, ends)
+                extremes = (
+                    (_filled(value, shadow, n.astype(shadow.dtype)),) for n in _EXTREME_PATTERNS
+                )
+                tried = itertools.chain(tried, extremes)
             for other in tried:
                 changed = zip(found, results(warp, other), usual, strict=True)
                 found = [bits | (new ^ old) for bits, new, old in changed]
@@ -73,7 +77,7 @@ def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator
         )
     for end in range(2):  # beyond which a threshold may lie
         yield tuple(
-            _filled(value, shadow, _ends(value.dtype)[end].view(shadow.dtype))
+            _filled(value, shadow, _type_limits(value.dtype)[end].view(shadow.dtype))
             for value, shadow in zip(operands, shadows, strict=True)
         )
     for more in (0, 1, -1):  # what a comparison asks for, if the defined bits allow it; and beside
@@ -88,12 +92,12 @@ def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator
 
 
 @functools.cache
-def _ends(dtype: np.dtype[np.generic]) -> tuple[np.generic, np.generic]:
+def _type_limits(dtype: np.dtype[np.generic]) -> tuple[np.generic, np.generic]:
     """The largest and the least value of a type."""
     if dtype == np.bool_:
         return np.bool_(True), np.bool_(False)
-    ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)  # type: ignore[type-var]
-    return dtype.type(ends.max), dtype.type(ends.min)
+    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)  # type: ignore[type-var]
+    return dtype.type(info.max), dtype.type(info.min)
 
 
 def _filled(value: Lanes, shadow: Lanes, fill: Lanes) -> Lanes:

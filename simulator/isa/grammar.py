@@ -92,8 +92,8 @@ def form(text: str) -> InstructionForm:
         else:
             found = Slot(tuple(word.rstrip("?!").split("|")), not word.endswith("?"))
             (head if word.endswith("!") else slots).append(found)
-    left, _, right = f" {operands} ".partition("= ")
-    results, sources = left.split(), right.split()
+    outputs, _, right = f" {operands} ".partition("= ")
+    results, sources = outputs.split(), right.split()
     return InstructionForm(
         text, tuple(head), tuple(slots), tuple(types), targets, features,
         *(tuple(w for w in words if w not in _UNSAID) for words in (results, sources)),

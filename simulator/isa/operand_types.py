@@ -179,7 +179,7 @@ class _Checker:
         count, first = self.many, spec[2:]
         if spec[0] == "#":
             count, first = registers(self.ins.modifiers)[spec[1]]
-        mixed = self.alike(getattr(operand, "items", ()))
+        mixed = self.common_types(getattr(operand, "items", ()))
         wider = "~" if "~" in spec else ""
         if len(mixed) > 1:
             first = f"b{bits(self.type_of(first))}{wider}"
@@ -193,7 +193,7 @@ class _Checker:
             raise Wrong(f"{count} values in braces are needed, not {shown(operand)}")
         return [(first, operand)]
 
-    def alike(self, items: Sequence[Operand | None]) -> set[str]:
+    def common_types(self, items: Sequence[Operand | None]) -> set[str]:
         """The types of the registers in braces, which have one size: no floats with integers."""
         mixed = {self.declared(item) for item in items if isinstance(item, Reg)}
         kinds = {t if t == "f16x2" else t[0] for t in mixed} - {"b"}
@@ -205,7 +205,7 @@ class _Checker:
         """The parts of a packed value, each with its type."""
         if not isinstance(vector, Vector):
             raise Wrong(f"values in braces are needed, not {shown(vector)}")
-        self.alike(vector.items)
+        self.common_types(vector.items)
         count = len(vector.items)
         if count not in (2, 4):
             raise Wrong(f"{count} values in braces, it takes 2 or 4")
@@ -227,8 +227,8 @@ class _Checker:
             self.value("u64" if spec == "policy" else "pred", operand)
         elif spec == "fraction":
             self.value("f32", operand)
-            most = 0x3FF << 52 if getattr(operand, "kind", "") == "f64" else 0x3F8 << 20
-            if isinstance(operand, Imm) and not 0 < operand.value <= most:
+            largest = 0x3FF << 52 if getattr(operand, "kind", "") == "f64" else 0x3F8 << 20
+            if isinstance(operand, Imm) and not 0 < operand.value <= largest:
                 raise Wrong("the fraction is not above 0 and at most 1")
         elif spec[0] in "v#":
             for one, item in self.items(spec, operand):
@@ -248,7 +248,7 @@ class _Checker:
         if len(given) != many or isinstance(operand, Address) != (spec[0] == "@"):
             needed = f"{many} values in braces" if many else "an address in brackets"
             raise Wrong(f"{needed}: not {shown(operand)}")
-        if any(bits(type) > 32 for type in self.alike(given)):
+        if any(bits(type) > 32 for type in self.common_types(given)):
             raise Wrong("a register of 64 bits is no coordinate")
         floats, whole = "slope" in spec or spec[-1] == "f", "u16" if "pixel" in spec else "i32"
         real = "f32~'" if spec[0] == "@" else "f32"

@@ -1,4 +1,4 @@
-"""Memory accesses as they happen: each is told, then done."""
+"""Memory accesses: the event is dispatched first, then the access takes place."""
 
 import dataclasses
 
@@ -151,11 +151,11 @@ class Access:
             is_global = place.space == "global"
             before = place.read(where) if self.memories.exact else None
             operands = tuple(map(pick, range(0, len(values), site.count)))
-            seen = atomics.apply(
+            previous = atomics.apply(
                 site.operation, site.type, where, operands, place.read, place.write, is_global
             )
-            old.reshape(-1, *vector)[flat] = seen
-            if before is None or (seen != before).any() or (place.read(where) != before).any():
+            old.reshape(-1, *vector)[flat] = previous
+            if before is None or (previous != before).any() or (place.read(where) != before).any():
                 self.memories.writes += 1
         several = tuple(old[..., i] for i in range(site.count)) if vector else (old,)
         self._tell(repeated, values, several)

@@ -146,8 +146,8 @@ def apply(
             lanes = order[starts[i] : starts[i + 1]]
             values = tuple(v[lanes] for v in operands)
             many = "" if ptx_type in half.HALF_TYPES else name
-            seen = _chain(many, operation, current[i], values, is_global)
-            old[lanes], current[i] = seen[:-1], seen[-1]
+            previous = _chain(many, operation, current[i], values, is_global)
+            old[lanes], current[i] = previous[:-1], previous[-1]
     write(places, current)
     return old
 

@@ -1,7 +1,7 @@
-"""Memory accesses of lanes that were picked out of a batch: their places, their order, their event.
+"""Memory accesses of compact lanes: places, order and event.
 
-What is not the usual case (lanes in several arrays, bad addresses, atomics that give something
-back) is done, and told, by the way of the whole batch.
+Uncommon cases (lanes in several arrays, bad addresses, atomics with a result) are expanded and take
+the path of the whole batch.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ Extent = tuple[Addresses, Mask | None, tuple[int, int, int]]
 
 
 class Holder(Protocol):
-    """Who picks lanes out: the lanes that he has, and extents of this block's by the addresses' id.
+    """Owner of compact lanes, with extents cached by the identity of the address array.
 
-    (An unrolled loop accesses several places from one base; an extent takes 6 microseconds.)
+    An unrolled loop accesses several places from one base; computing an extent takes 6
+    microseconds.
     """
 
     lanes: CompactLanes

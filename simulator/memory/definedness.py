@@ -111,9 +111,9 @@ class DefinednessMemory:
             for memories, where in ((self.unset, to), (self.unset, filled), (self.copied, filled)):
                 where.put(memories, 0)
 
-    def looked(self, address: int, most: int, lane: tuple[int, ...]) -> None:
+    def looked(self, address: int, max_bytes: int, lane: tuple[int, ...]) -> None:
         """What is printed of memory has to be defined: a number, a text up to its NUL."""
-        self.printed |= any(self.copied.bytes_at(address, most, lane))
+        self.printed |= any(self.copied.bytes_at(address, max_bytes, lane))
 
     def start(self, geometry: Geometry) -> None:
         """Shared and local memory of a batch: nothing is written."""

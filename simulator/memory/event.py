@@ -1,4 +1,4 @@
-"""What is told of accesses."""
+"""Events of memory accesses."""
 
 import functools
 from dataclasses import dataclass
@@ -23,24 +23,24 @@ class LaneAddressList(NamedTuple):
 
 
 class AccessEvent(NamedTuple):
-    """One execution of a memory instruction (one space of it), told before it happens.
+    """One execution of a memory instruction in one space, dispatched before it takes place.
 
-    Of an atomic it is told after it happened.
+    The event of an atomic is dispatched afterwards.
 
     Attributes:
         site: The instruction.
-        space: ``global``, ``shared`` or ``local``; or ``cluster``: shared memory of blocks by
-            their numbers in the cluster.
-        address: Byte address within the space, without ``site.offset``; broadcasts to the
-            geometry's shape; or it is spread, and so are the values.
-        mask: The lanes that access; ``None`` is all of them.
-        repeated: Address and mask are the very objects of this site's last event.
-        home: The ``Allocation`` or ``InterleavedMemory`` accessed.
-        values: What a store writes, one array an element; an atomic's operands; else ``None``.
-        old: What an atomic found, one array an element, in the geometry's shape; ``None`` where
-            nobody asks for it and it is none that compares.
-        columns: The column of the block whose shared memory it is, where it is not the lane's own;
-            as the addresses are.
+        space: ``global``, ``shared``, ``local``; or ``cluster``: shared memory of blocks by their
+            rank in the cluster.
+        address: Byte address within the space, without ``site.offset``. It broadcasts to the
+            geometry's shape, or it is compact like the values.
+        mask: Mask of the accessing lanes; ``None``: all.
+        repeated: Whether address and mask are the same objects as in this site's last event.
+        home: The ``Allocation`` or ``InterleavedMemory`` that is accessed.
+        values: Stored values or an atomic's operands, one array for each element; else ``None``.
+        old: Old values of an atomic, one array for each element, in the geometry's shape; ``None``
+            if nothing reads them and the atomic does not compare.
+        columns: Columns of the blocks whose shared memory is accessed, if not the lane's own; in
+            the form of the addresses.
     """
 
     site: Site

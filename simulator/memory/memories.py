@@ -28,16 +28,19 @@ _Target = tuple[Home, int]
 
 
 class AddressSpaces:
-    """All memory of a launch, and the batch that is running on it.
+    """All memory of a launch, and of the batch that runs.
 
     Attributes:
-        allocations: Global arrays by number; ``heap``: hands out one of them.
-        callbacks: Called with each access; ``bad_access_callbacks``: with each bad one; ``moved``:
-            with what a copy in bulk has brought where.
-        writes: Counts what may have changed global or shared memory; ``local_writes``: stores
-            to local memory.
-        looked: Told of what functions of the system look at: address, bytes and lane.
-        exact: Whether to look if an atomic changes anything; ``watched``: and a store.
+        allocations: Global arrays by number.
+        heap: Allocator of the device heap.
+        callbacks: Called with each access.
+        bad_access_callbacks: Called with each invalid access.
+        moved: Called with source and destination of each bulk copy.
+        writes: Number of operations that may have changed global or shared memory.
+        local_writes: Number of stores to local memory.
+        looked: Called with address, size and lane of memory that system functions read.
+        exact: Whether an atomic counts as a write only if it changes memory.
+        watched: Whether this also goes for stores.
     """
 
     def __init__(
@@ -78,7 +81,7 @@ class AddressSpaces:
                 return
         self.writes += 1
 
-    def bytes_at(self, address: int, most: int, lane: tuple[int, ...]) -> bytes:
+    def bytes_at(self, address: int, max_bytes: int, lane: tuple[int, ...]) -> bytes:
         """What a lane finds from a generic address on, up to the end of the array or space."""
         for window, memory in ((_SHARED, self.shared), (_LOCAL, self.local)):
             column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
@@ -86,19 +89,19 @@ class AddressSpaces:
             if memory is self.shared:
                 at, column = distributed_shared.at(self.geometry, at, column)
             if 0 <= at < memory.nbytes:
-                words = memory.words[at // 4 : (at + most) // 4 + 1, column]
-                return words.tobytes()[at % 4 :][: min(most, memory.nbytes - at)]
-        return self.param_bytes(address, most)
+                words = memory.words[at // 4 : (at + max_bytes) // 4 + 1, column]
+                return words.tobytes()[at % 4 :][: min(max_bytes, memory.nbytes - at)]
+        return self.param_bytes(address, max_bytes)
 
     def array_at(self, address: int) -> Allocation | None:
         """The global array that an address belongs to."""
         return self.allocations.get(array_number(address))
 
-    def param_bytes(self, address: int, most: int) -> bytes:
+    def param_bytes(self, address: int, max_bytes: int) -> bytes:
         """What a global array or the parameters hold from an address on."""
         home = self.array_at(address)
         at = address - home.base if home else -1
-        return home.content()[at : at + most].tobytes() if home and at >= 0 else b""
+        return home.content()[at : at + max_bytes].tobytes() if home and at >= 0 else b""
 
     # -- address to index -------------------------------------------------------
 
@@ -129,10 +132,10 @@ class AddressSpaces:
     def whole(
         self, site: Site, base: Addresses, low: int, high: int, bits: int, mask: Mask | None
     ) -> tuple[Home, Addresses, Addresses] | None:
-        """The usual case: every lane in one array or one space, aligned.
+        """Return the fast path: every lane in one array or one space, aligned; else ``None``.
 
         Returns:
-            That, the distances from its start, and the addresses that are told.
+            The target, the offsets from its start, and the addresses for the event.
         """
         offset, nbytes = site.offset, site.nbytes
         low, high = low + offset, high + offset
@@ -174,14 +177,14 @@ class AddressSpaces:
         """Lanes in different arrays or spaces, and those that are nowhere: hazards."""
         shape = self.geometry.shape
         address = np.broadcast_to(base + np.int64(site.offset), shape)
-        left = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape).copy()
+        pending = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape).copy()
         parts: list[tuple[Mask, PlaceIndex]] = []
         events: list[Part] = []
         aligned = (address & np.int64(site.nbytes - 1)) == 0
         astray = np.zeros((), bool)
         if site.far and self.geometry.clusters.size > 1:
             found = distributed_shared.take(
-                self.geometry, self.shared, site, address, left, aligned
+                self.geometry, self.shared, site, address, pending, aligned
             )
             parts, events = found.parts, found.events
             for lanes, _ in parts if site.adds_bits else ():
@@ -191,8 +194,8 @@ class AddressSpaces:
                 self._report(OUT_OF_BOUNDS, site, where, bad, of)
             if found.misaligned.any():
                 self._report(MISALIGNED, site, found.inside, found.misaligned, self.shared)
-        for home, start in self._places(site, address, left):
-            inside = left & (address >= start) & (address <= start + home.nbytes - site.nbytes)
+        for home, start in self._places(site, address, pending):
+            inside = pending & (address >= start) & (address <= start + home.nbytes - site.nbytes)
             if isinstance(home, Allocation) and home.valid is not None:
                 inside[inside] = valid(home, address - start, site.nbytes, inside)
             good = inside & aligned
@@ -205,18 +208,18 @@ class AddressSpaces:
                 )
                 astray = good & ((address < first) | (address > last))
             if good.any():
-                index, told = place_index(home, address - np.int64(start), site), address
+                index, reported = place_index(home, address - np.int64(start), site), address
                 if isinstance(home, InterleavedMemory):  # is told by its own addresses
-                    told = address - np.int64(start)
+                    reported = address - np.int64(start)
                 parts.append((good, index))
-                events.append((index.space, told - np.int64(site.offset), good, home, None))
+                events.append((index.space, reported - np.int64(site.offset), good, home, None))
             bad = inside & ~aligned
             if bad.any():
                 self._report(MISALIGNED, site, address - start, bad, home)
-            left &= ~inside
-        left |= astray
-        if left.any():
-            self._report_outside(site, address, left)
+            pending &= ~inside
+        pending |= astray
+        if pending.any():
+            self._report_outside(site, address, pending)
         return MixedIndex(parts, site.type, site.count), events
 
     def _places(self, site: Site, address: Addresses, lanes: Mask) -> list[_Target]:

@@ -36,30 +36,30 @@ class Site:
     """One load, store or atomic instruction.
 
     Attributes:
-        number: Its place among the program's accesses.
+        number: Index among the program's accesses.
         access: ``load``, ``store`` or ``atomic``.
-        space: The state space, or ``generic`` if only the address tells; or ``texture``,
-            ``surface``: a handle stands for the address.
+        space: State space; ``generic`` if only the address determines it; ``texture`` or
+            ``surface`` if a handle replaces the address.
         type: PTX type of one element.
-        count: Elements a thread: 1, 2, 4 or 8.
+        count: Elements of a thread: 1, 2, 4 or 8.
         operation: ``add`` ... ``cas`` of an atomic.
-        returns: Whether an atomic's old value is asked for, and read by any instruction.
-        told: Whether a trace is told what an atomic found, though nobody else asks for it.
-        block: The basic block it stands in.
-        counted: Whether it is traffic (passing a struct to a function is not).
+        returns: Whether an instruction reads the atomic's old value.
+        has_trace: Whether a trace records the atomic's old value although no instruction reads it.
+        block: Number of its basic block.
+        counted: Whether it is memory traffic; passing a structure to a function is not.
         offset: Constant part of the address in bytes.
-        variable: Name of the variable, where the instruction names one.
-        operand: The address in brackets.
-        asynchronous: Whether it happens some time between the instruction and a wait for it, of
-            those in the same ``queue``.
-        order: Its place in the memory model where that is not what its modifiers say.
-        traffic: Whether it passes the load and store unit, as what a warpgroup reads does not.
-        bulk: What a copy in bulk reads, if this is what it writes.
+        variable: Name of the variable, if the instruction names one.
+        operand: The address operand in brackets.
+        asynchronous: Whether it takes place before a later wait for its ``queue``.
+        order: Memory-model order, if it differs from the instruction's modifiers.
+        traffic: Whether it passes the load/store unit; operand reads of a warpgroup do not.
+        bulk: The source of a bulk copy, if this is its destination.
         far: Whether it may access shared memory of other blocks of the cluster.
-        lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
-        room: First byte and end of the shared variables that its address was made of, if the text
-            tells; elsewhere in shared memory it is out of bounds.
-        parent_site: The number of the access of which this is a part, if it is one of several.
+        lanes: Number of a warp's lanes that supply addresses, such as eight for each matrix of
+            ``ldmatrix``.
+        object_bounds: First byte and end of the shared variables from which its address is
+            derived, if known; elsewhere in shared memory it is out of bounds.
+        parent_site: Number of the access of which this is one part.
     """
 
     number: int
@@ -246,11 +246,11 @@ def text_site(call: Instruction, function: str, space: str, block: int) -> Site:
     return Site(-1, call, function, "load", space, "b8", 1, block)
 
 
-def granules(sites: Collection[Site], alike: bool) -> Granules:
-    """Those of a program; ``alike``: texts are printed, which may stand in any memory."""
+def granules(sites: Collection[Site], same_size: bool) -> Granules:
+    """Those of a program; ``same_size``: texts are printed, which may be in any memory."""
 
     def least(own: Collection[str]) -> int:
-        elsewhere = set[str]() if alike else set[str]().union(*_SPACES) - set(own)
+        elsewhere = set[str]() if same_size else set[str]().union(*_SPACES) - set(own)
         return min([4, *(site.size for site in sites if site.space not in elsewhere)])
 
     return Granules(*map(least, _SPACES))

@@ -25,7 +25,7 @@ class Written:
     def add(self, site: Site, places: Flat) -> None:
         """A store to these bytes, each the first one of an access."""
         self.mask[(places[:, None] + np.arange(site.nbytes)).reshape(-1)] = True
-        first, apart = self._sites.get(site.number, (int(places[0]), 0))
-        apart = int(np.gcd.reduce(np.append(places - first, apart)))
-        self._sites[site.number] = first, apart
-        self.stride = max(apart for _, apart in self._sites.values())
+        first, stride = self._sites.get(site.number, (int(places[0]), 0))
+        stride = int(np.gcd.reduce(np.append(places - first, stride)))
+        self._sites[site.number] = first, stride
+        self.stride = max(stride for _, stride in self._sites.values())

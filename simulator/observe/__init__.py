@@ -1,1 +1,1 @@
-"""Who watches a launch: counters and the trace."""
+"""Observers of a launch: counters, checks and the trace."""

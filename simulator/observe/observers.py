@@ -1,6 +1,6 @@
-"""Who watches a launch: its counters, the checks that were asked for, and its trace.
+"""The observers of a launch: counters, the enabled checks, and the trace.
 
-Two checks have nothing to work out, and stand here: what they are told of is a hazard.
+Two checks consist of a single event each and are defined here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..races.check.uninitialised_shared import Report
 from ..races.in_flight.async_copies import AsyncCopyCheck
 from ..races.in_flight.bulk_stores import BulkStoreCheck, sends
 from ..races.in_flight.proxy_fences import ProxyCheck
-from ..races.report.pairs import MOST
+from ..races.report.pairs import MAX_PAIRS
 from ..races.report.program_order import ProgramOrder
 from ..races.report.race_log import RaceLog
 from ..races.representative.block_projection import may_be_alike
@@ -74,24 +74,24 @@ class BarrierCheck(Observer):
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
 
-    def barrier_divergence(self, apart: BarrierDivergence) -> None:
+    def barrier_divergence(self, divergence: BarrierDivergence) -> None:
         """See ``Observer``."""
-        self.findings.control.barrier_divergence(apart)
+        self.findings.control.barrier_divergence(divergence)
 
 
 class Observers:
-    """The observers of one attempt at a launch, or of some batches of it.
+    """The observers of one attempt at a launch, or of some of its batches.
 
-    ``closer``: what races have to be looked for closely in; ``first``: one more, told and merged
-    before them.
+    ``closer``: precision of the race checks. ``first``: a further observer, which is called and
+    merged first.
 
     Attributes:
-        dispatcher: Their methods, by event.
-        idle_reads: Whether races were left out for nobody uses what is read.
-        unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
-        padding: Arrays in which undefined bytes count as padding although no type says so.
-        one_order: Why locks, tickets and counters were checked in the order of one run alone;
-            empty if they were not.
+        dispatcher: The observers' callbacks, by event.
+        idle_reads: Whether races were dropped because nothing uses the values read.
+        unset: Numbers of the ``sites`` that read uninitialised memory, used or not.
+        padding: Arrays whose undefined bytes count as padding although their type is unknown.
+        one_order: Why locks, tickets and counters were checked in the order of one run only; empty
+            if they were not.
     """
 
     def __init__(
@@ -112,8 +112,10 @@ class Observers:
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
         adapter = launch.kernel.adapter
-        most = _ALL if adapter and adapter.repeats else MOST  # whose readers are all asked about
-        book = RaceLog(sites, order, functools.partial(variable_at, layout), most)
+        max_pairs = (
+            _ALL if adapter and adapter.repeats else MAX_PAIRS
+        )  # whose readers are all asked about
+        book = RaceLog(sites, order, functools.partial(variable_at, layout), max_pairs)
         races = RaceHazards(book, sources, steering, launch.kernel.scratch)
         own = functools.partial(compiler_inserted_reason, launch.kernel)
         functions = program.module.functions

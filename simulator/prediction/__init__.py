@@ -1,1 +1,1 @@
-"""How fast a launch would be on a named GPU, and what limits it."""
+"""Performance prediction: time and limiter of a launch on a named GPU."""

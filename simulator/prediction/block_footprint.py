@@ -1,4 +1,4 @@
-"""What one block of a launch touches in its life, and how often; and what several do together."""
+"""Footprint of one block, and of several blocks together."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TOGETHER = 16
 
 @dataclass(frozen=True)
 class OneBlock:
-    """A block of the sample.
+    """A sampled block.
 
     Attributes:
-        arrays: The array that each access goes to first, by the access's number.
-        sectors: Distinct sectors of each array that the block touches.
-        places: Distinct sectors that each access touches.
+        arrays: First array of each access, by the access's number.
+        sectors: Distinct sectors of each array that the block accesses.
+        places: Distinct sectors of each access.
     """
 
     arrays: dict[int, int]
@@ -31,7 +31,7 @@ class OneBlock:
 
 
 def one_block(touches: TouchWatch) -> OneBlock:
-    """The block in the middle of what was run first."""
+    """Return the middle block of the first sample."""
     found: dict[int, list[Flat]] = {}
     geometry, some = touches.batches[0]
     middle = geometry.columns // 2
@@ -51,14 +51,14 @@ def one_block(touches: TouchWatch) -> OneBlock:
 
 
 def some_of(blocks: Flat, count: int) -> Flat:
-    """So many of the blocks that ran, far from each other; all, if they are fewer."""
+    """Return ``count`` of the sampled blocks, spread out; all if they are fewer."""
     places = np.linspace(0, len(blocks) - 1, min(len(blocks), count, _TOGETHER))
     found: Flat = blocks[places.astype(np.int64)]
     return found
 
 
 def together(touches: TouchWatch, site: int, blocks: Flat) -> tuple[int, float]:
-    """Distinct sectors that an access touches in some blocks together, and in one on average."""
+    """Return the distinct sectors of an access in some blocks together, and per block."""
     parts, each = [np.zeros(0, np.int64)], 0
     for geometry, some in touches.batches:
         for column in np.flatnonzero(np.isin(geometry.blocks, blocks)).tolist():
@@ -69,7 +69,7 @@ def together(touches: TouchWatch, site: int, blocks: Flat) -> tuple[int, float]:
 
 
 def _sectors(touch: RecordedAccess, column: int) -> Flat:
-    """Those that the block at a place in the batch touches."""
+    """Return the sectors of the block at a column of the batch."""
     here: Flat = np.flatnonzero(touch.columns == column)
     if not len(touch.starts):
         return touch.sectors.take(here)

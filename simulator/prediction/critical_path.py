@@ -1,4 +1,4 @@
-"""How long a warp takes by itself: what it waits for, one thing after the other."""
+"""Critical path: the time of one warp alone, with all its waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OFTEN = 0.5
 
 @dataclass(frozen=True)
 class Chain:
-    """Cycles that a warp would take by itself; ``away``: of these, waiting for global memory."""
+    """Cycles of a warp alone; ``away``: those of them that wait for global memory."""
 
     cycles: float
     away: float
@@ -34,15 +34,15 @@ def chain(
     rates: Rates,
     to_dram: float,
 ) -> Chain:
-    """What a warp of a block needs by itself, waiting for what it has asked for.
+    """Return the critical path of a warp.
 
     Args:
-        program: The kernel; ``found``: its machine code.
-        found: See there.
-        work: Of a block.
-        blocks: Of the sample.
-        rates: Of the GPU.
-        to_dram: Share of what L1 does not have that L2 has not either.
+        program: The kernel.
+        found: Its machine code.
+        work: Work of a block.
+        blocks: Blocks of the sample.
+        rates: Constants of the GPU.
+        to_dram: Share of L1 misses that also miss L2.
     """
     by_line = sites_by_line(program)
     of_site: dict[int, list[SiteWork]] = {}
@@ -73,14 +73,14 @@ def chain(
 
 @dataclass
 class _Warp:
-    """What a warp has asked for, in cycles from now on.
+    """Outstanding operations of a warp, in cycles from now.
 
     Attributes:
-        waits: Cycles of accesses, by the line of the PTX.
-        warps: Of the block.
-        board: When each scoreboard is done, and whether a global access set it.
-        copies: When the asynchronous copies of each group will be there; ``open``: of those that
-            are in no group yet.
+        waits: Latency of accesses, by PTX line.
+        warps: Warps of the block.
+        board: Completion of each scoreboard, and whether a global access set it.
+        copies: Completion of each group of asynchronous copies.
+        open: Completion of copies that are in no group yet.
     """
 
     waits: Mapping[int, float]
@@ -91,7 +91,7 @@ class _Warp:
     open: float = 0.0
 
     def run(self, code: Sequence[MachineInstruction]) -> tuple[float, float]:
-        """Cycles of a piece of code, and those of them that it waits for global memory."""
+        """Return the cycles of a piece of code, and those spent waiting for global memory."""
         now = away = 0.0
         board, rates = self.board, self.rates
         for instruction in code:
@@ -134,9 +134,10 @@ def _result(instruction: MachineInstruction, waits: Mapping[int, float], rates: 
 
 
 def _latency(one: SiteWork, rates: Rates, to_dram: float) -> float:
-    """How long a warp waits for an access, if nobody is in its way.
+    """Return the latency of an access without contention.
 
-    What one warp of a block fetches the others find on its way, and wait for as well.
+    Other warps of a block find the sectors in flight that one warp has requested, and wait for
+    these as well.
     """
     if one.space == "shared":
         passes = one.wavefronts / one.requests if one.requests else 1.0

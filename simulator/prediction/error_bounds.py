@@ -1,8 +1,7 @@
-"""Between which values what is predicted is expected, by the errors that were measured.
+"""Error bounds of predictions, from measurements.
 
-``errors.json`` is written by ``python -m benchmarks.predictions`` from launches on GPUs: by how
-much nine in ten of them are off at most. Times are judged on those that no constant was adjusted
-on.
+``python -m benchmarks.predictions`` writes ``errors.json`` from launches on GPUs: the error that
+nine in ten of them do not exceed. For times it uses only launches on which no constant was fitted.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ Band = tuple[float, float]
 
 @functools.cache
 def errors() -> dict[str, float]:
-    """What nine in ten launches are off by at most.
+    """Return the errors that nine in ten launches do not exceed.
 
-    ``time``, ``dram_read_once`` (nothing that left L2 is read again), ``dram_read_again`` and
-    ``dram_written``: by how much the larger of said and read is more than the smaller, as a share
-    of that; ``l1_hits`` and ``l2_hits``: of a rate, absolute.
+    ``time``, ``dram_read_once`` (no re-reads after eviction from L2), ``dram_read_again`` and
+    ``dram_written`` are relative: the larger of prediction and measurement over the smaller, minus
+    one. ``l1_hits`` and ``l2_hits`` are absolute differences of rates.
     """
     text = resources.files(__package__).joinpath("errors.json").read_text()
     return {name: float(value) for name, value in json.loads(text).items()}
 
 
 def around(value: float, share: float) -> Band:
-    """A quantity that may be so many times larger or smaller, less one."""
+    """Return the band of a quantity with a relative error."""
     return value / (1 + share), value * (1 + share)
 
 
 def rate_around(rate: float, points: float) -> Band:
-    """A share of all that may be off by so much."""
+    """Return the band of a rate with an absolute error."""
     return max(0.0, rate - points), min(1.0, rate + points)

@@ -1,4 +1,4 @@
-"""A stand-in for machine code where no compiler is at hand: one instruction for each of PTX."""
+"""Estimated machine code, one instruction for each PTX instruction, if no compiler is available."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class MachineBlock:
 
     Attributes:
         code: Its instructions.
-        warps: How many warps executed it, in all.
-        rounds: How often it ran one after the other, in a block of threads.
-        loop: Pieces of the loop that begins with it; 0 if none does.
+        warps: Number of warps that executed it, in total.
+        rounds: Number of consecutive executions in a thread block.
+        loop: Number of blocks in the loop that begins with it; 0: none.
     """
 
     code: Sequence[MachineInstruction]
@@ -36,7 +36,7 @@ class MachineBlock:
 
 
 def kinds(program: Program) -> dict[int, str]:
-    """The pipe of instructions of the PTX that the machine has too, one for one, by their line."""
+    """Return the pipes of PTX instructions with a one-to-one machine instruction, by line."""
     found = {}
     for block in program.blocks:
         for ins in block.block.instructions:
@@ -60,7 +60,7 @@ def kinds(program: Program) -> dict[int, str]:
 
 
 def simple(program: Program) -> dict[int, str]:
-    """The pipe of integer instructions that mostly stay one, where they are not merged."""
+    """Return the pipes of integer instructions that mostly map one-to-one, unless merged."""
     return {
         ins.line: "alu"
         for block in program.blocks
@@ -76,7 +76,7 @@ def _narrow(ins: Instruction) -> bool:
 def pieces(
     program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]
 ) -> list[MachineBlock]:
-    """As ``sass_counts.pieces``, of the PTX alone."""
+    """As ``sass_counts.pieces``, from the PTX alone."""
     sites = {site.instruction.line: site for site in program.sites}
     known = kinds(program)
     found = []
@@ -98,7 +98,7 @@ def pieces(
 def with_loops(
     found: Sequence[MachineBlock], edges: Iterable[tuple[int, int]]
 ) -> list[MachineBlock]:
-    """Pieces that know their loops; ``edges``: from which piece control passes to which."""
+    """Add loops to the blocks; ``edges``: control-flow edges between them."""
     last: dict[int, int] = {}
     for here, there in edges:
         if 0 <= there <= here:
@@ -110,7 +110,7 @@ def with_loops(
 
 
 def _other(ins: Instruction) -> str:
-    """The pipe of what is counted as nothing."""
+    """Return the pipe of an instruction without a cost of its own."""
     if roles(ins).row.flow is not Flow.NEXT:
         return "branch"
     if ins.has("approx"):

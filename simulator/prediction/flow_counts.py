@@ -1,8 +1,8 @@
-"""How often each piece of machine code ran, from how often some of its instructions did.
+"""Execution counts of machine-code blocks, from the counts of some instructions.
 
-What flows into a piece flows out of it, and the copies of a load together ran as often as the PTX's
-load did: least squares over the flow along each branch, none negative (C. Lawson, R. Hanson:
-"Solving Least Squares Problems", 1974, chapter 23).
+Inflow equals outflow for each block, and all copies of a load together ran as often as the PTX's
+load: non-negative least squares over the flow along each edge (C. Lawson, R. Hanson: "Solving Least
+Squares Problems", 1974, chapter 23).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def flows(
     entering: float,
     forbidden: Collection[int] = (),
 ) -> Vector:
-    """How often control passed along each edge.
+    """Return the number of executions of each edge.
 
     Args:
-        edges: As above; ``sizes``: instructions of each piece.
-        sizes: See there.
-        anchors: What is known.
-        entering: How often the whole ran.
-        forbidden: Pieces that cannot have run.
+        edges: Control-flow edges: see ``Edges``.
+        sizes: Number of instructions of each block.
+        anchors: Known counts.
+        entering: Number of executions of the whole code.
+        forbidden: Blocks that cannot have run.
     """
     pieces, unit = len(sizes), max(entering, 1e-9)
     leaves, enters = np.zeros((2, pieces, len(edges)))
@@ -53,15 +53,15 @@ def flows(
         key = tuple(sorted((piece, count / each) for piece, count in copies.items()))
         merged.setdefault(key, []).append((times / each, 1.0 if sure else _UNSURE))
     scale = np.full(pieces, unit)
-    told = []
+    measured = []
     for pattern, known in merged.items():
         weight = max(w for _, w in known)
         times = sum(t * w for t, w in known) / sum(w for _, w in known)
-        told.append((pattern, times, weight))
+        measured.append((pattern, times, weight))
         for piece, count in pattern:
             scale[piece] = max(scale[piece], times / count)
     rows, wanted = [], []
-    for pattern, times, weight in told:
+    for pattern, times, weight in measured:
         # One that is wrong about a busy piece (a copy that does something else) weighs no more.
         weight /= max(times, *(scale[piece] for piece, _ in pattern))
         rows.append(sum(count * leaves[piece] for piece, count in pattern) * weight)

@@ -1,4 +1,4 @@
-"""How long a launch takes: what its parts need, and what of it one after the other."""
+"""Time of a launch from the demands on each part of the GPU."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class Shape:
     """A grid on a GPU.
 
     Attributes:
-        blocks: Of the grid; ``warps``: of a block; ``resident``: blocks that a multiprocessor
-            holds.
+        blocks: Blocks of the grid.
+        warps: Warps of a block.
+        resident: Blocks resident on a multiprocessor.
     """
 
     blocks: int
@@ -33,20 +34,19 @@ class Shape:
 
 
 def demands(
-    work: Work, memory: tuple[float, float], apart: tuple[float, float], gpu: Gpu, rates: Rates,
-    sms: int, blocks: int,
+    work: Work, memory: tuple[float, float], row_misses: tuple[float, float], gpu: Gpu,
+    rates: Rates, sms: int, blocks: int,
 ) -> dict[str, float]:  # fmt: skip
-    """Cycles of a multiprocessor that each part needs for a block.
+    """Return the cycles that a block needs of each part of a multiprocessor.
 
     Args:
-        work: Of a block.
-        memory: Bytes of the launch that DRAM reads and writes; ``apart``: shares of them
-            that lie here and there.
-        apart: See there.
-        gpu: The GPU; ``rates``: its constants.
-        rates: See there.
-        sms: Multiprocessors that work at a time: what is common to all is shared by these.
-        blocks: Of the grid.
+        work: Work of a block.
+        memory: Bytes of the launch that DRAM reads and writes.
+        row_misses: Shares of these bytes, read and written, that miss the open DRAM row.
+        gpu: The GPU.
+        rates: Constants of the GPU.
+        sms: Active multiprocessors, among which shared resources are divided.
+        blocks: Blocks of the grid.
     """
     chip = gpu.architecture
     issued: Mapping[str, float] = work.issued
@@ -101,7 +101,7 @@ def demands(
         l2 / rates.sm_l2_bytes,
     )
     needs["barriers"] = issued.get("barrier", 0.0) * rates.barrier_warp
-    needs["dram"] = _dram(memory, apart, rates) / blocks * rates.clock * per_second
+    needs["dram"] = _dram(memory, row_misses, rates) / blocks * rates.clock * per_second
     needs["atomics"] = (
         rates.clock
         * per_second
@@ -114,17 +114,18 @@ def demands(
     return needs
 
 
-def _dram(memory: tuple[float, float], apart: tuple[float, float], rates: Rates) -> float:
-    """Seconds: turning round costs as much for a quarter that goes the other way as for a half.
+def _dram(memory: tuple[float, float], row_misses: tuple[float, float], rates: Rates) -> float:
+    """Return the seconds that DRAM needs.
 
-    ``apart``: shares of what is read and written that lie here and there.
+    Read/write turnaround costs as much for a quarter of opposite traffic as for a half.
+    ``row_misses``: shares of the bytes read and written that miss the open row.
     """
     fewer = min(memory) / sum(memory) if any(memory) else 0.0
     speed = rates.dram_bytes + (rates.dram_mixed - rates.dram_bytes) * min(1.0, 4 * fewer)
     slow = rates.dram_apart, rates.dram_written_apart
     slower = sum(
         moved * share * (1 / pace - 1 / rates.dram_bytes)
-        for moved, share, pace in zip(memory, apart, slow, strict=True)
+        for moved, share, pace in zip(memory, row_misses, slow, strict=True)
     )
     return sum(memory) / speed + slower
 
@@ -133,10 +134,10 @@ def block_time(
     needs: Mapping[str, float], chain: Chain, shape: Shape, together: int, barriers: bool,
     rates: Rates,
 ) -> float:  # fmt: skip
-    """Cycles of a multiprocessor for each block, with so many there at a time.
+    """Return the cycles of a multiprocessor for each block, with ``together`` resident blocks.
 
-    Working, blocks are in each other's way; waiting, they are not: with n of them there, each
-    takes the longer of its work and an n-th of the time it would take alone.
+    Executing blocks compete, waiting blocks do not. With n resident blocks, each takes the longer
+    of its work and an n-th of the time that it would take alone.
     """
     busy = _busy(needs, rates)
     if barriers:  # while one warp works others do, but none while data are on their way
@@ -149,10 +150,10 @@ def block_time(
 
 
 def _busy(needs: Mapping[str, float], rates: Rates) -> float:
-    """Cycles that all parts need at once.
+    """Return the cycles in which all parts together are busy.
 
-    A turn of a pipe is one of the issue slots as well: those hardly delay each other. What passes
-    L2 on its way to DRAM waits for both at once. Shared memory is a part of L1.
+    An instruction of a pipe also takes an issue slot, and these hardly delay each other. Traffic
+    from L2 to DRAM needs both at once. Shared memory is a part of L1.
     """
     pipes = [needs.get(name, 0.0) for name in _PIPES]
     memory = max(needs.get("l2", 0.0), needs.get("dram", 0.0))
@@ -168,17 +169,17 @@ def _joint(times: Iterable[float], power: float) -> float:
 
 @dataclass(frozen=True)
 class Times:
-    """What ``bounds`` are made of: seconds."""
+    """Components of ``bounds``, in seconds."""
 
     total: float
     bounds: dict[str, float]
 
 
 def times(
-    work: Work, chain: Chain, memory: tuple[float, float], apart: tuple[float, float], gpu: Gpu,
-    rates: Rates, shape: Shape,
+    work: Work, chain: Chain, memory: tuple[float, float], row_misses: tuple[float, float],
+    gpu: Gpu, rates: Rates, shape: Shape,
 ) -> Times:  # fmt: skip
-    """Seconds of a launch, and what each part of the GPU would need by itself."""
+    """Return the seconds of a launch, and those that each part would need alone."""
     slots = shape.resident * gpu.sms
     waves, rest = divmod(shape.blocks, slots)
     cycles = 0.0
@@ -189,7 +190,7 @@ def times(
             continue
         sms = min(blocks, gpu.sms)
         here = math.ceil(blocks / gpu.sms)
-        needs = demands(work, memory, apart, gpu, rates, sms, shape.blocks)
+        needs = demands(work, memory, row_misses, gpu, rates, sms, shape.blocks)
         each = block_time(needs, chain, shape, here, work.barriers > 0, rates)
         cycles += rounds * here * each
         for name, need in needs.items():

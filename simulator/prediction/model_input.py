@@ -1,4 +1,4 @@
-"""All that the time of a launch is worked out from; advice changes one thing of it at a time."""
+"""Input of the performance model; advice changes one part of it at a time."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ class PredictionCase:
     """A launch on a GPU.
 
     Attributes:
-        launch: The launch; ``seen``: what was observed of it; ``rates``: the GPU's.
-        found: The machine code, counted.
-        work: Of a block.
-        memory: Bytes that DRAM reads and writes; ``updated``: that it reads for atomics.
-        shape: Of the grid.
+        launch: The launch.
+        observed: Measurements of its sampled blocks.
+        rates: Constants of the GPU.
+        found: The machine code with execution counts.
+        work: Work of a block.
+        memory: Bytes that DRAM reads and writes.
+        updated: Bytes that it reads for atomics.
+        shape: Shape of the grid.
     """
 
     launch: PreparedLaunch
-    seen: Observed
+    observed: Observed
     rates: Rates
     found: Sequence[MachineBlock]
     work: Work
@@ -44,50 +47,52 @@ class PredictionCase:
 
     @functools.cached_property
     def took(self) -> Times:
-        """Seconds, in all and by part."""
-        program, blocks = self.launch.program, len(self.seen.sample.blocks)
+        """Time in seconds, in total and by part."""
+        program, blocks = self.launch.program, len(self.observed.sample.blocks)
         waits = chain(program, self.found, self.work, blocks, self.rates, self.to_dram)
-        apart = self.seen.memory.apart
-        return times(self.work, waits, self.memory, apart, self.seen.gpu, self.rates, self.shape)
+        row_misses = self.observed.memory.row_misses
+        return times(
+            self.work, waits, self.memory, row_misses, self.observed.gpu, self.rates, self.shape
+        )
 
     @property
     def to_dram(self) -> float:
-        """Share of what loads ask L2 for that DRAM has to read."""
+        """Share of the L2 requests of loads that DRAM serves."""
         asked = self.work.l2_read * 32 * self.shape.blocks
         return min(1.0, (self.memory[0] - self.updated) / asked) if asked else 0.0
 
     @property
     def own(self) -> float:
-        """Seconds without those that every launch takes."""
+        """Seconds without the constant overhead of a launch."""
         return self.took.total - self.rates.launch_us * 1e-6
 
     @functools.cached_property
     def block(self) -> OneBlock:
-        """What one block touches."""
-        return one_block(self.seen.sample.touches)
+        """Footprint of one block."""
+        return one_block(self.observed.sample.touches)
 
     def with_sites(
         self, changed: Mapping[int, SiteWork], *more: SiteWork, dense: float = 1.0
     ) -> PredictionCase:
-        """With other figures of some accesses.
+        """Return the case with other costs of some accesses.
 
         Args:
-            changed: By their place in ``work.sites``.
-            more: Accesses that there were not.
-            dense: Share of what the launch touches that DRAM has to read at least.
+            changed: Costs by index in ``work.sites``.
+            more: Additional accesses.
+            dense: Share of the footprint that DRAM has to read at least.
         """
         sites = [changed.get(at, one) for at, one in enumerate(self.work.sites)]
         work = dataclasses.replace(self.work, sites=[*sites, *more])
         before, after = self.work.l2_read, work.l2_read
         read, written = self.memory
         loaded = read - self.updated
-        least = min(loaded, self.seen.memory.footprint * dense)
+        least = min(loaded, self.observed.memory.footprint * dense)
         if after < before:
             loaded = max(least, loaded * after / before)
         return dataclasses.replace(self, work=work, memory=(loaded + self.updated, written))
 
     def without(self, gone: Callable[[MachineInstruction], bool]) -> PredictionCase:
-        """With some machine instructions left out."""
+        """Return the case without some machine instructions."""
         found = [
             dataclasses.replace(piece, code=[i for i in piece.code if not gone(i)])
             for piece in self.found
@@ -95,29 +100,31 @@ class PredictionCase:
         return self.with_code(found)
 
     def with_code(self, found: Sequence[MachineBlock]) -> PredictionCase:
-        """With other machine code."""
-        work = dataclasses.replace(self.work, issued=issued(found, len(self.seen.sample.blocks)))
+        """Return the case with other machine code."""
+        work = dataclasses.replace(
+            self.work, issued=issued(found, len(self.observed.sample.blocks))
+        )
         return dataclasses.replace(self, found=found, work=work)
 
 
-def case(launch: PreparedLaunch, seen: Observed, known: Rates, caches: str) -> PredictionCase:
-    """A launch as it was observed; ``caches`` as ``predict`` takes it."""
-    sample = seen.sample
-    found = counted(seen, dict(enumerate(sample.ran.warps)), sample.path.rounds)
-    moved = seen.moved(caches == "cold")
+def case(launch: PreparedLaunch, observed: Observed, known: Rates, caches: str) -> PredictionCase:
+    """Build the model input of an observed launch; ``caches`` as for ``predict``."""
+    sample = observed.sample
+    found = counted(observed, dict(enumerate(sample.ran.warps)), sample.path.rounds)
+    moved = observed.moved(caches == "cold")
     warps = -(-math.prod(launch.block) // 32)
-    shape = Shape(seen.blocks, warps, max(1, seen.occupancy.blocks))
+    shape = Shape(observed.blocks, warps, max(1, observed.occupancy.blocks))
     memory = moved.read, moved.written
     return PredictionCase(
-        launch, seen, known, found, of_block(seen, found), memory, moved.updated, shape
+        launch, observed, known, found, of_block(observed, found), memory, moved.updated, shape
     )
 
 
 def counted(
-    seen: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]
+    observed: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]
 ) -> list[MachineBlock]:
-    """The machine code, or the PTX in its place, by how often each basic block of the PTX ran."""
-    program = seen.launch.program
-    if seen.code is not None and seen.code.known:
-        return sass_counts.pieces(program, seen.code, warps, rounds)
+    """Return the machine code, or the PTX instead, with execution counts from the PTX's blocks."""
+    program = observed.launch.program
+    if observed.code is not None and observed.code.known:
+        return sass_counts.pieces(program, observed.code, warps, rounds)
     return estimated_sass.pieces(program, warps, rounds)

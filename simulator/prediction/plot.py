@@ -8,7 +8,7 @@ from ..gpus.table import Gpu
 from .roofline import Roofline
 
 _WIDTH, _HEIGHT = 720, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 40, 52
+_MARGIN_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 40, 52
 _STYLE = """
 .rl{--ink:#1c2330;--faint:#d5dae3;--soft:#5b6576;--roof:#1f5fbf;--c0:#b3431e;--c1:#0f766e;
 --c2:#7c3aed;--c3:#9a6700;--ground:#ffffff;font:13px system-ui,sans-serif}
@@ -45,7 +45,7 @@ def roofline_svg(kernels: Mapping[str, Roofline], measured: Mapping[str, float] 
         f'role="img" aria-label="{escape(_summary(gpu, shown), quote=True)}">',
         f"<style>{_STYLE}</style>",
         f'<rect class="ground" width="{_WIDTH}" height="{_HEIGHT}"/>',
-        f'<text x="{_LEFT}" y="22">Roofline of NVIDIA {escape(gpu.name)}</text>',
+        f'<text x="{_MARGIN_LEFT}" y="22">Roofline of NVIDIA {escape(gpu.name)}</text>',
         *axes.grid(),
         *axes.roofs(),
     ]
@@ -70,7 +70,7 @@ class _Axes:
 
     def x(self, intensity: float) -> float:
         share = (math.log10(intensity) - self.x0) / (self.x1 - self.x0)
-        return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
+        return round(_MARGIN_LEFT + share * (_WIDTH - _MARGIN_LEFT - _RIGHT), 1)
 
     def y(self, flops: float) -> float:
         share = (math.log10(flops) - self.y0) / (self.y1 - self.y0)
@@ -88,12 +88,12 @@ class _Axes:
             )
         for power in range(self.y0, self.y1 + 1):
             y = self.y(10.0**power)
-            lines.append(f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>')
+            lines.append(f'<line class="grid" x1="{_MARGIN_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>')
             lines.append(
-                f'<text class="soft" text-anchor="end" x="{_LEFT - 6}" y="{y + 4}">'
+                f'<text class="soft" text-anchor="end" x="{_MARGIN_LEFT - 6}" y="{y + 4}">'
                 f"{_rate(10.0**power)}</text>"
             )
-        middle = (_LEFT + right) / 2
+        middle = (_MARGIN_LEFT + right) / 2
         lines.append(
             f'<text class="soft" text-anchor="middle" x="{middle}" y="{_HEIGHT - 12}">'
             "FLOP per byte of memory (left end: no caches; right end: each array once)</text>"
@@ -116,12 +116,12 @@ class _Axes:
         ]
 
     def kernel(self, number: int, name: str, place: Roofline, measured: float | None) -> list[str]:
-        left, right = (x for x in place.intensities if x)
+        first, right = (x for x in place.intensities if x)
         low, high = (place.attainable(bound) or 0.0 for bound in (place.worst, place.best))
         style = f'class="k{number % 4}"'
-        x1, y1, x2, y2 = self.x(left), self.y(low), self.x(right), self.y(high)
+        x1, y1, x2, y2 = self.x(first), self.y(low), self.x(right), self.y(high)
         knee = high / self.gpu.bandwidth  # from here on not memory, but something else bounds it
-        bend = f" {self.x(knee)},{y2}" if left < knee < right else ""
+        bend = f" {self.x(knee)},{y2}" if first < knee < right else ""
         above = min(y1, y2) - 9
         anchor = "end" if x2 > _WIDTH - 160 else "start"
         parts = [

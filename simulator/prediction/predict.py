@@ -1,4 +1,4 @@
-"""``predict``: how long a launch would take on a GPU that need not be there, and what limits it."""
+"""``predict``: time and limiter of a launch on a GPU that need not be present."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ measured."""
 
 @dataclass(frozen=True)
 class Prediction:
-    """What ``predict`` says of a launch.
+    """Predicted performance of a launch.
 
     Attributes:
-        kernel: As the user wrote it; ``gpu``: which.
-        time_ms: Milliseconds, from event to event.
-        low_ms, high_ms: Between which it is expected.
-        limiter: What takes longest: ``launch``, ``latency``, ``issue``, ``fp32``, ``fp64``,
-            ``int``, ``sfu``, ``tensor``, ``l1``, ``shared``, ``l2``, ``dram``, ``barriers`` or
-            ``atomics``.
-        bounds: Milliseconds that each would take by itself; ``launch`` has
-            what the blocks take to begin in it, if they take longer to begin than to run.
-        dram_read_bytes, dram_write_bytes: Between L2 and DRAM.
-        l1_hit_rate, l2_hit_rate: Of the sectors that loads ask for; ``None`` without any.
-        bands: Of the last four attributes that are not ``None``, least and most that is expected:
-            nine in ten measured launches are within (``error_bounds.py``), as for the time.
-        registers: Of a thread; ``None`` if nothing here can tell.
-        warps_active: Share of a multiprocessor's warps that are there.
-        blocks_run, blocks: Of the grid: how many were run for this, and all.
-        notes: What to know, a sentence each.
-        advice: What would help most, three at most, the most helpful first.
+        kernel: The entry as the user wrote it.
+        gpu: Name of the GPU.
+        time_ms: Time from event to event, milliseconds.
+        low_ms, high_ms: Bounds of the time: nine in ten measured launches are inside.
+        limiter: The part that needs the longest time: ``launch``, ``latency``, ``issue``, ``fp32``,
+            ``fp64``, ``int``, ``sfu``, ``tensor``, ``l1``, ``shared``, ``l2``, ``dram``,
+            ``barriers`` or ``atomics``.
+        bounds: Milliseconds that each part would need alone. ``launch`` includes the start of the
+            blocks if that takes longer than their execution.
+        dram_read_bytes, dram_write_bytes: Traffic between L2 and DRAM.
+        l1_hit_rate, l2_hit_rate: Hits over sectors of loads; ``None`` without loads.
+        bands: Bounds of the last four attributes, as for the time (``error_bounds.py``).
+        registers: Registers of a thread; ``None`` if unknown.
+        warps_active: Resident warps as a share of the multiprocessor's maximum.
+        blocks_run, blocks: Simulated blocks, and blocks of the grid.
+        notes: Assumptions and limits, a sentence each.
+        advice: The most effective optimisations, at most three, best first.
     """
 
     kernel: str
@@ -96,30 +96,30 @@ def predict(
     heap_bytes: int = HEAP_BYTES,
     constants: Rates | None = None,
 ) -> Prediction:
-    """Say how long a launch takes on a GPU, by running some of its blocks here.
+    """Predict the time of a launch on a GPU, by simulating some of its blocks.
 
     Args:
-        kernel: What would run.
-        grid: Blocks, one to three numbers, x first.
-        block: Threads of a block, likewise.
-        args: As ``launch`` takes them; they stay as they are.
-        gpu: Its name (``a100``, ``h200``, ...), or a row of the table.
-        shared_bytes: Dynamic shared memory of a block.
-        registers: Of a thread, where the machine code made here is not what would run.
-        caches: By default times are of a launch that finds L2 as the same launch left it, and DRAM
-            bytes and hit rates of one that finds caches empty (as Nsight Compute measures);
-            ``warm`` or ``cold`` chooses for all.
-        symbols: What variables hold, as in ``launch``.
+        kernel: The kernel.
+        grid: Grid extents in blocks, one to three numbers, x first.
+        block: Block extents in threads, one to three numbers, x first.
+        args: As for ``launch``; arrays are not modified.
+        gpu: Name of the GPU (``a100``, ``h200``, ...), or a row of the table.
+        shared_bytes: Dynamic shared memory of a block, in bytes.
+        registers: Registers of a thread, if other machine code than that compiled here would run.
+        caches: State of the caches at the start: ``warm`` or ``cold``. By default times are those
+            of a launch that finds L2 as the same launch left it; DRAM bytes and hit rates are those
+            of one that finds empty caches (as Nsight Compute measures).
+        symbols: Contents of module variables, as for ``launch``.
         cooperative: Whether blocks may wait for each other.
-        stack_bytes: Of each thread, for functions that call themselves.
-        cluster: Blocks of a cluster.
-        heap_bytes: What the kernel's ``malloc`` has to give.
-        constants: Of the GPU, where they were measured anew.
+        stack_bytes: Stack of each thread in bytes, for recursion.
+        cluster: Cluster extents in blocks.
+        heap_bytes: Bytes available to the kernel's ``malloc``.
+        constants: Constants of the GPU, if they were measured anew.
 
     Raises:
-        ValueError: An unknown GPU, or state of caches.
-        LaunchError: A block does not fit on a multiprocessor, or threads never end; otherwise as
-            ``launch``.
+        ValueError: The GPU or the state of caches is unknown.
+        LaunchError: A block does not fit on a multiprocessor, threads never end, or ``launch``
+            would raise it.
     """
     if caches not in CACHES:
         raise ValueError(f"caches are warm or cold, not {caches!r}")
@@ -129,51 +129,60 @@ def predict(
         kernel, grid, block, args, shared_bytes, "lockstep", 50_000_000, False, None, symbols,
         cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
-    seen = observe(prepared, chip, registers)
-    if seen.sample.path.stall:
-        raise LaunchError(_endless(kernel.name, seen.sample.path.stall))
-    return prediction_of(case(prepared, seen, known, caches), caches)
+    observed = observe(prepared, chip, registers)
+    if observed.sample.path.stall:
+        raise LaunchError(_endless(kernel.name, observed.sample.path.stall))
+    return prediction_of(case(prepared, observed, known, caches), caches)
 
 
 def prediction_of(it: PredictionCase, caches: str, advised: bool = True) -> Prediction:
-    """What is predicted of a launch; ``caches`` as in ``predict``.
+    """Return the prediction of a launch; ``caches`` as for ``predict``.
 
-    ``advised``: with what would help, which takes some time.
+    ``advised``: whether to search for advice, which takes some time.
     """
-    launch, seen, known = it.launch, it.seen, it.rates
-    sample, chip, held, traffic = seen.sample, seen.gpu, seen.occupancy, seen.dram(caches != "warm")
-    l1, l2 = seen.l1.hit_rate, seen.l2(caches != "warm").hit_rate
+    launch, observed, known = it.launch, it.observed, it.rates
+    sample, chip, occupancy, traffic = (
+        observed.sample,
+        observed.gpu,
+        observed.occupancy,
+        observed.dram(caches != "warm"),
+    )
+    l1, l2 = observed.l1.hit_rate, observed.l2(caches != "warm").hit_rate
     took = it.took
-    there = min(held.blocks, -(-seen.blocks // chip.sms)) * it.shape.warps / chip.architecture.warps
-    share, notes = _trust(seen, known)
+    there = (
+        min(occupancy.blocks, -(-observed.blocks // chip.sms))
+        * it.shape.warps
+        / chip.architecture.warps
+    )
+    share, notes = _trust(observed, known)
     milliseconds = took.total * 1e3
     return Prediction(
         launch.kernel.name, chip, milliseconds, *around(milliseconds, share),
         _limiter(took), {name: value * 1e3 for name, value in took.bounds.items()},
-        traffic.read_bytes, traffic.write_bytes, l1, l2, _bands(seen, traffic, l1, l2),
-        held.registers, there, len(sample.blocks), seen.blocks,
+        traffic.read_bytes, traffic.write_bytes, l1, l2, _bands(observed, traffic, l1, l2),
+        occupancy.registers, there, len(sample.blocks), observed.blocks,
         launch.kernel.notes + notes, advise(it) if advised else (),
     )  # fmt: skip
 
 
 def _endless(name: str, stall: Stall) -> str:
-    """Why a launch has no time: on a GPU it would not end either."""
+    """Return the message for a launch that does not terminate."""
     if stall.why == "limit":
         return f"{name} was given up after {stall.steps:,} steps, while threads still ran"
     loops = [loop.instruction for loop in stall.loops]
-    ends = [apart.block.block.end for apart in stall.waiting]
+    terminators = [divergence.block.block.end for divergence in stall.waiting]
     what = "loop" if loops else "wait at a barrier"
-    at = next(place(ins) for ins in (*loops, *ends) if ins)
+    at = next(place(ins) for ins in (*loops, *terminators) if ins)
     return f"{name} never ends, so there is no time to predict: threads {what} for ever, {at}"
 
 
 def _bands(
-    seen: Observed, traffic: DramTraffic, l1: float | None, l2: float | None
+    observed: Observed, traffic: DramTraffic, l1: float | None, l2: float | None
 ) -> dict[str, Band]:
     off = errors()
     found = {
         "dram_read_bytes": around(
-            traffic.read_bytes, off["dram_read_again" if seen.reads_again else "dram_read_once"]
+            traffic.read_bytes, off["dram_read_again" if observed.reads_again else "dram_read_once"]
         ),
         "dram_write_bytes": around(traffic.write_bytes, off["dram_written"]),
     }
@@ -186,7 +195,7 @@ def _bands(
 
 
 def _limiter(took: Times) -> str:
-    """What takes longest by itself; of L1, whether most of it is shared memory."""
+    """Return the part that needs the longest time; L1 is split off for shared memory."""
     bounds = took.bounds
     first = max(bounds, key=lambda name: bounds[name])
     if first == "l1" and bounds.get("shared", 0.0) > bounds["l1"] / 2:
@@ -194,18 +203,18 @@ def _limiter(took: Times) -> str:
     return first
 
 
-def _trust(seen: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
-    """Share by which the time may be off, and why."""
+def _trust(observed: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
+    """Return the relative error of the time, and the reasons."""
     band, notes = errors()["time"], []
-    if seen.occupancy.registers is None:
+    if observed.occupancy.registers is None:
         band += _NO_REGISTERS
         notes.append("registers unknown: nothing here makes machine code, so as many blocks as fit")
-    elif seen.code is None or not seen.code.known:
+    elif observed.code is None or not observed.code.known:
         band += _NO_REGISTERS / 2
         notes.append("no machine code: instructions are those of the PTX")
     if not known.measured:
         band += _NOT_MEASURED
-        notes.append(f"{seen.gpu.name} was never measured: its data sheet, the rest as an H200")
-    if not seen.sample.whole:
-        notes.append(f"{len(seen.sample.blocks):,} of {seen.blocks:,} blocks were run")
+        notes.append(f"{observed.gpu.name} was never measured: its data sheet, the rest as an H200")
+    if not observed.sample.whole:
+        notes.append(f"{len(observed.sample.blocks):,} of {observed.blocks:,} blocks were run")
     return band, tuple(notes)

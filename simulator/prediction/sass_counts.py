@@ -39,7 +39,7 @@ def pieces(
     for number, instruction in enumerate(listing):
         if instruction.target >= 0:
             cuts.add(instruction.target)
-        if instruction.target >= 0 or instruction.ends or instruction.leaves:
+        if instruction.target >= 0 or instruction.is_terminator or instruction.leaves:
             cuts.add(number + 1)
     ordered = sorted(cut for cut in cuts if 0 <= cut <= len(listing))
     spans = list(itertools.pairwise(ordered))
@@ -49,8 +49,8 @@ def pieces(
         for ins in block.block.instructions
     }
     copies = _copies(listing, spans, ran, kinds(program))
-    told = {ran[line][1] for line in copies}
-    bare = {line: at for line, at in ran.items() if at[1] not in told}
+    ran_counts = {ran[line][1] for line in copies}
+    bare = {line: at for line, at in ran.items() if at[1] not in ran_counts}
     copies |= _copies(listing, spans, bare, simple(program), sure=False)
     edges = _edges(listing, spans)
     sizes = [last - first for first, last in spans]
@@ -141,8 +141,8 @@ def _edges(
         end = listing[last - 1]
         if end.target in number:
             found.append((piece, number[end.target]))
-        if end.leaves or (end.ends and end.target not in number):
+        if end.leaves or (end.is_terminator and end.target not in number):
             found.append((piece, -1))
-        if not end.ends:
+        if not end.is_terminator:
             found.append((piece, number.get(last, -1)))
     return found

@@ -143,21 +143,21 @@ def issued(found: Sequence[MachineBlock], blocks: int) -> dict[str, float]:
     return counts
 
 
-def of_block(seen: Observed, found: Sequence[MachineBlock]) -> Work:
+def of_block(observed: Observed, found: Sequence[MachineBlock]) -> Work:
     """What was seen of a sample, for one block of it; ``found``: the machine code, counted."""
-    program, sample, missed = seen.launch.program, seen.sample, seen.missed
+    program, sample, missed = observed.launch.program, observed.sample, observed.missed
     atomics = sample.atomics
     passes = atomics.requests if _combined(program, found) else atomics.passes
     blocks = len(sample.blocks)
     grouped = sum(len(group) for group in sample.groups)
     sites, is_float = [], False
-    beyond = seen.local_beyond
+    beyond = observed.local_beyond
     for site in program.sites:
         if not (site.counted and site.traffic) or site.space == "const":
             continue
         for space, traffic in sample.requests.traffic(site).items():
             away = missed.get(site.number, 0) / grouped if space == "global" else 0.0
-            asked = seen.touched.get(site.number, 0) / grouped
+            asked = observed.touched.get(site.number, 0) / grouped
             if space == "local":
                 asked = traffic.sectors / blocks
                 away = beyond * asked
@@ -179,16 +179,16 @@ def of_block(seen: Observed, found: Sequence[MachineBlock]) -> Work:
     return Work(
         issued(found, blocks), sites, sample.path.barriers / blocks,
         atomics.hottest(sample.blocks, sample.factor), busiest / blocks,
-        -(-math.prod(seen.launch.block) // 32), _tensor(seen) / blocks,
+        -(-math.prod(observed.launch.block) // 32), _tensor(observed) / blocks,
     )  # fmt: skip
 
 
-def _tensor(seen: Observed) -> float:
-    ran = seen.sample.ran
+def _tensor(observed: Observed) -> float:
+    ran = observed.sample.ran
     return sum(
         _AS_HALF[entry.count] * entry.flops
         * (ran.threads[entry.block] if entry.tally is None else ran.guarded[entry.tally])
-        for entry in seen.launch.program.arithmetic
+        for entry in observed.launch.program.arithmetic
         if entry.count in _AS_HALF
     )  # fmt: skip
 

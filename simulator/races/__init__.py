@@ -1,1 +1,1 @@
-"""Happens-before: which accesses nothing puts in order."""
+"""Race detection: accesses that conflict and are not ordered by happens-before."""

@@ -1,4 +1,4 @@
-"""Accesses flattened to lanes, and what race checks say to each other."""
+"""Accesses flattened to lanes, and the types that race checks exchange."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SHARED = -1
 
 
 class EscalateCheck(Exception):
-    """The quick look cannot rule a hazard out; run again and look closer at this array.
+    """The cheap check cannot rule out a race; repeat the launch with a closer check of an array.
 
     Attributes:
-        number: The array's, or ``SHARED``.
-        places: ``False``: find out which locations several threads access. An array: the
-            exact table for those locations.
+        number: Number of the array, or ``SHARED``.
+        places: ``False``: determine which locations several threads access. An array: use shadow
+            memory for those locations.
     """
 
     def __init__(self, number: int, places: Flat | Literal[False] = False) -> None:
@@ -37,20 +37,22 @@ PrecisionPlan = dict[int, Flat | Literal[False]]
 
 @dataclass
 class Race:
-    """Racing accesses of two instructions, as they are found.
+    """Racing accesses of two instructions.
 
     Attributes:
-        other: The instruction remembered; ``site``: the present one.
+        other: Site of the recorded access.
+        site: Site of the current access.
         granule: Bytes of a location.
-        how: See ``conflicts.clash``.
+        how: Kind of the race: see ``conflicts.clash``.
         distance: ``lane``, ``warp`` or ``block``.
-        threads: Of a block; ``columns``: blocks of the batch; ``blocks``: their numbers, where the
-            memory of one is raced on by others.
-        at_once: Whether both are of one execution of an instruction, or of two to which the lanes
-            did not come together.
-        met: Whether a barrier stands behind a relaxed read that a fence would make an acquire.
-        behind: Whether the read comes behind an earlier write by the same thread.
-        loaded: What the readers' blocks would have to hold in L1 from before that.
+        threads: Threads of a block.
+        columns: Blocks of the batch.
+        blocks: Their numbers, if other blocks race on a block's memory.
+        at_once: Whether both are of one execution of an instruction, or of two that the lanes did
+            not reach together.
+        met: Whether a barrier follows a relaxed read that a fence would turn into an acquire.
+        behind: Whether the read follows an earlier write by the same thread.
+        loaded: Sectors that the readers' blocks would have to hold in L1 since before that.
     """
 
     other: Site
@@ -69,7 +71,7 @@ class Race:
     loaded: Loaded | None = None
 
     def overruns(self, places: Flat) -> Flat:
-        """At which locations one of the two is out of bounds of the variables it is meant for."""
+        """Return the locations at which one access is outside the variables it is derived from."""
         found = np.zeros(len(places), bool)
         for room in (self.other.object_bounds, self.site.object_bounds):
             if room is not None and self.space == "shared":
@@ -80,9 +82,9 @@ class Race:
 
 @dataclass
 class Accesses:
-    """The lanes of an access: thread of the block, column and byte address, 1-D each.
+    """Lanes of an access: thread of the block, column and byte address, 1-D each.
 
-    ``home``: the column of the block whose shared memory it is.
+    ``home``: column of the block whose shared memory is accessed.
     """
 
     thread: Flat
@@ -91,11 +93,11 @@ class Accesses:
     home: Flat
 
     def some(self, at: Flat) -> Accesses:
-        """Some of them."""
+        """Return some of the lanes."""
         return Accesses(self.thread[at], self.column[at], self.address[at], self.home[at])
 
     def located(self, site: Site, granule: int) -> tuple[Accesses, Flat]:
-        """Each lane for each location that it accesses; and which of its lane's that is."""
+        """Expand each lane to its locations; return also the index of each within its lane."""
         parts, count = max(1, site.nbytes // granule), len(self.thread)
         part = np.repeat(np.arange(parts), count)
         if parts == 1:
@@ -110,7 +112,7 @@ def lanes_of(g: Geometry, event: AccessEvent) -> Accesses:
 
 
 def rows_of(g: Geometry, event: AccessEvent) -> Rows:
-    """Which lanes access, ``(threads, columns)``."""
+    """Return the mask of accessing lanes, ``(threads, columns)``."""
     if not isinstance(event.address, LaneAddressList):
         return g.everyone_on if event.mask is None else g.full(event.mask)
     on = np.zeros((g.threads, g.columns), bool)
@@ -122,7 +124,11 @@ def flatten(
     g: Geometry, site: Site, address: Addresses | LaneAddressList, mask: Mask | None, columns: int,
     homes: Lanes | None = None,
 ) -> Accesses:  # fmt: skip
-    """Flatten an access; ``columns``: 1 where all blocks do the same; ``homes``: ``Event``'s."""
+    """Flatten an access.
+
+    ``columns``: 1 if all blocks access the same addresses. ``homes``: as in
+    ``AccessEvent.columns``.
+    """
     if isinstance(address, LaneAddressList):
         on = g.full(as_mask(mask))[address.thread, address.column]
         home = address.column if address.home is None else address.home
@@ -146,9 +152,9 @@ def flatten(
 def by_block(
     g: Geometry, site: Site, address: Addresses | LaneAddressList, mask: Mask | None
 ) -> tuple[Flat, Flat]:
-    """An access's addresses, and the numbers in the launch of its threads, block after block.
+    """Return addresses and global thread numbers of an access, block by block.
 
-    In this order neighbours usually access neighbours; ``flatten`` goes thread after thread.
+    In this order neighbours usually access neighbouring addresses; ``flatten`` orders by thread.
     """
     if isinstance(address, LaneAddressList):
         lanes = flatten(g, site, address, mask, g.columns)
@@ -171,7 +177,7 @@ def by_block(
 
 
 def dense(places: Flat) -> slice | Flat:
-    """Places as an index: a slice, with which nothing is gathered, where they follow each other."""
+    """Return places as an index: a slice, which copies nothing, if they are consecutive."""
     count = len(places)
     if count and places[-1] - places[0] == count - 1 and (places[1:] > places[:-1]).all():
         return slice(int(places[0]), int(places[-1]) + 1)
@@ -179,5 +185,5 @@ def dense(places: Flat) -> slice | Flat:
 
 
 def columns_of(*values: Lanes | None) -> int:
-    """Number of block columns that a set of addresses and masks distinguish."""
+    """Return the number of block columns that some addresses and masks distinguish."""
     return max(v.shape[3] if v is not None and v.ndim else 1 for v in values)

@@ -130,26 +130,26 @@ def _in_place(program: Program) -> list[int]:
 def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence[int]) -> bool:
     """Whether one quick look at some blocks leaves anything to tell, or to look at more closely."""
     allocations = launch.allocations()
-    seen = Observers(launch, checks, None, allocations, {})
+    observers = Observers(launch, checks, None, allocations, {})
     try:
-        run_batches(launch, allocations, seen.dispatcher, [np.array(blocks)])
-        seen.end()
+        run_batches(launch, allocations, observers.dispatcher, [np.array(blocks)])
+        observers.end()
     except (EscalateCheck, InterBlockWait, SimulatorError):
         return True
-    return bool(seen.findings.hazards())
+    return bool(observers.findings.hazards())
 
 
 def _run(
     launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, together: bool,
     trace: Trace | None, progress: Progress | None, parts: int,
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
-    """One attempt in one process: who watched all of it, and what it left in global memory."""
-    allocations, seen = launch.allocations(), list[Observers]()
+    """Execute one attempt in one process; return the observers and the final global memory."""
+    allocations, observer_sets = launch.allocations(), list[Observers]()
     for share in _shares(launch, together, 1 if together else parts):
-        recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
-        seen.append(Observers(launch, checks, recorder, allocations, closer))
-        run_batches(launch, allocations, seen[-1].dispatcher, share, together, progress)
-    first, *others = seen
+        recorder = Trace(trace.wanted, trace.max_bytes) if trace and observer_sets else trace
+        observer_sets.append(Observers(launch, checks, recorder, allocations, closer))
+        run_batches(launch, allocations, observer_sets[-1].dispatcher, share, together, progress)
+    first, *others = observer_sets
     for other in others:
         first.merge(other)
     first.end()
@@ -175,20 +175,22 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
     """
     sites, reads = launch.program.sites, observers.findings.unset_reads()
     observers.unset = reads
-    kept: dict[int, _Users] = {n: [] for n in reads if sites[n].is_image}  # fetches use texels
-    reads = [n for n in reads if n not in kept]
+    users_by_site: dict[int, _Users] = {
+        n: [] for n in reads if sites[n].is_image
+    }  # fetches use texels
+    reads = [n for n in reads if n not in users_by_site]
     if not reads:
         return
     kernel, arch = launch.kernel, launch.program.arch
     shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch, launch.program.stack)
     launch = dataclasses.replace(launch, program=shadowed)
-    left: float = _FOLLOWED
+    budget: float = _FOLLOWED
     untyped = set[int]()
     undefined: dict[int, Flat] = {}
 
     def uses(sites: list[int]) -> _Users | None:
-        """Who uses what some sites read."""
-        nonlocal left
+        """Return the instructions that use the values which some sites read."""
+        nonlocal budget
         allocations = launch.allocations()
         layout = launch.program.layout
         memory = DefinednessMemory(layout, allocations, launch.shared_space, sites, untyped)
@@ -202,12 +204,12 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
             return uses(sites)
         observers.padding |= finder.assumed
         arrays = sum(allocation.nbytes for allocation in allocations.values())
-        left -= min(1, max(_LEAST, (finder.work + (arrays >> 16)) / _SHORT))
+        budget -= min(1, max(_LEAST, (finder.work + (arrays >> 16)) / _SHORT))
         return (users if memory.returned else []) if users else None
 
     def each(sites: list[int], users: _Users) -> dict[int, _Users]:
         """Those of some sites whose values are used."""
-        if len(sites) == 1 or left < 2:
+        if len(sites) == 1 or budget < 2:
             return dict.fromkeys(sites, users)
         half = len(sites) // 2
         found: dict[int, _Users] = {}
@@ -222,7 +224,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
 
         In an array whose type is not known, bits are padding if they are undefined everywhere.
         """
-        for site in sites if left >= 2 else ():
+        for site in sites if budget >= 2 else ():
             rest = [other for other in sites if other != site]
             mine = uses(rest)
             if mine is not None:
@@ -230,7 +232,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
         return sites, users
 
     users = uses(reads)
-    observers.findings.keep_used(kept | ({} if users is None else each(reads, users)))
+    observers.findings.keep_used(users_by_site | ({} if users is None else each(reads, users)))
 
 
 class _Ending(Observer):
@@ -264,7 +266,9 @@ def _tell_used_shuffles(launch: PreparedLaunch, observers: Observers, together: 
     """Of lanes that take no part; judged in one schedule, so that each gives the same verdict."""
     findings = observers.findings
     wrong = findings.control.bad_masks()  # which says it all
-    reads = {line: seen for line, seen in observers.shuffles.reads.items() if line not in wrong}
+    reads = {
+        line: outputs for line, outputs in observers.shuffles.reads.items() if line not in wrong
+    }
     if not reads:
         return
     launch = dataclasses.replace(launch, schedule="lockstep")
@@ -281,8 +285,8 @@ def _tell_used_shuffles(launch: PreparedLaunch, observers: Observers, together: 
         if instead is None:  # others may loop for as long as a value says
             limit = min(launch.step_limit, 2 * ending.steps + 1000)
             launch = dataclasses.replace(launch, step_limit=limit)
-        seen = [a for n, a in allocations.items() if a.writable and n != HEAP]
-        contents = [a.content().tobytes() for a in seen]
+        outputs = [a for n, a in allocations.items() if a.writable and n != HEAP]
+        contents = [a.content().tobytes() for a in outputs]
         return contents, ending.faults, ending.texts
 
     lines = {line: blocks for line, (_, blocks, _) in reads.items()}

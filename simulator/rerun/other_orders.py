@@ -59,7 +59,7 @@ def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
     if not launch.program.analysis(blocks_vary):
         return "asynchronous copies and mbarriers are checked in the order of one run"
     several = len(list(batches(launch, together))) > 1
-    if several or work.work > _WORK or work.most > _STEPS:
+    if several or work.work > _WORK or work.max_batch_steps > _STEPS:
         return "the launch is too long to be run in other orders"
     return ""
 
@@ -68,14 +68,16 @@ def _races(launch: PreparedLaunch, closer: PrecisionPlan, together: bool) -> Rac
     """The races of one more run; ``None``: it did not end."""
     for _ in range(_AGAIN):
         allocations = launch.allocations()
-        seen = Observers(launch, {"races"}, None, allocations, closer)
+        observers = Observers(launch, {"races"}, None, allocations, closer)
         try:
-            run_batches(launch, allocations, seen.dispatcher, batches(launch, together), together)
-            seen.end()
+            run_batches(
+                launch, allocations, observers.dispatcher, batches(launch, together), together
+            )
+            observers.end()
         except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places
         except (InterBlockWait, SimulatorError):
             return None
         else:
-            return seen.findings.races.book
+            return observers.findings.races.book
     return None

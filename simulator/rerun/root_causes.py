@@ -32,9 +32,9 @@ _AGAIN = 8
 class _Without(Observer):
     """Stands between a launch and its observers: tells them what no undefined value decides."""
 
-    def __init__(self, program: Program, seen: Observers, memory: DefinednessMemory) -> None:
-        self.memory, self.steering = memory, seen.findings.races.steering
-        dispatcher = seen.dispatcher
+    def __init__(self, program: Program, observers: Observers, memory: DefinednessMemory) -> None:
+        self.memory, self.steering = memory, observers.findings.races.steering
+        dispatcher = observers.dispatcher
         self.observed = {name: all_of(getattr(dispatcher, name))
                      for name in ("access", "bad_access", "barrier_divergence",
                      "stuck")}  # fmt: skip
@@ -46,7 +46,9 @@ class _Without(Observer):
         self.numbers: dict[int, list[int]] = defaultdict(list)
         for number, line in enumerate(self.lines):
             self.numbers[line].append(number)
-        self.ends = [block.block.end and block.block.end.line for block in program.blocks]
+        self.terminator_lines = [
+            block.block.end and block.block.end.line for block in program.blocks
+        ]
         self.changed = set[int]()
 
     def start(self, geometry: Geometry) -> None:
@@ -73,7 +75,7 @@ class _Without(Observer):
         for bits in values:
             bad = bad | (on & (bits != 0))
         for known, key in ((self.undefined, number), (self.ways, self.block)):
-            branches = self.ends[self.block] == self.lines[number]
+            branches = self.terminator_lines[self.block] == self.lines[number]
             if (known is self.undefined or branches) and (key in known or bad.any()):
                 known[key] = (known.get(key, NO_LANE) & ~on) | bad
 
@@ -96,11 +98,11 @@ class _Without(Observer):
             if not isinstance(at, LaneAddressList):
                 at = at + np.int64(site.offset)
                 astray = astray | (at < site.object_bounds[0]) | (at >= site.object_bounds[1])
-        left = as_mask(event.mask) & ~astray
+        remaining = as_mask(event.mask) & ~astray
         if bool((as_mask(event.mask) & astray).any()):
             self.changed.add(site.number)
-            if left.any():
-                self.observed["access"](event._replace(mask=left, repeated=False))
+            if remaining.any():
+                self.observed["access"](event._replace(mask=remaining, repeated=False))
             return
         if site.number in self.changed:
             self.changed.discard(site.number)
@@ -121,34 +123,34 @@ class _Without(Observer):
         if bad.mask is None or (bad.mask & ~self._astray(bad.site)).any():
             self.observed["bad_access"](bad)
 
-    def barrier_divergence(self, apart: BarrierDivergence) -> None:
+    def barrier_divergence(self, divergence: BarrierDivergence) -> None:
         """See ``Observer``."""
-        if not self._follows(apart):
-            self.observed["barrier_divergence"](apart)
+        if not self._follows(divergence):
+            self.observed["barrier_divergence"](divergence)
 
-    def _follows(self, apart: BarrierDivergence) -> bool:
+    def _follows(self, divergence: BarrierDivergence) -> bool:
         """Whether undefined values sent all threads another way that did not come."""
-        return bool(apart.branches) and all(
+        return bool(divergence.branches) and all(
             not (branch.lanes & ~self.ways.get(branch.block.number, NO_LANE)).any()
-            for branch in apart.branches
+            for branch in divergence.branches
         )
 
     def stuck(self, stall: Stall) -> None:
         """See ``Observer``."""
-        waiting = [apart for apart in stall.waiting if not self._follows(apart)]
+        waiting = [divergence for divergence in stall.waiting if not self._follows(divergence)]
         if waiting or stall.loops:
             self.observed["stuck"](dataclasses.replace(stall, waiting=waiting))
 
 
 def look_for_causes(
     launch: PreparedLaunch,
-    seen: Observers,
+    observers: Observers,
     checks: Collection[str],
     closer: PrecisionPlan,
     together: bool,
 ) -> None:
     """Find out which findings do not follow from undefined values, if there are such values."""
-    findings = seen.findings
+    findings = observers.findings
     hazards = findings.hazards()
     if len({hazard.row.causes for hazard in hazards}) < 2:
         return

@@ -51,11 +51,10 @@ class RetrySharded(Exception):
 
 
 def watched(checks: Collection[str], closer: PrecisionPlan, direct: bool) -> PrecisionPlan | None:
-    """But for which arrays the race check tells of stores to one place, by two processes, too.
+    """Return the plan of arrays that the race check does not cover across processes.
 
-    It keeps the places that are written for its own sake (``ArrayAccessFilter``), and says so if
-    somebody else reads there; who has to bring over what was written has to know them, all the
-    same.
+    For all other arrays it reports stores of two processes to one location itself. ``None``: it
+    covers none.
     """
     return closer if direct and "races" in checks else None
 
@@ -141,7 +140,7 @@ class Overlap(Observer):
         return np.broadcast_to(places, shape)[np.broadcast_to(event.mask, shape)]
 
     def stuck(self, stall: Stall) -> None:
-        """See ``Observer``: who waits for whom is told of all blocks of a batch."""
+        """See ``Observer``; a deadlock is reported for all blocks of a batch."""
         self.stopped = True
 
     def scheduled_out_of_order(self) -> None:
@@ -208,17 +207,17 @@ class Overlap(Observer):
             return places(self.marks[number].written)
         return self._bits[number].where(size)
 
-    def apply(self, allocation: Allocation, left: Flat, sums: list[Sum]) -> None:
+    def apply(self, allocation: Allocation, content: Flat, sums: list[Sum]) -> None:
         """Do to an array what the blocks did that these marks are of.
 
-        ``left``: its bytes as they left them, where they wrote.
+        ``content``: its bytes after the shard, where it wrote.
         """
         allocation.change()
         for kind, at, values in sums:
             how, type = _KINDS[kind - 1]
             elements = allocation.buffer.view(DTYPES[type])
             elements[at] = (_SUMS | _PICKS)[how](elements[at], values)
-        self.copy(allocation.number, left, allocation.buffer)
+        self.copy(allocation.number, content, allocation.buffer)
         if allocation.missing is not None:
             size = len(allocation.buffer) // self.granule
             written = np.zeros(size, bool)

@@ -39,7 +39,7 @@ _BATCHES = 8
 UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
 _START = 0.6
 """Seconds that a new process needs before it runs its first block."""
-_KEPT = 4
+_MAX_LAUNCHES = 4
 """One in so many units of an even part is kept for those who are done early, but for two: what is
 handed on later comes when this process ends a batch, and costs as much to move."""
 _AGAIN = 0.1
@@ -88,12 +88,12 @@ class ParallelLaunch:
     _new: bool = True
 
     def run(self, progress: Progress | None) -> tuple[Observers, dict[int, Allocation]]:
-        """Who watched all of it, and what it left in global memory.
+        """Execute the launch; return the merged observers and the final global memory.
 
         Raises:
-            EscalateCheck, InterBlockWait: As ``run_batches``, any process.
-            Again: It has to be run again, with more marks.
-            Alone: It has to be run again, in one process.
+            EscalateCheck, InterBlockWait: As ``run_batches``, from any process.
+            Again: The launch has to be repeated with more bitmaps.
+            Alone: The launch has to be repeated in one process.
         """
         launch, self._new = self.launch, not pool.running()
         try:
@@ -101,16 +101,16 @@ class ParallelLaunch:
                 for _ in range(self.count - 1):
                     pool.submit(run_share, b"", self.count - 1)
             allocations = self._arrays()
-            left = watched(self.checks, self.closer, self._direct)
-            overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut, left)
-            seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
+            watch = watched(self.checks, self.closer, self._direct)
+            overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut, watch)
+            observers = Observers(launch, self.checks, None, allocations, self.closer, overlap)
             todo = self._mine(overlap, allocations)
-            run_batches(launch, allocations, seen.dispatcher, todo, progress=progress)
+            run_batches(launch, allocations, observers.dispatcher, todo, progress=progress)
             for future in self._futures:
                 done = self._done(future.result(), allocations)
-                seen.merge(done.observers)
+                observers.merge(done.observers)
                 self._apply(done, allocations)
-            if self.cut and not seen.findings.clean:
+            if self.cut and not observers.findings.clean:
                 raise SerialFallback(UNCLEAN)
             if self.shared > 1 and overlap.stopped:
                 raise SerialFallback(STOPPED)
@@ -138,8 +138,8 @@ class ParallelLaunch:
         finally:
             if self._common:
                 self._common.remove()
-        seen.end()
-        return seen, allocations
+        observers.end()
+        return observers, allocations
 
     @property
     def total(self) -> int:
@@ -228,9 +228,9 @@ class ParallelLaunch:
         others = min(self.count - 1, units - (at == 0))
         start = _START / (spent * unit) if self._new else 0.0
         even = int((units + others * start) / (others + 1) - start)
-        each = max(even - (0 if self.cut else max(even // _KEPT - 2, 0)), 1)
+        each = max(even - (0 if self.cut else max(even // _MAX_LAUNCHES - 2, 0)), 1)
         mine = units - others * each
-        ends = [at + unit * (mine + each * i) for i in range(others)] + [total]
+        stops = [at + unit * (mine + each * i) for i in range(others)] + [total]
         made = allocations if at == 0 or self._direct else self.launch.allocations()
         common = self._common = self._common or put(made, self._direct)
         self._task = dataclasses.replace(
@@ -240,8 +240,8 @@ class ParallelLaunch:
             cut=self.cut, direct=self._direct,
         )  # fmt: skip
         self.shared = others + 1
-        self._futures = [self._submit(*share) for share in itertools.pairwise(ends)]
-        return ends[0]
+        self._futures = [self._submit(*share) for share in itertools.pairwise(stops)]
+        return stops[0]
 
     def _hand_more_on(self, at: int, total: int, spent: float) -> int:
         """Give of what this process has left to one that has nothing to do; gives its end.
@@ -272,9 +272,9 @@ class ParallelLaunch:
                 allocations[number].changed = True
             return
         numbers = (array.number for array in self._task.arrays)
-        left = dict(zip(numbers, self._common.arrays(), strict=False))
+        contents = dict(zip(numbers, self._common.arrays(), strict=False))
         for number, sums in done.sums.items():
-            done.overlap.apply(allocations[number], left[number], sums)
+            done.overlap.apply(allocations[number], contents[number], sums)
 
     def _done(self, packed: bytes, allocations: dict[int, Allocation]) -> ShardResult:
         """What a process gave back.

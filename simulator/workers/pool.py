@@ -70,10 +70,10 @@ def stop(now: bool = False) -> None:
 
 @contextlib.contextmanager
 def no_main() -> Iterator[None]:
-    """Processes that start now do not run the caller's script, which so needs no main guard.
+    """Start processes without executing the caller's script, which needs no main guard then.
 
-    Who interrupts their caller from a terminal does not interrupt them, not even while they begin:
-    it is the caller that ends them, in one line.
+    An interrupt from the terminal does not reach the new processes, not even during their start.
+    The parent process terminates them.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -88,7 +88,7 @@ def no_main() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """In a new process: who interrupts its caller is answered there; it ends when that ends."""
+    """Initialise a worker process: it ignores interrupts and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     caller = multiprocessing.parent_process()
     assert caller is not None
@@ -143,7 +143,7 @@ class SharedArena:
         """The arrays; none may be in use when this is closed."""
         return [np.frombuffer(self._bytes, np.uint8, n, at) for at, n in self.places]
 
-    def seen(self) -> list[Flat]:
+    def views(self) -> list[Flat]:
         """The arrays, where there are files; they may be in use when this is closed."""
         return self._pages(mmap.MAP_SHARED)
 

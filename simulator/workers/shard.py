@@ -94,9 +94,9 @@ class Task:
 
 @dataclass
 class ShardResult:
-    """What a share has left: who watched it, and what it added to arrays, by number.
+    """Result of a shard: its observers, and the sums that it added to arrays, by number.
 
-    What it wrote is in the shared memory; ``changed``: the arrays that it wrote to.
+    Written values are in the shared memory. ``changed``: the arrays that the shard wrote.
     """
 
     observers: Observers
@@ -143,9 +143,9 @@ def put(made: dict[int, Allocation], direct: bool) -> SharedArena:
     except OSError:
         raise SerialFallback("there is not enough shared memory for its arrays") from None
     if direct:
-        seen = iter(common.seen())
-        buffers = {number: next(seen) for number in made}
-        tables = {number: next(seen).view(bool) for number in missing}
+        views = iter(common.views())
+        buffers = {number: next(views) for number in made}
+        tables = {number: next(views).view(bool) for number in missing}
         for number, allocation in made.items():
             allocation.move(buffers[number])
             allocation.missing, allocation.lent_flags = tables.get(number), False
@@ -170,20 +170,20 @@ def run_share(task: bytes) -> bytes:
 
 
 def _run(share: Task, common: SharedArena) -> bytes:
-    contents = common.seen() if share.direct else common.own()
+    contents = common.views() if share.direct else common.own()
     launch, allocations = share.launch(), share.allocations(contents)
-    left = watched(share.checks, share.closer, share.direct)
-    overlap = Overlap(launch.program, launch.granules.array, share.both, share.cut, left)
-    seen = Observers(launch, share.checks, None, allocations, share.closer, overlap)
+    watch = watched(share.checks, share.closer, share.direct)
+    overlap = Overlap(launch.program, launch.granules.array, share.both, share.cut, watch)
+    observers = Observers(launch, share.checks, None, allocations, share.closer, overlap)
 
     def progress(done: int, total: int) -> None:
         if common.vain:
             raise Cancelled
 
     todo = pieces(launch, share.first, share.last, share.size)
-    run_batches(launch, allocations, seen.dispatcher, todo, progress=progress)
+    run_batches(launch, allocations, observers.dispatcher, todo, progress=progress)
     sums = {} if share.direct else _changes(share, common, overlap, allocations)
-    done = ShardResult(seen, overlap, sums, {n for n, a in allocations.items() if a.changed})
+    done = ShardResult(observers, overlap, sums, {n for n, a in allocations.items() if a.changed})
     return b"=" + pack(done, launch, allocations)
 
 

@@ -45,18 +45,18 @@ class Defect:
         """The command line, but for its name and options of its own."""
         grid, block, *arguments = self.launch.split()
         file = str(Path(__file__).parent / self.file)
-        return [file, self.entry, "--grid", grid, "--block", block, *arguments, "--no-cure"]
+        return [file, self.entry, "--grid", grid, "--block", block, *arguments, "--no-fix-search"]
 
 
 DEFECTS = (
     # The optimiser makes one store of the two, which it puts at the closing brace.
-    Defect("check/cure_inside_if.cu", "two", "1 64 i32[1]",
+    Defect("check/fix_inside_if.cu", "two", "1 64 i32[1]",
            ("waw-race error 3", "waw-race error 8")),
-    Defect("check/cure_loop_end.cu", "relax", "1 64 i32[64]=arange",
+    Defect("check/fix_loop_end.cu", "relax", "1 64 i32[64]=arange",
            ("raw-race error 9", "raw-race warning 9")),
-    Defect("check/cure_one_statement.cu", "shift", "1 64 i32[65]=arange",
+    Defect("check/fix_one_statement.cu", "shift", "1 64 i32[65]=arange",
            ("war-race error 2", "war-race warning 2")),
-    Defect("check/cure_two_stores.cu", "both", "1 64 f32[64]=arange f32[64]",
+    Defect("check/fix_two_stores.cu", "both", "1 64 f32[64]=arange f32[64]",
            ("raw-race error 6", "raw-race warning 6")),
     Defect("check/divbar3.cu", "k", "1 128 f32[128] 64", ("barrier-divergence warning 5",),
            warned="if"),

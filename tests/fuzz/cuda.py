@@ -45,7 +45,7 @@ def apart(program: Program) -> str | None:
     kernel = Kernel.from_cuda(program.source(), launch.entry)
     args = [np.array(a) if isinstance(a, np.ndarray) else a for a in launch.args]
     target = Target("k", kernel, launch.grid, launch.block, args, launch.shared_bytes)
-    found = Checker(Launcher(target, checks="none", quiet=True)).check(BUILDS, cures=False).hazards
+    found = Checker(Launcher(target, checks="none", quiet=True)).check(BUILDS, fixes=False).hazards
     return f"builds: {compare.first_line(found[0])}" if found else None
 
 

@@ -41,9 +41,9 @@ from tilescope.view import show
 
 MEMORY = 2 << 30
 """Bytes by which one text may make the process grow."""
-LIMIT, CURES = 20, 100
+LIMIT, FIXES = 20, 100
 """Seconds of CPU time that one text may take: most take milliseconds. ``check`` may try some forty
-cures of one that never ends (seed 2190018100: each 1.5 s, with all its races)."""
+fixes of one that never ends (seed 2190018100: each 1.5 s, with all its races)."""
 STEPS = 400
 """Basic blocks a batch may run."""
 _PROGRAMS = Path(__file__).parent.parent / "defects"
@@ -181,7 +181,7 @@ def _told(text: str, words: Sequence[str], rng: random.Random) -> None:
             ["run", "--by-line", *files], ["check", *files, "--sarif", f"{folder}/run.sarif"],
             ["barriers"],
         ])  # fmt: skip
-        with bounded(CURES if options[0] == "check" else LIMIT):
+        with bounded(FIXES if options[0] == "check" else LIMIT):
             found = CliRunner().invoke(main, [
                 options[0], str(path), "--grid", "2", "--block", "40", "--step-limit", str(STEPS),
                 *options[1:], *words,

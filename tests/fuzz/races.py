@@ -12,7 +12,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-from simulator.races.report.pairs import MOST
+from simulator.races.report.pairs import MAX_PAIRS
 from tests.fuzz import flights
 from tests.fuzz.race_clocks import Verdict, detect, reach_of
 from tests.fuzz.race_draw import draw, stores_bytes
@@ -112,7 +112,7 @@ def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
         more, less = sorted(counts.keys() - wanted.keys()), sorted(wanted.keys() - counts.keys())
         return f"found {more} too many, {less} missed"
     for key, found in counts.items():  # several hazards may share pairs
-        most = min(len(wanted[key]), MOST)  # from which on a hazard's are not counted
+        most = min(len(wanted[key]), MAX_PAIRS)  # from which on a hazard's are not counted
         if len(found) == 1 and found != [most]:
             return f"{key}: {found[0]} pairs, not {most}"
     return ""

@@ -15,7 +15,7 @@ from tilescope.cli.errors import UserError
 from tilescope.cli.main import main
 from tilescope.cli.request import Request
 from tilescope.commands.counters import command_words
-from tilescope.gpu.ncu import LAUNCH, METRICS, Figure, figures, measure, most, parse
+from tilescope.gpu.ncu import LAUNCH, METRICS, Figure, figures, max_of, measure, parse
 from tilescope.text.hardware import explanations, hardware
 
 ROWS = ("smsp__inst_executed_op_shared_ld.sum", "launch__registers_per_thread")
@@ -35,7 +35,7 @@ def test_csv_is_read_with_separators_and_gaps() -> None:
     assert parse(CSV + second + "\n")[ROWS[0]] == 16384  # it does not vary: the first
     noisy = METRICS["shared_store.wavefronts"]
     several = (CSV + second + "\n").replace(ROWS[0], noisy)
-    assert parse(several) == {noisy: 16384, most(noisy): 16390, ROWS[1]: 34}
+    assert parse(several) == {noisy: 16384, max_of(noisy): 16390, ROWS[1]: 34}
     assert parse("==ERROR== nothing") == {}
     assert parse("") == {}
 
@@ -125,7 +125,7 @@ def test_figures_and_their_explanations() -> None:
     assert not all(figure.equal for figure in changed)
     assert explanations(changed)[0].startswith("fma_f32 differs at level 0: the driver expands")
     waves = METRICS["shared_load.wavefronts"]
-    (text,) = explanations(figures(run.counters, level0 | {most(waves): 99_999}, level0))[:1]
+    (text,) = explanations(figures(run.counters, level0 | {max_of(waves): 99_999}, level0))[:1]
     assert text == (
         f"shared_load.wavefronts read {level0[waves]:,} to 99,999 at level 0, in 10 launches: "
         f"warps collide now and then, which the simulator's {level0[waves]:,} is without"

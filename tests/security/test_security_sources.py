@@ -94,7 +94,7 @@ def test_only_fix_writes_to_sources(tmp_path: Path) -> None:
     header.write_text(RACE)
     source.write_text('#include "../turn.cuh"\n__global__ void k(float* a) { turn(a); }\n')
     words = ("check", str(source), "k", "--grid", "1", "--block", "64", "f32[64]=arange")
-    for option in ("--no-cure", "--diff"):
+    for option in ("--no-fix-search", "--diff"):
         told = command(*words, option)
         assert told.exit_code == 1
         assert header.read_text() == RACE

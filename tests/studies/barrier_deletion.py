@@ -112,17 +112,17 @@ class Verdict:
 
     Attributes:
         hazards: How many errors that are not there with it.
-        uncured: How many of them have no cure.
-        lines: Where cures put something, in lines of the whole file.
+        unfixed: How many of them have no fix.
+        lines: Where fixes put something, in lines of the whole file.
         same: Whether the text is what it was, but for white space and comments.
-        proof: What the cure was verified by.
+        proof: What the fix was verified by.
         faulty: Whether the barrier is itself what is wrong, on purpose.
         others: How many errors there are with it, of another fault of the kernel.
     """
 
     lost: Lost
     hazards: int
-    uncured: int
+    unfixed: int
     lines: tuple[int, ...]
     same: bool
     proof: str
@@ -136,7 +136,7 @@ class Verdict:
             return "itself the fault"
         if not self.hazards:
             return "not needed by checks"
-        if self.uncured or not self.lines:
+        if self.unfixed or not self.lines:
             return "another fault, too" if self.others else "NOT GIVEN BACK"
         return "same place" if self.same else "equivalent"
 
@@ -167,23 +167,23 @@ def in_source(name: str) -> list[Lost]:
 
 
 def given_back(lost: Lost) -> Verdict:
-    """Delete the barrier in a copy, check, and look at the cures."""
+    """Delete the barrier in a copy, check, and look at the fixes."""
     content = lost.file.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         for file in _sources(lost.name):
             shutil.copy(file, folder)
         file = Path(folder).resolve() / lost.file.name
-        before = _checked(lost.name, file.parent, cures=False)
+        before = _checked(lost.name, file.parent, fixes=False)
         file.write_bytes(content[: lost.start] + content[lost.end :])
-        found = _checked(lost.name, file.parent, cures=True)
+        found = _checked(lost.name, file.parent, fixes=True)
         written = edits(found)
         text = applied(file.read_bytes(), written.get(file, []))
     errors = [h for h in found if h.severity == "error" and not nothing_new([h], before)]
-    cures = [hazard.cure for hazard in errors if hazard.cure]
+    fixes = [hazard.fix for hazard in errors if hazard.fix]
     return Verdict(
-        lost, len(errors), len(errors) - len(cures),
+        lost, len(errors), len(errors) - len(fixes),
         tuple(edit.line for several in written.values() for edit in several),
-        _bare(text) == _bare(content), cures[0].proof if cures else "",
+        _bare(text) == _bare(content), fixes[0].proof if fixes else "",
         any(h.kind in ("barrier-divergence", "deadlock") and lost.line in h.lines for h in before),
         sum(h.severity == "error" for h in before),
     )  # fmt: skip
@@ -207,10 +207,10 @@ def _sources(name: str) -> dict[Path, list[str]]:
     return {entry.path: [entry.entry.partition("<")[0].rpartition("::")[2]]}
 
 
-def _checked(name: str, folder: Path, cures: bool) -> list[Hazard]:
+def _checked(name: str, folder: Path, fixes: bool) -> list[Hazard]:
     """What a check says of a kernel, its sources taken from a folder."""
     target = _target(name, next(iter(_sources(name))), folder)
-    return Checker(Launcher(target, quiet=True)).check(("device", "source"), cures).hazards
+    return Checker(Launcher(target, quiet=True)).check(("device", "source"), fixes).hazards
 
 
 def _target(name: str, main: Path, folder: Path) -> Target:
@@ -261,7 +261,7 @@ def _text(node: Any) -> str:
 def main() -> int:
     """Print the table; 1 if a barrier is not given back."""
     missed = 0
-    print(f"{'kernel':<36}{'line':>4}{'errors':>8}  {'cure at':<10}verdict")
+    print(f"{'kernel':<36}{'line':>4}{'errors':>8}  {'fix at':<10}verdict")
     for verdict in every(sys.argv[1:]):
         missed += verdict.word.isupper()
         at = ", ".join(map(str, verdict.lines)) or "-"

@@ -60,7 +60,7 @@ GIVEN_BACK = {
     "device_functions": [12, 14], "header": [6, 6], "lambda": [10, 12, 14],
     "early_continue": [8, 10], "single_body": [5, 8],
 }  # fmt: skip
-"""Kernels, and after which lines their cures go; ``python -m tests.studies.barrier_deletion`` does
+"""Kernels, and after which lines their fixes go; ``python -m tests.studies.barrier_deletion`` does
 all."""
 
 

@@ -16,8 +16,8 @@ from kernels.library import Agreement
 from simulator import Hazard, Run, SimulatorError
 from simulator.build_results import (
     DifferingElements,
-    Left,
     Padding,
+    ResultArray,
     builds_differ,
     has_atomics,
     ordered_by_atomics,
@@ -34,7 +34,7 @@ from .verification_runs import LIGHT, SCHEDULES
 
 _SEEDS = range(2, 6)
 """Further schedules for kernels with atomics."""
-_MOST = 4 << 30
+_MAX_COMPARED = 4 << 30
 """Bytes of arrays that are kept from one build to the next."""
 TOO_LARGE = "the results of the two builds are not compared: their arrays have more than 4 GiB"
 NOT_COMPARED = "the results of the two builds are not compared: interrupted"
@@ -49,14 +49,14 @@ class Builds:
     """The builds of a target that ran, and what they left.
 
     Attributes:
-        kernels, left: By build the kernel, and arrays as its run left them.
+        kernels, results: By build the kernel, and its arrays after the run.
         members: Of arrays of structures the bits that are no padding, by the array's number.
         note: Why results are not compared.
     """
 
     launcher: Launcher
     kernels: dict[str, Kernel] = dataclasses.field(default_factory=dict)
-    left: dict[str, list[Left]] = dataclasses.field(default_factory=dict)
+    results: dict[str, list[ResultArray]] = dataclasses.field(default_factory=dict)
     members: dict[int, Bits] = dataclasses.field(default_factory=dict)
     note: str = ""
 
@@ -65,11 +65,11 @@ class Builds:
         self.kernels[kernel.build] = kernel
         if kernel.origin is None:
             return
-        left = _left(kernel, args, symbols)
-        if sum(one.array.nbytes for one in left) > _MOST:
+        arrays = _results(kernel, args, symbols)
+        if sum(one.array.nbytes for one in arrays) > _MAX_COMPARED:
             self.note = TOO_LARGE
         else:
-            self.left[kernel.build] = left
+            self.results[kernel.build] = arrays
 
     def merged(
         self, runs: Sequence[Run], results: Sequence[tuple[str, Agreement]], explained: bool
@@ -83,13 +83,13 @@ class Builds:
         light = all(run.counters.thread_instructions <= LIGHT for run in runs)
         if only_in_source(hazards) and _DEVICE in self.kernels and light:
             hazards = merge(runs, self._tried(runs))
-        ended = any(hazard.row.ends for run in runs for hazard in run.hazards)
-        if explained or ended or not {_DEVICE, _SOURCE} <= self.left.keys():
+        ended = any(hazard.row.is_endless for run in runs for hazard in run.hazards)
+        if explained or ended or not {_DEVICE, _SOURCE} <= self.results.keys():
             return hazards, 0
-        apart = self._unexplained()
-        if not apart:
+        differing = self._unexplained()
+        if not differing:
             return hazards, 0
-        differ = builds_differ(apart, _by_reference(results))
+        differ = builds_differ(differing, _by_reference(results))
         new, known = set_aside(self.launcher.policy, [differ], runs[0].kernel)
         return (_folded(hazards, differ) if new else hazards), known
 
@@ -97,10 +97,10 @@ class Builds:
         """The device build under the other schedules, until all is seen there as well."""
         tried: list[Run] = []
         for schedule in SCHEDULES:
-            left = only_in_source(merge(runs, tried))
-            if not left or schedule == self.launcher.schedule:
+            remaining = only_in_source(merge(runs, tried))
+            if not remaining or schedule == self.launcher.schedule:
                 continue
-            needed = chosen(self.launcher.checks) & {hazard.row.check for hazard in left}
+            needed = chosen(self.launcher.checks) & {hazard.row.check for hazard in remaining}
             try:
                 kernel = self.kernels[_DEVICE]
                 tried.append(self.launcher.observe(kernel, needed or "none", schedule)[0])
@@ -110,19 +110,19 @@ class Builds:
 
     def _unexplained(self) -> list[DifferingElements]:
         """Elements that differ, whatever the order of threads, and without contraction."""
-        one, other = self.left[_DEVICE], self.left[_SOURCE]
-        found = self._apart(one, other)
+        one, other = self.results[_DEVICE], self.results[_SOURCE]
+        found = self._differing(one, other)
         if not found:
             return []
         self._leave_padding_out(found, other)
-        found = self._apart(one, other)
+        found = self._differing(one, other)
         if any(map(reads_clocks, self.kernels.values())):
             self.note = CLOCKS
             return []
         self._without(found, self._contracted(), other)
         odd = perturbed(self.kernels[_SOURCE]) if found else None
         if odd and (again := self._again(odd, self.launcher.schedule)):
-            _leave_out(found, self._apart(other, again))
+            _leave_out(found, self._differing(other, again))
         if not found or any(map(ordered_by_atomics, self.kernels.values())):
             return []
         atomics = any(map(has_atomics, self.kernels.values()))
@@ -131,7 +131,7 @@ class Builds:
                 again = self._again(self.kernels[build], schedule)
                 if again is None:
                     return []
-                _leave_out(found, self._apart(self.left[build], again))
+                _leave_out(found, self._differing(self.results[build], again))
             if not found:
                 return []
         return [
@@ -139,13 +139,15 @@ class Builds:
             for i, where in found.items()
         ]
 
-    def _apart(self, one: Sequence[Left], other: Sequence[Left]) -> dict[int, Any]:
+    def _differing(
+        self, one: Sequence[ResultArray], other: Sequence[ResultArray]
+    ) -> dict[int, Any]:
         """The elements that differ, by the array's number."""
         pairs = enumerate(zip(one, other, strict=True))
         found = {i: unequal(a, b, self.members.get(i)) for i, (a, b) in pairs}
         return {i: where for i, where in found.items() if where is not None}
 
-    def _leave_padding_out(self, numbers: Iterable[int], left: Sequence[Left]) -> None:
+    def _leave_padding_out(self, numbers: Iterable[int], arrays: Sequence[ResultArray]) -> None:
         """Find what belongs to members in some arrays."""
         target = self.launcher.target
         padding = Padding(
@@ -154,17 +156,21 @@ class Builds:
         )  # fmt: skip
         known = len(convert(self.kernels[_SOURCE], target.args).arrays)
         for number in numbers:
-            members = padding.members(number, left[number].array.nbytes) if number < known else None
+            members = (
+                padding.members(number, arrays[number].array.nbytes) if number < known else None
+            )
             if members is not None:
                 self.members[number] = members
 
-    def _without(self, found: dict[int, Any], again: list[Left] | None, other: list[Left]) -> None:
+    def _without(
+        self, found: dict[int, Any], again: list[ResultArray] | None, other: list[ResultArray]
+    ) -> None:
         """Leave out the elements that are equal in another run."""
         if again is not None:
-            still = self._apart(again, other)
+            still = self._differing(again, other)
             _leave_out(found, {place: ~still.get(place, np.False_) for place in found})
 
-    def _contracted(self) -> list[Left] | None:
+    def _contracted(self) -> list[ResultArray] | None:
         """What the device build leaves without fused multiply-adds; ``None``: there is none."""
         origin = self.kernels[_DEVICE].origin
         assert origin is not None
@@ -176,23 +182,25 @@ class Builds:
             return None
         return self._again(kernel, self.launcher.schedule)
 
-    def _again(self, kernel: Kernel, schedule: str | int) -> list[Left] | None:
+    def _again(self, kernel: Kernel, schedule: str | int) -> list[ResultArray] | None:
         """What a run with no checks leaves; ``None``: it has no end."""
         symbols = self.launcher.symbols()
         try:
             run, args = self.launcher.observe(kernel, "none", schedule, symbols=symbols)
         except SimulatorError:
             return None
-        if any(hazard.row.ends for hazard in run.hazards):
+        if any(hazard.row.is_endless for hazard in run.hazards):
             return None
-        return _left(kernel, args, symbols)
+        return _results(kernel, args, symbols)
 
 
-def _left(kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> list[Left]:
+def _results(kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> list[ResultArray]:
     """The arrays of a launch, by name: those of its arguments as their numbers have them."""
     arguments = convert(kernel, args, kernel.labels())
-    found = [Left(*pair) for pair in zip(arguments.labels, arguments.arrays, strict=True)]
-    return found + [Left(n, array) for n, one in symbols.items() for array in arrays_of([one])]
+    found = [ResultArray(*pair) for pair in zip(arguments.labels, arguments.arrays, strict=True)]
+    return found + [
+        ResultArray(n, array) for n, one in symbols.items() for array in arrays_of([one])
+    ]
 
 
 def _leave_out(found: dict[int, Any], elements: Mapping[int, Any]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from simulator import Hazard, Run
 from simulator.hazards.folding import fold_updates
-from simulator.races.report.pairs import MOST
+from simulator.races.report.pairs import MAX_PAIRS
 
 SOURCE_ALONE = "seen in the source build alone"
 SOURCE_ONLY = (
@@ -29,25 +29,25 @@ def merge(runs: Sequence[Run], tried: Sequence[Run] | None = None) -> list[Hazar
     merged = _collapsed(runs[0])
     for run in runs[1:]:
         open_places = set(range(len(merged)))
-        left: list[Hazard] = []
+        remaining: list[Hazard] = []
         for hazard in _collapsed(run):  # exact matches first: an overlap is the second choice
             place = next((i for i in open_places if same_finding(merged[i], hazard)), None)
             if place is None:
-                left.append(hazard)
+                remaining.append(hazard)
             else:
                 open_places.remove(place)
                 merged[place] = _joined(merged[place], hazard, run.build)
-        for alike in _ALIKE:
+        for is_same in _SAME:
             still: list[Hazard] = []
-            for hazard in left:
-                place = next((i for i in sorted(open_places) if alike(merged[i], hazard)), None)
+            for hazard in remaining:
+                place = next((i for i in sorted(open_places) if is_same(merged[i], hazard)), None)
                 if place is None:
                     still.append(hazard)
                 else:
                     open_places.remove(place)
                     merged[place] = _joined(merged[place], hazard, run.build)
-            left = still
-        merged += left
+            remaining = still
+        merged += remaining
     if len(runs) > 1:
         merged = [_everywhere(hazard, runs) for hazard in merged]
         merged = [_in_device(hazard, tried or ()) for hazard in merged]
@@ -65,11 +65,11 @@ def _collapsed(run: Run) -> list[Hazard]:
             found.append(dataclasses.replace(hazard, builds=(run.build,)))
         else:
             first = found[place]
-            count, most = first.count + hazard.count, first.capped or hazard.capped
-            if first.row.is_race and count > MOST:
-                count, most = MOST, True
+            count, is_capped = first.count + hazard.count, first.capped or hazard.capped
+            if first.row.is_race and count > MAX_PAIRS:
+                count, is_capped = MAX_PAIRS, True
             found[place] = dataclasses.replace(
-                first, count=count, capped=most, cure=first.cure or hazard.cure
+                first, count=count, capped=is_capped, fix=first.fix or hazard.fix
             )
     return found
 
@@ -78,7 +78,7 @@ def same_finding(a: Hazard, b: Hazard) -> bool:
     """Whether two hazards say the same of the same variables and source lines."""
     if a.family != b.family or a.variables != b.variables or a.places != b.places:
         return False
-    return not a.row.ends or (a.case == b.case and _called(a) == _called(b))
+    return not a.row.is_endless or (a.case == b.case and _called(a) == _called(b))
 
 
 def _called(hazard: Hazard) -> list[list[tuple[str, int]]]:
@@ -88,14 +88,14 @@ def _called(hazard: Hazard) -> list[list[tuple[str, int]]]:
 
 def _one_thing(a: Hazard, b: Hazard) -> bool:
     """Whether two builds can only mean the same: the end of the launch, or a variable's state."""
-    return a.row is b.row and (a.row.ends or (a.row.once and a.variables == b.variables))
+    return a.row is b.row and (a.row.is_endless or (a.row.once and a.variables == b.variables))
 
 
 def _meets(a: Hazard, b: Hazard) -> bool:
-    """Whether two hazards of different builds are one finding, told with other words.
+    """Whether hazards of two builds are one finding with different words.
 
-    What one build knows as an array another may only know as an address, and code without
-    line information (of CUDA's own headers, say) is known by what happens there.
+    One build may know an array that the other knows only as an address. Code without line
+    information, such as CUDA's own headers, is identified by its accesses.
     """
     if a.row is b.row and a.row.by_address:
         return a.involved[0].role == b.involved[0].role and bool(a.places & b.places)
@@ -128,7 +128,7 @@ def _says_more(a: Hazard, b: Hazard) -> bool:
 
 
 def _everywhere(hazard: Hazard, runs: Sequence[Run]) -> Hazard:
-    """With each build in which the same accesses race, though there told with others."""
+    """Add to a hazard every build in which the same accesses race under other words."""
     more = [
         run.build
         for run in runs
@@ -166,7 +166,7 @@ def _beneath(hazard: Hazard, others: Sequence[Hazard]) -> Hazard:
     return dataclasses.replace(hazard, follows=follows)
 
 
-_ALIKE = (_meets, _race_alike, _says_more, _one_thing)
+_SAME = (_meets, _race_alike, _says_more, _one_thing)
 
 
 def only_in_source(hazards: Iterable[Hazard]) -> list[Hazard]:
@@ -178,7 +178,7 @@ def _in_device(hazard: Hazard, tried: Iterable[Run]) -> Hazard:
     """A finding of the source build, in the device build too if any of some runs has it."""
     others = (other for run in tried for other in run.hazards)
     if hazard.builds == ("source",) and any(
-        alike(hazard, other) for other in others for alike in (same_finding, *_ALIKE)
+        is_same(hazard, other) for other in others for is_same in (same_finding, *_SAME)
     ):
         return dataclasses.replace(hazard, builds=("device", "source"))
     return hazard

@@ -1,4 +1,4 @@
-"""Check a target: run its builds, look for cures, and put the findings together."""
+"""Check a target: run its builds, look for fixes, and put the findings together."""
 
 import dataclasses
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from typing import Any
 from kernels import Kernel, KernelError
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
-from simulator.fixes import INTERRUPTED, Watch, cure_source, find_cures, trial_steps
+from simulator.fixes import INTERRUPTED, Watch, find_fixes, find_source_fixes, trial_steps
 
 from ..cli.target import Target
 from .build_comparison import NOT_COMPARED, Builds
@@ -35,7 +35,7 @@ class Verdict:
         not_compared: Why the results of the builds are not, where they could have been.
         kernels: By build the kernel that ran.
         interrupted: Whether Ctrl-C kept it from running all builds.
-        search: How the search for cures went; ``None``: there was none.
+        search: How the search for fixes went; ``None``: there was none.
         notes_before: How many notes each hazard had before that search.
     """
 
@@ -54,7 +54,7 @@ class Verdict:
 
     @property
     def stopped(self) -> bool:
-        """Whether the search for cures was."""
+        """Whether the search for fixes was."""
         return self.search is not None and self.search.ended == INTERRUPTED
 
     @property
@@ -95,11 +95,11 @@ class Verdict:
         return [hazard for hazard in self.hazards if hazard.kind not in kinds]
 
     def fails(self, on: str, fixed: bool = False) -> bool:
-        """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
-        left = [h.severity for h in self.hazards if not (fixed and h.cure and h.cure.edit)]
-        doubtful = "warning" in left or bool(self.doubts)
+        """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a fix."""
+        severities = [h.severity for h in self.hazards if not (fixed and h.fix and h.fix.edit)]
+        doubtful = "warning" in severities or bool(self.doubts)
         wrong = not all(agreement.within for _, agreement in self.results)
-        return "error" in left or wrong or (on == "warning" and doubtful)
+        return "error" in severities or wrong or (on == "warning" and doubtful)
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready; ``schema`` says which layout."""
@@ -138,7 +138,7 @@ class Verdict:
             ],
             "results": [{"build": b} | agreement.to_dict() for b, agreement in self.results],
             "hazards": [hazard.to_dict() for hazard in self.hazards],
-            "cure_search": {"tried": self.search.tried, "ended": self.search.ended or None}
+            "fix_search": {"tried": self.search.tried, "ended": self.search.ended or None}
             if self.search
             else None,
         }
@@ -146,20 +146,20 @@ class Verdict:
 
 @dataclass
 class Checker:
-    """Check of a target: runs of its builds, and the search for cures of what they show."""
+    """Check of a target: runs of its builds, and the search for fixes of what they show."""
 
     launcher: Launcher
 
-    def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
-        """Run some builds, and look for cures of what is found.
+    def check(self, builds: Collection[str], fixes: bool = True) -> Verdict:
+        """Run some builds, and look for fixes of what is found.
 
         Raises:
             KernelError: No build can be had.
             SimulatorError: None can be launched.
         """
         verdict = self.find(builds)
-        if cures:
-            self.cure(verdict, Watch())
+        if fixes:
+            self.find_fixes(verdict, Watch())
         return verdict
 
     def find(self, builds: Collection[str]) -> Verdict:
@@ -210,19 +210,19 @@ class Checker:
             built.kernels, interrupted,
         )  # fmt: skip
 
-    def cure(self, verdict: Verdict, watch: Watch) -> None:
-        """Look for cures of what was found; ``watch`` follows the search, and may stop it."""
+    def find_fixes(self, verdict: Verdict, watch: Watch) -> None:
+        """Look for fixes of what was found; ``watch`` follows the search, and may stop it."""
         runs, hazards, launcher = verdict.runs, verdict.hazards, self.launcher
         own = launcher.target.kernel
         verdict.search, verdict.notes_before = watch, [len(hazard.notes) for hazard in hazards]
         limit = trial_steps(runs, launcher.step_limit)
         brief = dataclasses.replace(launcher, step_limit=limit, quiet=True)
         if own.origin is None:
-            find_cures(own, runs[0], brief.rerun, races=brief.races, watch=watch)
+            find_fixes(own, runs[0], brief.rerun, races=brief.races, watch=watch)
             verdict.hazards = merge(runs)
             return
         built, weight = verdict.kernels, max(run.counters.thread_instructions for run in runs)
-        cure_source(
+        find_source_fixes(
             built, hazards, brief.rerun,
             lambda known: trials(brief, built, known, weight), runs, watch,
         )  # fmt: skip

@@ -86,7 +86,7 @@ def _against_reference(
 
 
 def _stuck(run: Run) -> bool:
-    return any(hazard.row.ends for hazard in run.hazards)
+    return any(hazard.row.is_endless for hazard in run.hazards)
 
 
 def _name(schedule: str | int) -> str:
@@ -96,8 +96,8 @@ def _name(schedule: str | int) -> str:
 def _bits_differ(one: Any, other: Any) -> Any:
     """Which elements differ in a bit; NaNs are compared by their bits."""
     raw = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other)]
-    apart = (raw[0] != raw[1]).reshape(one.size, one.itemsize).any(axis=1)
-    return apart.reshape(one.shape)
+    differing = (raw[0] != raw[1]).reshape(one.size, one.itemsize).any(axis=1)
+    return differing.reshape(one.shape)
 
 
 def _difference(

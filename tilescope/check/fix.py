@@ -1,4 +1,4 @@
-"""Cures as edits of files: shown as one diff, written where nothing changed meanwhile."""
+"""Fixes as edits of files: shown as one diff, written where nothing changed meanwhile."""
 
 import contextlib
 import os
@@ -15,10 +15,10 @@ from ..cli.errors import UserError
 
 
 def edits(hazards: Iterable[Hazard]) -> dict[Path, list[Edit]]:
-    """The edits of all cures, each once, by file."""
+    """The edits of all fixes, each once, by file."""
     found: dict[Path, list[Edit]] = {}
     for hazard in hazards:
-        edit = hazard.cure.edit if hazard.cure else None
+        edit = hazard.fix.edit if hazard.fix else None
         if edit is not None and edit not in found.setdefault(edit.file, []):
             found[edit.file].append(edit)
     return found
@@ -33,7 +33,7 @@ def as_diff(hazards: Iterable[Hazard]) -> bytes:
 
 
 def write(hazards: Iterable[Hazard]) -> list[Path]:
-    """Write the edits of all cures to their files, all of them or none; gives the files.
+    """Write the edits of all fixes to their files, all of them or none; gives the files.
 
     Raises:
         UserError: A file is not what was checked any more, or cannot be written.

@@ -1,4 +1,4 @@
-"""A search for cures behind findings that are told: somebody watches it, and may end it."""
+"""Interactive search for fixes, after the findings have been printed."""
 
 from collections.abc import Callable
 
@@ -34,8 +34,8 @@ class Search(Watch):
 def search(
     checker: Checker, verdict: Verdict, seconds: float | None, needless: Callable[[], bool]
 ) -> None:
-    """Look for cures of what was found, after that has been told."""
+    """Search fixes for the hazards of a verdict; its findings have been printed already."""
     if needless():
         return
     with SearchBar(checker.launcher.quiet, checker.launcher.began) as bar:
-        checker.cure(verdict, Search(bar, seconds, needless))
+        checker.find_fixes(verdict, Search(bar, seconds, needless))

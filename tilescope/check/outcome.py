@@ -76,9 +76,9 @@ def execute(
     step_limit: int = STEP_LIMIT,
     **how: Any,
 ) -> Outcome:
-    """Launch a target on the simulator; raises what ``simulate`` does.
+    """Launch a target on the simulator; raises what ``simulate`` raises.
 
-    ``how``: what else ``simulator.launch`` is told.
+    ``how``: further arguments of ``simulator.launch``.
     """
     symbols = copied(target)
     run = simulate(

@@ -14,13 +14,13 @@ CHOICES = ("error", "warning", "ignore")
 
 @dataclass(frozen=True)
 class Policy:
-    """How severe the disputed hazards are; each is one of ``CHOICES``.
+    """Severities of disputed hazards; each is one of ``CHOICES``.
 
     Attributes:
-        equal_writes: Writes of different threads to one place that all leave the same value.
-        warp_synchronous: Races between lanes of one warp by different instructions, which
-            older GPUs ran in step.
-        baseline: Fingerprints of hazards that are known and not to be told again.
+        equal_writes: Writes of one value by different threads to one location.
+        warp_synchronous: Races between lanes of one warp by different instructions, which GPUs
+            before Volta executed in lockstep.
+        baseline: Fingerprints of known hazards, which are not reported again.
     """
 
     equal_writes: str = "warning"
@@ -71,24 +71,24 @@ def fingerprint(kernel: str, hazard: Hazard) -> str:
 def set_aside(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> tuple[list[Hazard], int]:
     """Hazards but those that comments or the baseline say are known, and how many these are."""
     every = list(hazards)
-    kept = [
+    reported = [
         hazard
         for hazard in every
         if not ignored(hazard)
         and not (policy.baseline and fingerprint(kernel, hazard) in policy.baseline)
     ]
-    return kept, len(every) - len(kept)
+    return reported, len(every) - len(reported)
 
 
 def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]:
     """Hazards as the policy sees them, errors first, and how many it leaves out."""
     judged = [(hazard, policy.severity(hazard)) for hazard in hazards]
-    kept = [
+    reported = [
         dataclasses.replace(hazard, severity=severity)
         for hazard, severity in judged
         if severity != "ignore"
     ]
-    return sorted(kept, key=lambda h: h.severity != "error"), len(judged) - len(kept)
+    return sorted(reported, key=lambda h: h.severity != "error"), len(judged) - len(reported)
 
 
 def judge(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> list[Hazard]:

@@ -1,4 +1,4 @@
-"""The launches that a cured kernel has to pass before its cure is called verified."""
+"""The launches that a fixed kernel has to pass before its fix is called verified."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from .launcher import Launcher
 from .policy import judge
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
-"""A cure holds under each of these."""
+"""A fix holds under each of these."""
 
 LIGHT = 4_000_000
 """Instructions of all threads up to which a launch is repeated under every schedule."""
@@ -110,8 +110,8 @@ def _resized(target: Target, entry: LibraryKernel) -> Target | None:
 
 
 def _sizes(size: Size) -> Iterator[Size]:
-    most = _AXIS.get(len(size), _DEEP)
-    ragged = [min(n, most) * 5 // 8 | 1 for n in size]
+    largest = _AXIS.get(len(size), _DEEP)
+    ragged = [min(n, largest) * 5 // 8 | 1 for n in size]
     yield tuple(n + 2 * i for i, n in enumerate(ragged))
     for multiple in (4, 16, 32, 64):
         yield tuple(max(n // multiple, 1) * multiple for n in ragged)

@@ -27,7 +27,7 @@ class UserError(Exception):
 
 
 class CommandGroup(click.Group):
-    """Commands whose errors are told in one line."""
+    """Group of commands whose errors are printed in one line."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command line and leave with its exit code."""

@@ -8,7 +8,7 @@ from kernels.host.host_launches import HostLaunch, host_launches, unread_launche
 from kernels.source.signatures import kernel_names
 from kernels.source_access import source_text
 
-from ..text.launches import listing, place, told
+from ..text.launches import error_text, listing, place
 from .errors import UserError
 
 _MOST_CHARACTERS = 1 << 20
@@ -56,7 +56,9 @@ def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:
         many = f"{len(launches) or 'no'} launch{'es' * (len(launches) != 1)}"
         others = unread_launches(*sources, options)
         unread = "".join(f"; not read: {place(f, line)}, {called}" for f, line, called in others)
-        raise UserError(told(f"--launch {number}: {file} has {many} in its host code{unread}"))
+        raise UserError(
+            error_text(f"--launch {number}: {file} has {many} in its host code{unread}")
+        )
     return launches[number - 1]
 
 

@@ -9,7 +9,7 @@ from kernels.host.host_launches import HostLaunch
 from kernels.source.signatures import parted
 from kernels.source_access import source_text
 
-from ..text.launches import command, place, spelled_options, told, wanted
+from ..text.launches import command, error_text, place, spelled_options, wanted
 from .errors import UserError
 from .host_program import headers_of, host_launch
 from .kernel_names import names_a_kernel
@@ -49,9 +49,9 @@ def with_launch(request: Request, whole: bool = True) -> Request:
     unknown = [number for number, arg in enumerate(args) if arg is None]
     if missing or unknown:
         raise _lacking(request, launch, missing, unknown, words)
-    kept = [arg for arg in args if arg is not None]
+    known_args = [arg for arg in args if arg is not None]
     return replace(
-        request, words=(entry, *kept, *symbols), grid=grid, block=block, shared=shared or 0,
+        request, words=(entry, *known_args, *symbols), grid=grid, block=block, shared=shared or 0,
         cooperative=request.cooperative or launch.cooperative,
     )  # fmt: skip
 
@@ -68,7 +68,7 @@ def _lacking(
     options = spelled_options(request.options)
     typed = [request.target, "--launch", number, *words, *examples, *options]
     where = place(launch.file, launch.line)
-    head = told(f"--launch {number}, {where}: not all of it is known; give")
+    head = error_text(f"--launch {number}, {where}: not all of it is known; give")
     return UserError("\n".join([head, *lines, "as in", *command(typed, "  ")]))
 
 
@@ -81,9 +81,11 @@ def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[st
         counts = f"{every}, or the {unknown} that are unknown" if unknown else f"none, or {every}"
         counts = str(every) if unknown == every else counts
         shapes = {"--grid": launch.grid, "--block": launch.block, "--shared": launch.shared_bytes}
-        apart = " and ".join(option for option, known in shapes.items() if known is None)
-        apart = f"; give {apart} apart" if apart else ""
-        raise UserError(f"--launch {number} takes {counts}, as arguments, not {len(words)}{apart}")
+        missing_shape = " and ".join(option for option, known in shapes.items() if known is None)
+        missing_shape = f"; give {missing_shape} apart" if missing_shape else ""
+        raise UserError(
+            f"--launch {number} takes {counts}, as arguments, not {len(words)}{missing_shape}"
+        )
     given = iter(words)
     return [next(given) if arg is None else arg for arg in launch.args]
 

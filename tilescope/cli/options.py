@@ -173,7 +173,7 @@ def as_schedule(text: str) -> str | int:
 
 
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what ``simulator.launch`` can be told: those and ``checks``, as it takes them."""
+    """Add the options of ``simulator.launch``, and ``checks``, as it takes them."""
 
     @functools.wraps(function)
     def command(checks: str, **rest: Any) -> Any:

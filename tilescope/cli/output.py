@@ -1,4 +1,4 @@
-"""Files that commands write, and what they say to a reader who may be gone."""
+"""Output of commands: files, and stdout whose reader may have closed the pipe."""
 
 import contextlib
 import errno

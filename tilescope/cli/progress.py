@@ -1,4 +1,4 @@
-"""A progress bar on stderr, for runs that take a while and a person who watches."""
+"""Progress bar on stderr, for runs of more than a moment on a terminal."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ProgressBar:
 
 
 class SearchBar(ProgressBar):
-    """Says which fix a search tries; the findings are told by then."""
+    """Progress bar of a search for fixes, after the findings."""
 
     def __init__(self, quiet: bool = False, began: float | None = None) -> None:
         super().__init__("looking for fixes", quiet, began, "Ctrl-C ends the search alone")

@@ -102,7 +102,7 @@ def touches(file: Path, changed: set[Path], options: Sequence[str] = ()) -> bool
     ``options``: of its compilation, whose ``-I`` folders are looked in; the toolkit's are not.
     """
     folders = named_folders(options)
-    todo, seen = [file, *map(Path, _PRE_INCLUDED.findall("\n".join(options)))], set[Path]()
+    todo, visited = [file, *map(Path, _PRE_INCLUDED.findall("\n".join(options)))], set[Path]()
     while todo:
         try:
             one = todo.pop().resolve()
@@ -111,8 +111,8 @@ def touches(file: Path, changed: set[Path], options: Sequence[str] = ()) -> bool
             continue
         if one in changed:
             return True
-        if there and one not in seen:
-            seen.add(one)
+        if there and one not in visited:
+            visited.add(one)
             names = named(one.read_text(encoding="utf-8", errors="replace"))
             todo += [folder / name for name in names for folder in (one.parent, *folders)]
     return False

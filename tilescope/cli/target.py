@@ -235,8 +235,8 @@ def _symbols(request: Request, kernel: Kernel, args: Sequence[Any]) -> dict[str,
 def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
     """The kernel, and the words that are its arguments."""
     words = list(request.words)
-    told = bool(words) and names_a_kernel(words[0], request.target, request.options)
-    named = words.pop(0) if told else None
+    is_named = bool(words) and names_a_kernel(words[0], request.target, request.options)
+    named = words.pop(0) if is_named else None
     if request.target.endswith(".ptx"):
         if request.build is not None:
             raise UserError(f"{request.target} is PTX: there is no build to choose")

@@ -1,4 +1,4 @@
-"""``tilescope check``: find hazards, name their lines, prove their cures."""
+"""``tilescope check``: find hazards, name their lines, verify fixes."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -25,14 +25,14 @@ from ..cli.target import resolve_either
 from ..formats.report_files import Files
 from ..gpu.placement import find
 from ..text.findings import demonstration, findings, refusals
-from ..text.fixes import cures, unfound
-from ..text.layout import fitted, told
+from ..text.fixes import fixes_text, unfound
+from ..text.layout import fitted, hazard_text
 from .pipelines import HOW, check_pipeline, is_pipeline, refuse_others
 
-_MOST = 20
+_MAX_HAZARDS = 20
 _OF_SEVERAL = (
-    "equal_writes", "warp_synchronous", "fail_on", "since", "no_cure", "fix_time", "most",
-    "json_file", "sarif_file", "junit_file", "baseline", "new_baseline",
+    "equal_writes", "warp_synchronous", "fail_on", "since", "no_fix_search", "fix_time",
+    "max_hazards", "json_file", "sarif_file", "junit_file", "baseline", "new_baseline",
 )  # fmt: skip
 """Options that a file with several launches takes."""
 
@@ -60,18 +60,18 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
     help="That has to have the registers and shared memory of a block.",
 )  # fmt: skip
 @click.option("--since", metavar="REF", help="Of pyproject.toml: what git says has changed.")
-@click.option("--no-cure", is_flag=True, help="Do not look for barriers that cure a race.")
+@click.option("--no-fix-search", is_flag=True, help="Report hazards without searching for fixes.")
 @click.option(
-    "--fix-time", type=click.FloatRange(0), metavar="SECONDS", help="Look for cures no longer."
+    "--fix-time", type=click.FloatRange(0), metavar="SECONDS", help="Limit of the search for fixes."
 )
-@click.option("--fix", is_flag=True, help="Write the cures to the source files.")
-@click.option("--diff", "only_diff", is_flag=True, help="Print the cures as a unified diff only.")
+@click.option("--fix", is_flag=True, help="Apply the verified fixes to the source files.")
+@click.option("--diff", "only_diff", is_flag=True, help="Print only the fixes, as a unified diff.")
 @click.option("--demonstrate", "show", is_flag=True, help="Find a schedule that shows the race.")
 @click.option(
     "--max",
-    "most",
+    "max_hazards",
     type=click.IntRange(0),
-    default=_MOST,
+    default=_MAX_HAZARDS,
     show_default=True,
     metavar="N",
     help="Hazards to print; 0: all.",
@@ -94,12 +94,12 @@ def check_command(
     fail_on: str,
     gpu: str,
     since: str | None,
-    no_cure: bool,
+    no_fix_search: bool,
     fix_time: float | None,
     fix: bool,
     only_diff: bool,
     show: bool,
-    most: int,
+    max_hazards: int,
     json_file: str | None,
     sarif_file: str | None,
     junit_file: str | None,
@@ -131,7 +131,7 @@ def check_command(
     (docs/testing.md). A pipeline's file has --json and --baseline only; --fix, --diff and
     --demonstrate are for one kernel.
 
-    Hazards are printed before the search for cures, which Ctrl-C ends: the exit code,
+    Hazards are printed before the search for fixes, which Ctrl-C ends: the exit code,
     and files that are written, then have what was found.
 
     A comment "// tilescope: ignore[raw-race] why" on a line leaves out its hazards of
@@ -143,7 +143,7 @@ def check_command(
     """  # noqa: D301 - click reads \b
     if checks == "none":
         raise UserError("--checks none leaves nothing to check")
-    _refuse(request, no_cure, fix, only_diff)
+    _refuse(request, no_fix_search, fix, only_diff)
     known = baselines.read(baseline) if baseline is not None else frozenset()
     files = Files(json_file, sarif_file, junit_file, new_baseline, known)
     files.check(only_diff)
@@ -156,7 +156,7 @@ def check_command(
         ctx.exit(
             check_pipeline(
                 request.target, chosen, how, policy, "" if default else fail_on,
-                not no_cure, most, files, quiet, since,
+                not no_fix_search, max_hazards, files, quiet, since,
                 fix_time,
             )
         )  # fmt: skip
@@ -170,14 +170,14 @@ def check_command(
     verdict = checker.find(builds)
     listed = not (quiet or only_diff or files.quiet)
     if quiet:
-        for text in [told(hazard) for hazard in verdict.hazards] + refusals(verdict):
+        for text in [hazard_text(hazard) for hazard in verdict.hazards] + refusals(verdict):
             say(text, err=True)
     elif listed:
-        say(fitted(findings(verdict, most)))
+        say(fitted(findings(verdict, max_hazards)))
     needed = bool(fix or only_diff or quiet or files.any)
-    if not no_cure:
+    if not no_fix_search:
         search(checker, verdict, fix_time, lambda: not needed and reader_gone())
-    if (quiet or listed) and (text := cures(verdict)):
+    if (quiet or listed) and (text := fixes_text(verdict)):
         say(fitted(text) if quiet else f"\n{fitted(text)}", err=quiet)
     difference = _demonstrate(launcher, verdict.builds) if show else None
     if json_file is not None:
@@ -191,18 +191,18 @@ def check_command(
         patch = fixes.as_diff(verdict.hazards)
         say(patch, nl=False)
         if not patch:
-            say(f"--diff: {unfound(verdict) or 'no cure to show'}", err=True)
+            say(f"--diff: {unfound(verdict) or 'no fix to show'}", err=True)
     if fix:
         written = fixes.write(verdict.hazards)
         if not quiet:
             names = ", ".join(display_path(str(file)) for file in written)
-            said = f"written: {names}" if written else "nothing written: no cure to write"
+            said = f"written: {names}" if written else "nothing written: no fix to write"
             say(said, err=files.quiet or only_diff)
     failed = verdict.fails(fail_on, fixed=fix)
     ctx.exit(INTERRUPTED if verdict.interrupted and not failed else int(failed))
 
 
-def _refuse(request: Request, no_cure: bool, fix: bool, only_diff: bool) -> None:
+def _refuse(request: Request, no_fix_search: bool, fix: bool, only_diff: bool) -> None:
     """Options that do not go together, or not with this target.
 
     Raises:
@@ -211,8 +211,8 @@ def _refuse(request: Request, no_cure: bool, fix: bool, only_diff: bool) -> None
     asked = "--fix" if fix else "--diff"
     if not fix and not only_diff:
         return
-    if no_cure:
-        raise UserError(f"{asked} needs cures, and --no-cure looks for none")
+    if no_fix_search:
+        raise UserError(f"{asked} needs the search for fixes; drop --no-fix-search")
     if request.target.endswith(".ptx"):
         raise UserError(f"{request.target} is PTX: {asked} edits CUDA C++")
     if fix and not is_file(request.target):

@@ -29,7 +29,7 @@ class _Wanted:
     """How launches are simulated, and what is compiled how."""
 
     only: tuple[str, ...]
-    most: int
+    max_launches: int
     sample: int
     schedule: str | int
     traced: bool
@@ -68,7 +68,7 @@ class _Outcome:
 @click.option(
     "-k", "--kernel", "only", multiple=True, help="Check this kernel only; may be repeated."
 )
-@click.option("--max-launches", "most", type=click.IntRange(0), default=0, metavar="N",
+@click.option("--max-launches",  type=click.IntRange(0), default=0, metavar="N",
               help="Stop the script after so many launches; 0: never.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(0), default=0, metavar="N",
               help="Check N of the launches that are alike (kernel, shapes, types).")  # fmt: skip
@@ -100,8 +100,8 @@ class _Outcome:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def exec_command(
-    ctx: click.Context, only: tuple[str, ...], most: int, sample: int, schedule: str, gpu: str,
-    equal_writes: str, fail_on: str, includes: tuple[str, ...], defines: tuple[str, ...],
+    ctx: click.Context, only: tuple[str, ...], max_launches: int, sample: int, schedule: str,
+    gpu: str, equal_writes: str, fail_on: str, includes: tuple[str, ...], defines: tuple[str, ...],
     folders: tuple[str, ...], libraries: tuple[str, ...], standard: str | None, arch: str | None,
     print_flags: bool, allow_none: bool, page: str | None, json_file: str | None,
     sarif_file: str | None, quiet: bool, script: Path | None, arguments: tuple[str, ...],
@@ -138,7 +138,14 @@ def exec_command(
     files = Files(json_file, sarif_file)
     files.check(diff=False)
     wanted = _Wanted(
-        only, most, sample, as_schedule(schedule), page is not None, quiet, find(gpu), tuple(words)
+        only,
+        max_launches,
+        sample,
+        as_schedule(schedule),
+        page is not None,
+        quiet,
+        find(gpu),
+        tuple(words),
     )
     is_program = _is_program(script)
     with session() as made:
@@ -187,7 +194,8 @@ def _run_script(
     from ..scripts.virtual_device import VirtualDevice
 
     machine = VirtualDevice(
-        wanted.only, wanted.most, wanted.sample, wanted.schedule, wanted.traced, wanted.quiet,
+        wanted.only, wanted.max_launches, wanted.sample, wanted.schedule, wanted.traced,
+        wanted.quiet,
         order=made.order, gpu=wanted.gpu,
     )  # fmt: skip
     code, end = run_script(script, arguments, machine)
@@ -206,7 +214,7 @@ def _run_program(
 
     def machine(order: Order) -> VirtualDevice:
         return VirtualDevice(
-            wanted.only, wanted.most, wanted.sample, wanted.schedule, wanted.traced, True,
+            wanted.only, wanted.max_launches, wanted.sample, wanted.schedule, wanted.traced, True,
             order=order, gpu=wanted.gpu,
         )  # fmt: skip
 

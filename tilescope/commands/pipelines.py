@@ -31,8 +31,8 @@ from ..sessions.pipeline import DEFAULT_STREAM, Pipeline, read
 from ..sessions.recorded_launch import RecordedLaunch
 from ..sessions.recording import Session
 from ..text.findings import count, findings
-from ..text.fixes import cures as found_cures
-from ..text.layout import told
+from ..text.fixes import fixes_text
+from ..text.layout import hazard_text
 from ..text.report import result
 from ..text.script import hazards, summary
 
@@ -103,14 +103,14 @@ def _made(
 
 def check_pipeline(
     file: str, builds: Collection[str], how: dict[str, Any], policy: Policy, fail_on: str,
-    cures: bool, most: int, files: Files, quiet: bool, since: str | None = None,
+    fixes: bool, max_hazards: int, files: Files, quiet: bool, since: str | None = None,
     seconds: float | None = None,
 ) -> int:  # fmt: skip
-    """Check every launch on the arrays as those before it left them; the exit code.
+    """Check every launch on the arrays as its predecessors left them; return the exit code.
 
-    ``fail_on``: of a project its own, where it is empty; ``since``: a commit; what has not changed
-    is left out, and counted; ``seconds``: a limit of each search for cures. Ctrl-C ends it: what
-    was found is told, and written.
+    ``fail_on``: empty for a project's own setting. ``since``: a commit; unchanged kernels are
+    skipped and counted. ``seconds``: time limit of each search for fixes. Ctrl-C ends the search;
+    findings so far are printed and written.
     """
     path, listed, code = Path(file), list[dict[str, Any]](), 0
     verdicts = list[Verdict]()
@@ -141,13 +141,13 @@ def check_pipeline(
         try:
             with keep(ordered.memory), as_of(target.kernel):
                 verdict = checker.find(builds)
-                _tell(verdict, place, most, quiet, files.quiet)
-                if cures:
+                _tell(verdict, place, max_hazards, quiet, files.quiet)
+                if fixes:
                     search(checker, verdict, seconds, lambda: not needed and reader_gone())
         except KeyboardInterrupt:
             interrupted = True
             break
-        if cures and (text := found_cures(verdict)) and (quiet or not files.quiet):
+        if fixes and (text := fixes_text(verdict)) and (quiet or not files.quiet):
             say(text if quiet else f"{text}\n", err=quiet)
         code |= int(verdict.fails(fail_on))
         verdicts.append(verdict)
@@ -161,30 +161,30 @@ def check_pipeline(
             code |= int(any(h.severity == "error" for h in late))
             listed[-1]["order"] = [hazard.to_dict() for hazard in late]
             for hazard in late if files.json != "-" else ():
-                say(told(hazard), err=quiet)
+                say(hazard_text(hazard), err=quiet)
     if files.json is not None:
         write_json(files.json, {"schema": 1, "launches": listed, "unchanged": unchanged})
     files.write(verdicts, fail_on, file)
     if interrupted:
-        left = len(every) - len(verdicts)
-        say(f"interrupted: {count(left, 'launch', 'launches')} not checked", err=True)
+        omitted = len(every) - len(verdicts)
+        say(f"interrupted: {count(omitted, 'launch', 'launches')} not checked", err=True)
         return code or INTERRUPTED
     if not quiet and not files.quiet:
         _results(pipeline)
-        left = sum(one["left_out"] + one["set_aside"] for one in listed)
-        said = [f"{len(listed)} checked", f"{count(left, 'hazard')} ignored" if left else ""]
+        omitted = sum(one["left_out"] + one["set_aside"] for one in listed)
+        said = [f"{len(listed)} checked", f"{count(omitted, 'hazard')} ignored" if omitted else ""]
         said.append(f"{unchanged} unchanged since {since}, not checked" if since else "")
         say("; ".join(filter(None, said)))
     return code | int(any(not agreement.within for agreement in pipeline.results()))
 
 
-def _tell(verdict: Verdict, place: str, most: int, quiet: bool, nothing: bool) -> None:
+def _tell(verdict: Verdict, place: str, max_hazards: int, quiet: bool, nothing: bool) -> None:
     """What was found in one launch."""
     if quiet:
         for hazard in verdict.hazards:
-            say(told(hazard), err=True)
+            say(hazard_text(hazard), err=True)
     elif not nothing:
-        say(f"== {place}\n{findings(verdict, most)}\n")
+        say(f"== {place}\n{findings(verdict, max_hazards)}\n")
 
 
 def _touched(folder: Path, table: dict[str, Any], changed: set[Path]) -> bool:

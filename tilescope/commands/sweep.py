@@ -94,13 +94,13 @@ def sweep_command(
 
     done = itertools.count(1)
 
-    def told(row: Row) -> None:
+    def print_row(row: Row) -> None:
         came = "kept" if row.get("known") else row["status"]
         what = " ".join(str(row[name]) for name in ("kernel", "size", "tile") if row[name])
         click.echo(f"{next(done)}/{len(cells)} {what}: {came}", err=True)
 
     with _executor(dask) as executor:
-        rows = sweep(cells, executor, folder, resume, told)
+        rows = sweep(cells, executor, folder, resume, print_row)
     if json_file is not None:
         write_json(json_file, {"schema": 1, "rows": rows})
     if "-" not in (json_file, svg):

@@ -16,7 +16,7 @@ from kernels import Kernel
 from kernels.arguments.argument_copies import copies
 from kernels.library import Agreement
 from simulator import Run
-from simulator.fixes import find_cures
+from simulator.fixes import find_fixes
 from simulator.observe.trace.trace import Trace
 
 from ..check.outcome import simulate
@@ -82,9 +82,9 @@ def view_command(
     """Run a kernel and draw what happened: one HTML file that opens from disk.
 
     TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page steps through the run,
-    shows who reads what, who waits at which barrier, sectors and banks; a hazard's moment
-    is a click away. Steps are recorded of some 60 blocks, fewer where the page would be
-    larger than 2 MB, those of hazards and of --block-at first. Unless --schedule says
+    shows the accesses of each element, threads at barriers, sectors and banks, and leads to
+    the step of each hazard. Steps are recorded of some 60 blocks, fewer where the page would
+    be larger than 2 MB, those of hazards and of --block-at first. Unless --schedule says
     otherwise, one warp runs at a time (all threads in lockstep, if there are more than 65,536).
     Of a pipeline's file (.toml) the page shows every launch.
 
@@ -129,15 +129,15 @@ def _said(words: Sequence[str]) -> str:
 
     Paths are as they were given, but for those from the root, of which the folders are ours.
     """
-    kept: list[str] = []
-    left = iter(words)
-    for word in left:
+    shown: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
         if word in ("-o", "--output", "--block-at"):
-            next(left, None)
+            next(remaining, None)
         elif word not in ("--open", "-q", "--quiet") and not word.startswith(("--output=", "-o")):
             known = Path(word).is_absolute() and Path(word).exists()
-            kept.append(Path(word).name if known else _FROM_ROOT.sub("@", word))
-    return shlex.join(["tilescope", "view", *kept])
+            shown.append(Path(word).name if known else _FROM_ROOT.sub("@", word))
+    return shlex.join(["tilescope", "view", *shown])
 
 
 def _numbers(places: Sequence[str], grid: Sequence[int]) -> list[int]:
@@ -157,7 +157,7 @@ def _story(
     target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int,
     quiet: bool, places: Sequence[str], command: str,
 ) -> Story:  # fmt: skip
-    """Launch a target with everything recorded, and prove a cure of each race."""
+    """Launch a target with everything recorded, and prove a fix of each race."""
     before, symbols = copies([target.args, target.symbols])
     asked = _numbers(places, target.grid)
 
@@ -175,7 +175,7 @@ def _story(
     if target.launch is not None and target.expected is not None:
         agreements = target.compare(target.args, run)
     if any(hazard.row.is_race for hazard in run.hazards):
-        find_cures(target.kernel, run, launch)
+        find_fixes(target.kernel, run, launch)
     clean = checks != "none" and not run.hazards
     there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
     return Story(

@@ -91,8 +91,8 @@ def _invocation(verdicts: Sequence[Verdict]) -> dict[str, object]:
             *(f"argument {doubt}" for doubt in verdict.doubts),
         )
     ]
-    told: dict[str, object] = {"executionSuccessful": True}
-    return told | ({"toolExecutionNotifications": notices} if notices else {})
+    invocation: dict[str, object] = {"executionSuccessful": True}
+    return invocation | ({"toolExecutionNotifications": notices} if notices else {})
 
 
 def _rule(row: HazardKind) -> dict[str, object]:
@@ -108,7 +108,7 @@ def _rule(row: HazardKind) -> dict[str, object]:
 
 def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
     text = f"{hazard.title[:1].upper()}{hazard.title[1:]}."
-    extra = list(hazard.notes) + ([f"Cure: {hazard.cure}"] if hazard.cure else [])
+    extra = list(hazard.notes) + ([f"Fix: {hazard.fix}"] if hazard.fix else [])
     extra += [f"Follows from it: {other.title}" for other in hazard.follows]
     if extra:
         text += " " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in extra)

@@ -73,11 +73,11 @@ LAUNCHES = 10
 """Launches measured, for the noisy counters."""
 
 Readings = dict[str, int]
-"""By metric; of noisy ones the least, and under ``most(metric)`` the most."""
+"""By metric; of noisy ones the least, and under ``max_of(metric)`` the most."""
 _TIMEOUT = 300
 
 
-def most(metric: str) -> str:
+def max_of(metric: str) -> str:
     """The key of a noisy metric's highest reading."""
     return f"{metric} (most)"
 
@@ -90,7 +90,7 @@ class Figure:
         name: As in ``docs/counters.md``.
         simulator: The simulator's; ``level0`` and ``default``: ncu's readings, ``None``
             where this GPU does not have the metric.
-        most: The highest reading at level 0 of a counter that varies from launch to launch;
+        max_value: The highest reading at level 0 of a counter that varies from launch to launch;
             ``level0`` is the lowest.
     """
 
@@ -98,7 +98,7 @@ class Figure:
     simulator: int
     level0: int | None
     default: int | None
-    most: int | None = None
+    max_value: int | None = None
 
     @property
     def equal(self) -> bool:
@@ -108,9 +108,9 @@ class Figure:
     @property
     def varies(self) -> bool:
         """Whether the hardware does not settle it: its readings differ by more than ours does."""
-        if self.equal or self.most is None or self.level0 is None:
+        if self.equal or self.max_value is None or self.level0 is None:
             return False
-        return 0 < self.level0 - self.simulator <= self.most - self.level0
+        return 0 < self.level0 - self.simulator <= self.max_value - self.level0
 
     @property
     def verdict(self) -> str:
@@ -126,9 +126,9 @@ def figures(counters: Counters, level0: Readings, default: Readings) -> list[Fig
         value = getattr(counters, group)
         ours = int(getattr(value, field) if field else value)
         more = COPIES.get(name, "")
-        readings = ((level0, metric), (default, metric), (level0, most(metric)))
-        seen = [each[key] + each.get(more, 0) if key in each else None for each, key in readings]
-        figure = Figure(name, ours, *seen)
+        readings = ((level0, metric), (default, metric), (level0, max_of(metric)))
+        values = [each[key] + each.get(more, 0) if key in each else None for each, key in readings]
+        figure = Figure(name, ours, *values)
         if any((figure.simulator, figure.level0, figure.default)):
             found.append(figure)
     return found
@@ -206,7 +206,7 @@ def parse(text: str) -> Readings:
         if found:
             readings[name] = min(found) if name in NOISY else found[0]
             if name in NOISY and max(found) > min(found):
-                readings[most(name)] = max(found)
+                readings[max_of(name)] = max(found)
     return readings
 
 

@@ -14,7 +14,7 @@ Advice = Callable[[str], str]
 
 def replace_public(
     module: ModuleType, patches: Patches, stand_ins: Mapping[str, Any],
-    kept: Collection[str] = (), advice: Advice = lambda name: "",
+    keep: Collection[str] = (), advice: Advice = lambda name: "",
 ) -> None:  # fmt: skip
     """Go through a module and the public modules below it.
 
@@ -25,27 +25,27 @@ def replace_public(
         module: Where to begin.
         patches: They are undone with these.
         stand_ins: By the name behind the module's, ``nvtx.mark`` say.
-        kept: Names that work without a GPU; ``amp.*``: all in a module.
+        keep: Names that work without a GPU; ``amp.*``: all in a module.
         advice: What to do instead of a name.
     """
-    _replace(_Walk(module, patches, stand_ins, kept, advice), module, "")
+    _replace(_Walk(module, patches, stand_ins, keep, advice), module, "")
 
 
 class _Walk:
     def __init__(
         self, module: ModuleType, patches: Patches, stand_ins: Mapping[str, Any],
-        kept: Collection[str], advice: Advice,
+        keep: Collection[str], advice: Advice,
     ) -> None:  # fmt: skip
-        self.patches, self.stand_ins, self.kept, self.advice = patches, stand_ins, kept, advice
+        self.patches, self.stand_ins, self.keep, self.advice = patches, stand_ins, keep, advice
         self.root = module.__name__
         self.package = self.root.partition(".")[0]
-        self.seen: set[str] = set()
+        self.visited: set[str] = set()
         self.made: dict[int, Any] = {}
         """By what was replaced: it may be there under several names."""
 
 
 def _replace(walk: _Walk, module: ModuleType, prefix: str) -> None:
-    walk.seen.add(module.__name__)
+    walk.visited.add(module.__name__)
     inner = []
     for name in [name for name in dir(module) if not name.startswith("_")]:
         value, path = getattr(module, name), prefix + name
@@ -54,9 +54,9 @@ def _replace(walk: _Walk, module: ModuleType, prefix: str) -> None:
         if id(value) in walk.made:
             walk.patches.set(module, name, walk.made[id(value)])
         elif isinstance(value, ModuleType):
-            if value.__name__.startswith(f"{walk.root}.") and value.__name__ not in walk.seen:
+            if value.__name__.startswith(f"{walk.root}.") and value.__name__ not in walk.visited:
                 inner.append((value, value.__name__.removeprefix(f"{walk.root}.") + "."))
-        elif path not in walk.kept and f"{prefix}*" not in walk.kept and _own(value, walk.package):
+        elif path not in walk.keep and f"{prefix}*" not in walk.keep and _own(value, walk.package):
             walk.made[id(value)] = refused = _refused(value, f"{walk.root}.{path}", walk.advice)
             walk.patches.set(module, name, refused)
     for value, path in inner:

@@ -232,13 +232,13 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
         "ManagedMemoryResource": Resource, "LEGACY_DEFAULT_STREAM": default,
         "PER_THREAD_DEFAULT_STREAM": CoreStream(machine, machine.order.stream()),
     }  # fmt: skip
-    kept = ("ProgramOptions", "LaunchConfig", "EventOptions", "StreamOptions", "Host", "typing",
+    keep = ("ProgramOptions", "LaunchConfig", "EventOptions", "StreamOptions", "Host", "typing",
             "cuda", "cu13", "cu12", "utils", "DeviceMemoryResourceOptions",
             "PinnedMemoryResourceOptions", "ManagedMemoryResourceOptions")  # fmt: skip
     for name in [n for n in dir(module) if not n.startswith("_")]:
         if name in replaced:
             patches.set(module, name, replaced[name])
-        elif name not in kept:
+        elif name not in keep:
             patches.set(module, name, refuse(f"cuda.core.{name}"))
 
 

@@ -114,7 +114,7 @@ class HostArray(Copied):
 
 
 def arrays(made_for: VirtualDevice) -> tuple[type[Copied], type[HostArray]]:
-    """The classes of device arrays and of the host's, whose copies a machine is told of."""
+    """Return the classes of device and host arrays; their copies are reported to the machine."""
 
     class NumbaArray(Copied):
         machine = made_for

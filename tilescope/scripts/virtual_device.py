@@ -58,7 +58,7 @@ class VirtualDevice:
 
     Attributes:
         only: Names of the kernels that are checked; empty: all.
-        most: Launches after which the script is stopped; 0: none.
+        max_launches: Launches after which the script is stopped; 0: none.
         traced: Whether to record launches that are checked: the first of those that are alike.
         sample: Of launches that are alike (kernel, shapes, types) so many are checked; 0: all.
         quiet: Whether no progress is shown.
@@ -72,7 +72,7 @@ class VirtualDevice:
     """
 
     only: Collection[str] = ()
-    most: int = 0
+    max_launches: int = 0
     sample: int = 0
     schedule: str | int = "lockstep"
     traced: bool = False
@@ -85,7 +85,7 @@ class VirtualDevice:
     gpu: Gpu | None = None
     printed: Callable[[str], Any] = sys.stdout.write
     memory: Memory = field(init=False)
-    _alike: dict[object, int] = field(default_factory=dict)
+    _launch_counts: dict[object, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.memory = Memory(lambda address: self.at(address))
@@ -98,17 +98,17 @@ class VirtualDevice:
 
         What the kernel prints goes to standard output, at once.
         """
-        if self.most and self.launches >= self.most:
+        if self.max_launches and self.launches >= self.max_launches:
             raise StopScriptError
         self.launches += 1
         kind = (kernel.sha256, kernel.entry, tuple(grid), tuple(block), tuple(map(_kind, args)))
-        self._alike[kind] = seen = self._alike.get(kind, 0) + 1
+        self._launch_counts[kind] = count = self._launch_counts.get(kind, 0) + 1
         wanted = (not self.only or kernel.name in self.only) and not (
-            self.sample and seen > self.sample
+            self.sample and count > self.sample
         )
         if not wanted:
             self.unchecked[kernel.name] = self.unchecked.get(kernel.name, 0) + 1
-        traced = self.traced and wanted and seen == 1 and len(self._alike) <= _RECORDED
+        traced = self.traced and wanted and count == 1 and len(self._launch_counts) <= _RECORDED
         with self.order.on(self.queue(stream)), ProgressBar(kernel.name, self.quiet) as progress:
             run = simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,

@@ -205,8 +205,8 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
         try:
             wanted = np.asarray(parse_arguments([_from(path, given)], rng)[0])
         except UserError as error:
-            told = str(error).replace(f"argument {given!r}", f"[expect] {name} = {word!r}")
-            raise UserError(told) from None
+            message = str(error).replace(f"argument {given!r}", f"[expect] {name} = {word!r}")
+            raise UserError(message) from None
         if wanted.shape != array.shape:
             raise UserError(f"{name} should become {word!r}, another shape than its {array.shape}")
         expected[name] = near(array, wanted, close)

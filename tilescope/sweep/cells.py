@@ -151,9 +151,9 @@ def key(cell: Cell, target: Target) -> str:
 
 
 def run_cell(cell: Cell, known: Collection[str] = ()) -> Row:
-    """Run or predict a cell, in this process and on one core; a failure is a row as well.
+    """Run or predict a cell in this process, on one core; a failure also becomes a row.
 
-    ``known``: keys of rows that are at hand; of such a cell only its key is told.
+    ``known``: keys of available rows; for such a cell the row has only its key.
     """
     began = time.perf_counter()
     with _TURN:  # where an executor has threads

@@ -47,7 +47,7 @@ def sweep(
     executor: Executor | None = None,
     folder: Path | str | None = None,
     resume: bool = False,
-    told: Callable[[Row], None] = lambda row: None,
+    on_row: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
     """Run cells, wherever an executor does; gives their rows in the cells' order.
 
@@ -58,21 +58,21 @@ def sweep(
         folder: Where rows are kept as they come.
         resume: Whether rows that are there stand for cells of the same kernel, launch, contents
             of the arguments, seed and version.
-        told: Called with each row as it comes.
+        on_row: Called with each row as it comes.
     """
     rows = Rows(Path(folder)) if folder else None
     known = rows.known() if rows and resume else frozenset()
     found: dict[int, Row] = {}
     for number, row in _all(cells, executor, known):
         if rows and row["status"] == "known":
-            kept = rows.get(row["key"]) or {"status": "failed", "error": "its kept row is gone"}
-            same = {name: row[name] for name in said(cells[number]) if name not in kept}
-            found[number] = kept | same | {"known": True}
+            stored = rows.get(row["key"]) or {"status": "failed", "error": "its kept row is gone"}
+            same = {name: row[name] for name in said(cells[number]) if name not in stored}
+            found[number] = stored | same | {"known": True}
         else:
             found[number] = row
             if rows:
                 rows.put(row)
-        told(found[number])
+        on_row(found[number])
     return [found[number] for number in range(len(cells))]
 
 
@@ -83,13 +83,13 @@ def _all(
     if executor is not None:
         yield from _on(executor, range(len(cells)), cells, known)
         return
-    left = list(range(len(cells)))
+    remaining = list(range(len(cells)))
     with _processes(min(cores(), len(cells))) as pool:
-        for number, row in _on(pool, left, cells, known):
+        for number, row in _on(pool, remaining, cells, known):
             if row["status"] != "broken":
-                left.remove(number)
+                remaining.remove(number)
                 yield number, row
-    for number in left:  # one that ends its process takes others with it: each by itself
+    for number in remaining:  # one that ends its process takes others with it: each by itself
         with _processes(1) as pool:
             yield from (
                 (n, row | ({"status": "failed"} if row["status"] == "broken" else {}))

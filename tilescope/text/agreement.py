@@ -19,7 +19,7 @@ from .layout import wrapped
 
 def agreement(first: Outcome, second: Outcome) -> list[str]:
     """What differs, by name, and what was not compared."""
-    (a, missing), (b, more) = _left(first), _left(second)
+    (a, missing), (b, more) = _remaining(first), _remaining(second)
     if len(first.target.args) != len(second.target.args) or len(a) != len(b):
         return ["arrays: not compared, the kernels take different arguments"]
     elements, said = _elements(first), []
@@ -27,7 +27,7 @@ def agreement(first: Outcome, second: Outcome) -> list[str]:
         if x.shape != y.shape or x.dtype != y.dtype:
             said.append(f"{name}: not compared, the arrays have different types or shapes")
         elif count := int((_bits(x) != _bits(y)).any(axis=-1).sum()):
-            off = _most(x, y, elements.get(name, ""))
+            off = _largest(x, y, elements.get(name, ""))
             said.append(f"{name}: {count:,} of {x.size:,} elements differ{off}")
     if a and not said:
         said = ["arrays: both leave the same in every array given, bit for bit"]
@@ -36,7 +36,7 @@ def agreement(first: Outcome, second: Outcome) -> list[str]:
     return [wrapped(line) for line in said]
 
 
-def _left(outcome: Outcome) -> tuple[list[tuple[str, Any]], set[str]]:
+def _remaining(outcome: Outcome) -> tuple[list[tuple[str, Any]], set[str]]:
     """By name the arrays that a launch may have written, in structures and variables too.
 
     And variables that it may have written, of which nothing comes back.
@@ -80,7 +80,7 @@ def _elements(outcome: Outcome) -> dict[str, str]:
     return {parameter_label(names, i): vector_of(kind)[0] for i, kind in kinds}
 
 
-def _most(x: Any, y: Any, element: str) -> str:
+def _largest(x: Any, y: Any, element: str) -> str:
     """By how much two arrays differ at most, where that is a number."""
     a, b = (_numbers(array, element) for array in (x, y))
     if a is None:

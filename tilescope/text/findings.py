@@ -9,17 +9,17 @@ from simulator.hazards.wording.text import wrap
 
 from ..check.checker import Verdict
 from ..check.demonstrate import SCHEDULES, Difference
-from .layout import columns, percent, shape, told, wrapped
+from .layout import columns, hazard_text, percent, shape, wrapped
 from .report import result
 
 ONE_UPDATE = "one update in several steps explains"
 
 
-def findings(verdict: Verdict, most: int) -> str:
-    """Header, hazards (``most`` of them; 0: all) and what was looked at."""
+def findings(verdict: Verdict, max_hazards: int) -> str:
+    """Return header, hazards (at most ``max_hazards``; 0: all) and the scope of the check."""
     groups = together(verdict.hazards)
-    shown = groups[:most] if most else groups
-    parts = [header(verdict), *(_told(group) for group in shown)]
+    shown = groups[:max_hazards] if max_hazards else groups
+    parts = [header(verdict), *(_hazard_text(group) for group in shown)]
     hidden = len(verdict.hazards) - sum(map(len, shown))
     if hidden:
         parts.append(f"(and {hidden} more: --max 0 shows all)")
@@ -44,7 +44,7 @@ def telling(hazard: Hazard) -> tuple[bool, int]:
     return not lost, -list(REACHES).index(hazard.reach) if lost else 0
 
 
-def _told(group: list[Hazard]) -> str:
+def _hazard_text(group: list[Hazard]) -> str:
     """The first hazard in full, the others with a line or two each."""
     first, *others = group
     if not others:
@@ -54,8 +54,8 @@ def _told(group: list[Hazard]) -> str:
 
 
 def _found(hazard: Hazard) -> str:
-    """A hazard without its cure, which is told when all hazards have been."""
-    return told(dataclasses.replace(hazard, cure=None))
+    """Return a hazard's text without its fix, which follows after all hazards."""
+    return hazard_text(dataclasses.replace(hazard, fix=None))
 
 
 def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:

@@ -1,11 +1,11 @@
-"""What a search for cures found, behind the findings; and what it did not."""
+"""What a search for fixes found, behind the findings; and what it did not."""
 
 import re
 
 from simulator import Hazard
 from simulator.fixes import BUDGET, INTERRUPTED, TIME, Watch
 from simulator.hazards.kinds import UPDATES
-from simulator.hazards.wording.text import cured, wrap
+from simulator.hazards.wording.text import fix_lines, wrap
 
 from ..check.checker import Verdict
 from .findings import ONE_UPDATE, beneath, count, telling, together
@@ -19,15 +19,15 @@ _WHY = {
 }
 
 
-def cures(verdict: Verdict) -> str:
-    """Each cure with its hazards, what stands in the way of others, and how the search ended."""
+def fixes_text(verdict: Verdict) -> str:
+    """Each fix with its hazards, what stands in the way of others, and how the search ended."""
     if verdict.search is None:
         return ""
     groups: dict[int, list[Hazard]] = {}
     for hazard in verdict.hazards:
-        if hazard.cure:
-            groups.setdefault(hazard.cure.group, []).append(hazard)
-    parts = [_cured(sorted(group, key=telling)) for group in groups.values()]
+        if hazard.fix:
+            groups.setdefault(hazard.fix.group, []).append(hazard)
+    parts = [_fix_text(sorted(group, key=telling)) for group in groups.values()]
     why: dict[tuple[str, ...], list[Hazard]] = {}
     shown = {id(group[0]) for group in together(verdict.hazards)}
     for hazard, known in zip(verdict.hazards, verdict.notes_before, strict=True):
@@ -46,15 +46,15 @@ def cures(verdict: Verdict) -> str:
 def unfound(verdict: Verdict) -> str:
     """That nothing was found for some hazards, and how many edits were tried; or nothing."""
     search = verdict.search
-    without = sum(hazard.cure is None for hazard in verdict.hazards)
+    without = sum(hazard.fix is None for hazard in verdict.hazards)
     if search is None or not without:
         return ""
     if not (search.tried or search.ended):  # nothing is looked for but what orders accesses
-        races = any(hazard.row.is_race and hazard.cure is None for hazard in verdict.hazards)
-        return "no cure found: no edit is known to try" if races else ""
+        races = any(hazard.row.is_race and hazard.fix is None for hazard in verdict.hazards)
+        return "no fix found: no edit is known to try" if races else ""
     of = f" for {without} of {count(len(verdict.hazards), 'hazard')}"
     of = of if without < len(verdict.hazards) else ""
-    return f"no cure found{of}: {_tried(search)}"
+    return f"no fix found{of}: {_tried(search)}"
 
 
 def _tried(search: Watch) -> str:
@@ -62,18 +62,18 @@ def _tried(search: Watch) -> str:
     return f"{count(search.tried, 'edit')} {were} tried{_WHY.get(search.ended, '')}"
 
 
-def _cured(group: list[Hazard]) -> str:
-    """A cure under the first hazard that it removes, and the others."""
+def _fix_text(group: list[Hazard]) -> str:
+    """A fix under the first hazard that it removes, and the others."""
     first, *others = group
-    assert first.cure is not None
-    lines = [*wrap(first.in_short(), columns(), others="  "), *cured(first.cure, columns())]
+    assert first.fix is not None
+    lines = [*wrap(first.in_short(), columns(), others="  "), *fix_lines(first.fix, columns())]
     if not others:
         return "\n".join(lines)
-    many = len(first.cure.places)
-    what = "barrier" if re.fullmatch(_BARRIER, first.cure.text) else "statement"
+    many = len(first.fix.places)
+    what = "barrier" if re.fullmatch(_BARRIER, first.fix.text) else "statement"
     few = {1: "one ", 2: "two "}.get(many, "")
-    state = "wrong" if first.cure.where.startswith("for ") else "missing"
+    state = "wrong" if first.fix.where.startswith("for ") else "missing"
     cause = f"{few}{state} {what}{'s explain' if many > 1 else ' explains'}"
-    if first.case in UPDATES and "atomic" in first.cure.text:
+    if first.case in UPDATES and "atomic" in first.fix.text:
         cause = ONE_UPDATE
     return "\n".join([*lines, *beneath(f"{cause} these {len(group)}", others)])

@@ -41,9 +41,9 @@ def explanations(found: Sequence[Figure]) -> list[str]:
     by_name = {figure.name: figure for figure in found}
     texts = []
     for figure in found:
-        if figure.most is not None and figure.level0 is not None:
+        if figure.max_value is not None and figure.level0 is not None:
             texts.append(
-                f"{figure.name} read {figure.level0:,} to {figure.most:,} at level 0, in "
+                f"{figure.name} read {figure.level0:,} to {figure.max_value:,} at level 0, in "
                 f"{LAUNCHES} launches: warps collide now and then, which the simulator's "
                 f"{figure.simulator:,} is without"
             )

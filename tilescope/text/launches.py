@@ -20,7 +20,7 @@ _SHAPES = {
 _HANDLES = {
     "cudaTextureObject_t": "texture:f32[64,64]", "cudaSurfaceObject_t": "surface:f32[64,64]",
 }  # fmt: skip
-_MOST = 24
+_MAX_LINES = 24
 """Columns for a parameter's name."""
 
 
@@ -49,7 +49,7 @@ def spelled_options(options: Sequence[str]) -> list[str]:
     return [o if o.startswith(("-D", "-I")) else f"--option={o}" for o in options]
 
 
-def told(text: str) -> str:
+def error_text(text: str) -> str:
     """Lines that fit, behind ``error: `` and with commands as they are."""
     first, _, rest = text.partition("\n")
     lines = fitted(f"error: {first}").removeprefix("error: ")
@@ -64,7 +64,7 @@ def listing(
     head = f"--grid is missing: its kernel, --grid and --block have to be written for {file}"
     if launches:
         head = f"--grid is missing, or --launch N: which launch of {file}?"
-    return "\n".join([told(head), *overview(file, launches, others, kernels, options)])
+    return "\n".join([error_text(head), *overview(file, launches, others, kernels, options)])
 
 
 def overview(
@@ -112,7 +112,7 @@ def wanted(
         example = _example(kind, sources)
         rows.append((name or f"argument {number + 1}", kind, example))
         words.append(example)
-    width = min(_MOST, max((len(name) for name, *_ in rows), default=0))
+    width = min(_MAX_LINES, max((len(name) for name, *_ in rows), default=0))
     lines = []
     for name, what, example in rows:
         about = f"{what}, " if what else ""

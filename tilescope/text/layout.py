@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from simulator import Hazard
 from simulator.hazards.wording.text import wrap
 
-_MOST, _LEAST = 80, 32
+_MAX_COLUMNS, _MIN_COLUMNS = 80, 32
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def columns() -> int:
     """Of a report: as many as the terminal has, 80 at most."""
-    return max(_LEAST, min(_MOST, shutil.get_terminal_size((_MOST, 24)).columns))
+    return max(
+        _MIN_COLUMNS, min(_MAX_COLUMNS, shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns)
+    )
 
 
 def wrapped(text: str) -> str:
@@ -34,7 +36,7 @@ def fitted(text: str) -> str:
     return "\n".join(lines)
 
 
-def told(hazard: Hazard) -> str:
+def hazard_text(hazard: Hazard) -> str:
     """A hazard's report."""
     return hazard.text(columns())
 
@@ -65,10 +67,10 @@ def percent(share: float) -> str:
 
 def shape(numbers: Sequence[int]) -> str:
     """``16x16``: without the trailing ones, x first."""
-    kept = list(numbers)
-    while len(kept) > 1 and kept[-1] == 1:
-        kept.pop()
-    return "x".join(f"{number:,}" for number in kept)
+    extents = list(numbers)
+    while len(extents) > 1 and extents[-1] == 1:
+        extents.pop()
+    return "x".join(f"{number:,}" for number in extents)
 
 
 def clip(text: str, width: int) -> str:

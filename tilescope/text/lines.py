@@ -24,18 +24,18 @@ def busiest(run: Run, by: str = "cost") -> str:
     if not lines:
         return "no source lines: this PTX was made without line information (-lineinfo)"
     whole = _costs(run.counters)
-    kept = [i for i, total in enumerate(whole) if total]
+    counted = [i for i, total in enumerate(whole) if total]
     lines.sort(key=lambda line: _order(line, by))
     rows = [
-        (_place(line, run), *(_share(_costs(line.counters)[i], whole[i]) for i in kept))
+        (_place(line, run), *(_share(_costs(line.counters)[i], whole[i]) for i in counted))
         for line in lines[:_SHOWN]
     ]
-    widths = (max(6, *(len(row[0]) + 1 for row in rows)), *(9 for _ in kept))
-    head = ("line", *(_NAMES[i] for i in kept))
+    widths = (max(6, *(len(row[0]) + 1 for row in rows)), *(9 for _ in counted))
+    head = ("line", *(_NAMES[i] for i in counted))
     text = table(head, rows, widths)
     text = _with_code(text, [line.code for line in lines[:_SHOWN]], sum(widths))
     named = dict(zip(_NAMES, _LONG, strict=True)).get(by, by)
-    shares = textwrap.wrap(f"share of: {', '.join(_LONG[i] for i in kept)}", columns())
+    shares = textwrap.wrap(f"share of: {', '.join(_LONG[i] for i in counted)}", columns())
     rest = len(lines) - _SHOWN
     more = [f"(and {rest} more: --by-line shows all)"] if rest > 0 else []
     title = _titled(f"busiest lines by {named}", run)
@@ -60,10 +60,10 @@ def _order(line: Line, by: str) -> tuple[float, str, int]:
     if by == "cost":
         # Cycles of a multiprocessor at best: four warps issue, a wavefront goes through, 32 bytes
         # come in (L2 gives somewhat more, DRAM somewhat less).
-        most = instructions / 4 + sector_bytes / 32 + waves
+        weights = instructions / 4 + sector_bytes / 32 + waves
     else:
-        most = costs[_NAMES.index(by)] if by in _NAMES else 0
-    return -most, line.file, line.line
+        weights = costs[_NAMES.index(by)] if by in _NAMES else 0
+    return -weights, line.file, line.line
 
 
 def by_line(run: Run, by: str = "line") -> str:

@@ -24,10 +24,10 @@ def _occupancy(place: Placement) -> list[str]:
     found = place.occupancy
     if not found.blocks:
         return [wrapped(f"occupancy: a block does not fit, for {' and '.join(found.limiters)}")]
-    most = "" if found.complete else "at most "
+    bound = "" if found.complete else "at most "
     lines = [
         wrapped(
-            f"occupancy: {most}{percent(found.share)}, {found.warps} of {found.most_warps} warps, "
+            f"occupancy: {bound}{percent(found.share)}, {found.warps} of {found.most_warps} warps, "
             f"{count(found.blocks, 'block')} a multiprocessor; limited by "
             f"{' and '.join(found.limiters)}"
         )
@@ -40,7 +40,7 @@ def _occupancy(place: Placement) -> list[str]:
     waves = place.waves
     resident = place.gpu.sms * found.blocks
     lines.append(
-        f"  {count(place.blocks, 'block')} in the grid, {most}{resident:,} at a time: "
+        f"  {count(place.blocks, 'block')} in the grid, {bound}{resident:,} at a time: "
         f"{count(waves or 0, 'wave')}{'' if found.complete else ' or more'}"
     )
     return lines

@@ -36,7 +36,7 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
     for target, found in rows:
         for p in found:
             name = _name(target) + (f" on {p.gpu.key}" if several else "")
-            lines.append(wrapped(f"{name}: {'; '.join((*_ranges(p), *_told(p)))}"))
+            lines.append(wrapped(f"{name}: {'; '.join((*_ranges(p), *_lines(p)))}"))
     state = {"warm": "warm", "cold": "cold"}.get(caches)
     lines.append(
         wrapped(f"caches: {state}" if state else "time with warm caches, traffic with cold ones")
@@ -72,7 +72,7 @@ def _ranges(p: Prediction) -> list[str]:
     return found
 
 
-def _told(p: Prediction) -> list[str]:
+def _lines(p: Prediction) -> list[str]:
     """Registers, what comes next after the limiter, and notes."""
     found = ["registers unknown" if p.registers is None else f"{p.registers} registers"]
     found.append(f"{percent(p.warps_active)} of the warps")

@@ -10,7 +10,7 @@ from simulator.observe.counters.totals import ARITHMETIC, TENSOR
 
 from ..check.outcome import Outcome
 from ..cli.target import settled
-from .layout import columns, human_bytes, human_count, percent, shape, table, told, wrapped
+from .layout import columns, hazard_text, human_bytes, human_count, percent, shape, table, wrapped
 from .lines import busiest, used
 
 _COLUMNS = (16, 16, 16, 16)
@@ -164,7 +164,7 @@ def verdict(outcome: Outcome) -> str:
     else:
         said.append("result not checked (--expect, --reference)")
     if found[0] + found[1]:
-        said.append("tilescope check looks for cures")
+        said.append("tilescope check looks for fixes")
     return wrapped(f"verdict: {'; '.join(said)}")
 
 
@@ -180,7 +180,7 @@ def clean(run: Run, set_aside: int = 0) -> str:
 def wrong(outcome: Outcome) -> list[str]:
     """Only what makes the run fail, or may."""
     bad = [result(agreement) for agreement in outcome.agreements if not agreement.within]
-    return bad + [told(h) for h in outcome.run.hazards if h.severity != "note"]
+    return bad + [hazard_text(h) for h in outcome.run.hazards if h.severity != "note"]
 
 
 def result(agreement: Agreement) -> str:
@@ -197,8 +197,8 @@ def hazards(outcome: Outcome) -> list[str]:
     """What was found, and what was looked for."""
     run, known = outcome.run, outcome.set_aside
     if run.hazards:
-        left = [f"ignored by comments: {known:,} of the hazards found"] if known else []
-        return [*(told(hazard) for hazard in fold_updates(run.hazards)), *left]
+        omitted = [f"ignored by comments: {known:,} of the hazards found"] if known else []
+        return [*(hazard_text(hazard) for hazard in fold_updates(run.hazards)), *omitted]
     if not run.checked:
         return ["hazards: not checked"]
     missing = [check for check in CHECKS if check not in run.checked]

@@ -10,9 +10,9 @@ from simulator.observe.counters.traffic import Traffic
 from ..sessions.recorded_launch import RecordedLaunch
 from ..sessions.recording import Session, distinct
 from .findings import count
-from .layout import columns, told, wrapped
+from .layout import columns, hazard_text, wrapped
 
-_MOST = 5
+_MAX_LAUNCHES = 5
 """Hazards of a kernel that are shown in full."""
 
 
@@ -89,10 +89,10 @@ def _place(name: str, place: str, some: list[RecordedLaunch], known: int) -> str
     lines += textwrap.wrap(
         "; ".join(said), columns(), initial_indent="    ", subsequent_indent="    "
     )
-    for hazard in found[:_MOST]:
-        lines += ["", told(hazard)]
+    for hazard in found[:_MAX_LAUNCHES]:
+        lines += ["", hazard_text(hazard)]
     if found:
         lines.append("")
-    if len(found) > _MOST:
-        lines.append(f"    (and {len(found) - _MOST} more: --json has all)")
+    if len(found) > _MAX_LAUNCHES:
+        lines.append(f"    (and {len(found) - _MAX_LAUNCHES} more: --json has all)")
     return "\n".join(lines)

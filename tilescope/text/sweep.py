@@ -31,8 +31,8 @@ def table(rows: Sequence[Row]) -> str:
         cells = [f"{cell:<{width}}" for cell, width in zip(line, widths, strict=False)]
         if row is not None and row["status"] == "failed":
             cells = [*cells[: len(names)], row["error"]]
-        told = "  ".join(cells).rstrip()
-        text.append(told if len(told) <= _SHOWN else told[: _SHOWN - 3] + "...")
+        joined = "  ".join(cells).rstrip()
+        text.append(joined if len(joined) <= _SHOWN else joined[: _SHOWN - 3] + "...")
     notes = dict.fromkeys(note for row in rows for note in row.get("notes", ()))
     text += [wrapped(f"note: {note}") for note in notes]
     return "\n".join(text)
@@ -65,7 +65,7 @@ def _hazards(row: Row) -> str:
     return "none" if set(row["checked"]) == set(CHECKS) else f"none of {', '.join(row['checked'])}"
 
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _KEY = 720, 400, 70, 30, 50, 220
+_WIDTH, _HEIGHT, _MARGIN_LEFT, _TOP, _BOTTOM, _KEY = 720, 400, 70, 30, 50, 220
 _COLOURS = ("#1f5fbf", "#b3431e", "#0f766e", "#7c3aed", "#9a6700", "#5b6576")
 
 
@@ -93,24 +93,24 @@ def figure(rows: Sequence[Row]) -> str:
     xs = sorted({x for line in lines.values() for x in line})
     ys = [y for line in lines.values() for y in line.values()]
     low, high = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)) + 1e-9)
-    wide, tall = _WIDTH - _LEFT - _KEY, _HEIGHT - _TOP - _BOTTOM
+    wide, tall = _WIDTH - _MARGIN_LEFT - _KEY, _HEIGHT - _TOP - _BOTTOM
     span = math.log(xs[-1] / xs[0]) or 1.0
 
     def at(x: float, y: float) -> tuple[float, float]:
         down = (math.log10(y) - low) / max(high - low, 1)
-        return _LEFT + wide * math.log(x / xs[0]) / span, _TOP + tall * (1 - down)
+        return _MARGIN_LEFT + wide * math.log(x / xs[0]) / span, _TOP + tall * (1 - down)
 
     said = "predicted time, ms" if predicted else "32-byte sectors of global memory"
-    drawn = [f'<text x="{_LEFT}" y="18">{said}</text>']
+    drawn = [f'<text x="{_MARGIN_LEFT}" y="18">{said}</text>']
     for power in range(low, high + 1):
         _, y = at(xs[0], 10.0**power)
-        drawn.append(f'<path d="M{_LEFT} {y:.1f}h{wide}" stroke="#d5dae3"/>')
-        place = f'x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end"'
+        drawn.append(f'<path d="M{_MARGIN_LEFT} {y:.1f}h{wide}" stroke="#d5dae3"/>')
+        place = f'x="{_MARGIN_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end"'
         drawn.append(f"<text {place}>1e{power}</text>")
     for x in xs:
         across, _ = at(x, 10.0**low)
         drawn.append(f'<text x="{across:.1f}" y="{_HEIGHT - 28}" text-anchor="middle">{x}</text>')
-    drawn.append(f'<text x="{_LEFT}" y="{_HEIGHT - 8}">size</text>')
+    drawn.append(f'<text x="{_MARGIN_LEFT}" y="{_HEIGHT - 8}">size</text>')
     for i, (label, line) in enumerate(lines.items()):
         colour = _COLOURS[i % len(_COLOURS)]
         places = [at(x, y) for x, y in sorted(line.items())]

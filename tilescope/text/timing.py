@@ -21,7 +21,7 @@ def timings(rows: Sequence[Row], device: str, release: str) -> str:
     for source in dict.fromkeys(row.work.source for row in rows if row.work.flops):
         lines.append(f"FLOPs: {source}")
     lines.append("GB/s: bytes of the launch's arrays, each once, a second")
-    lines += [wrapped(said) for row in rows if (said := _held(row))]
+    lines += [wrapped(said) for row in rows if (said := _comparison(row))]
     restored = [row.name for row in rows if row.restored]
     if restored:
         lines.append(
@@ -44,7 +44,7 @@ def _row(row: Row) -> tuple[str, ...]:
     return name, median, half, predicted, rate, moved
 
 
-def _held(row: Row) -> str:
+def _comparison(row: Row) -> str:
     """What the prediction says, held to the time."""
     if row.forecast is None or row.error:
         return ""

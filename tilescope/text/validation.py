@@ -6,7 +6,7 @@ from device import Comparison, Validation
 from kernels.library import Agreement, Launch
 
 from ..cli.target import Target, settled
-from .layout import percent, shape, table, told, wrapped
+from .layout import hazard_text, percent, shape, table, wrapped
 
 _WIDTHS = (12, 23, 13, 30)
 _HEAD = ("", "max error vs float64", "of its bound", "equal to simulator")
@@ -23,7 +23,7 @@ def validation(target: Target, found: Validation, release: str, product: Any | N
     lines.append(f"{run.kernel}{size}, grid {shape(run.grid)}, block {shape(run.block)}")
     if out is None:
         lines.append(f"PTX {run.sha256[:12]}… (simulator only)")
-        lines += ["", *(told(hazard) for hazard in found.run.hazards), ""]
+        lines += ["", *(hazard_text(hazard) for hazard in found.run.hazards), ""]
         lines.append(wrapped(f"NOT validated: {found.reason}"))
         return "\n".join(lines)
     lines.append(f"PTX {run.sha256[:12]}… (same bytes on both)   {out.device}, driver {release}")

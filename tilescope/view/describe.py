@@ -225,10 +225,10 @@ def _element_sizes(trace: Trace) -> dict[int, int]:
 
 
 def hazards(run: Run) -> list[dict[str, Any]]:
-    """The findings, with their report and the cure in words."""
-    groups = list(dict.fromkeys(hazard.cure.group for hazard in run.hazards if hazard.cure))
+    """The findings, with their report and the fix in words."""
+    groups = list(dict.fromkeys(hazard.fix.group for hazard in run.hazards if hazard.fix))
     return [
-        _hazard(hazard) | {"cure_group": groups.index(hazard.cure.group) if hazard.cure else -1}
+        _hazard(hazard) | {"fix_group": groups.index(hazard.fix.group) if hazard.fix else -1}
         for hazard in run.hazards
     ]
 
@@ -238,11 +238,11 @@ def _hazard(hazard: Hazard) -> dict[str, Any]:
         "involved": [
             item.to_dict() | {"file": shown_path(item.source.file)} for item in hazard.involved
         ],
-        "cure": None,
+        "fix": None,
         "race": hazard.row.is_race,
-        "cure_text": str(hazard.cure) if hazard.cure else "",
-        "cure_diff": hazard.cure.diff.splitlines()[2:] if hazard.cure else [],
-        "cure_line": hazard.cure.source.line if hazard.cure else 0,
+        "fix_text": str(hazard.fix) if hazard.fix else "",
+        "fix_diff": hazard.fix.diff.splitlines()[2:] if hazard.fix else [],
+        "fix_line": hazard.fix.source.line if hazard.fix else 0,
     }
 
 

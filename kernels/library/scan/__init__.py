@@ -30,10 +30,10 @@ def prefix_sums(args: Sequence[Any]) -> Mapping[str, Expected]:
     """Prefix sums of all, modulo 2**32, and what the blocks tell each other in the end; exact."""
     sums = np.asarray(args[0], np.int64).cumsum()
     blocks = len(args[2]) - 1
-    ends = np.append(sums[_WIDTH - 1 :: _WIDTH], sums[-1])[:blocks] % 2**32 + 2 * 2**32
+    totals = np.append(sums[_WIDTH - 1 :: _WIDTH], sums[-1])[:blocks] % 2**32 + 2 * 2**32
     return {
         "out": Expected(sums.astype(np.int32).astype(np.float64), np.float64(0)),
-        "state": Expected(np.append(blocks, ends).astype(np.float64), np.float64(0)),
+        "state": Expected(np.append(blocks, totals).astype(np.float64), np.float64(0)),
     }
 
 

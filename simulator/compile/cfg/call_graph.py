@@ -25,25 +25,27 @@ class Recursion:
     Attributes:
         depth: The register that holds how many calls within the group are open.
         addresses: Of local variables, by the register that holds it.
-        own: Bytes of a function's local variables; ``kept``: of registers put aside, at most.
-        stride: Bytes of local memory for each open call; ``most``: how many fit the stack.
+        own: Bytes of a function's local variables.
+        saved_bytes: Upper bound of the bytes of registers saved at a call.
+        stride: Bytes of local memory for each open call.
+        max_depth: Number of open calls that fit the stack.
     """
 
     names: frozenset[str]
     depth: Register
     own: int
-    kept: int = 0
+    saved_bytes: int = 0
     addresses: dict[Register, int] = field(default_factory=dict)
     stride: int = 0
-    most: int = 0
+    max_depth: int = 0
 
     def keep(self, saves: Sequence[Register]) -> None:
         """A call puts these aside."""
-        self.kept = max(self.kept, sum(DTYPES[r.carrier].itemsize for r in saves))
+        self.saved_bytes = max(self.saved_bytes, sum(DTYPES[r.carrier].itemsize for r in saves))
 
     def settle(self, stride: int, stack: int) -> None:
         """All calls are known: how deep they may nest on a stack of so many bytes."""
-        self.stride, self.most = stride, stack // (self.own + self.kept + _RETURN_BYTES)
+        self.stride, self.max_depth = stride, stack // (self.own + self.saved_bytes + _RETURN_BYTES)
 
 
 def strongly_connected_components(functions: Sequence[Function]) -> dict[str, frozenset[str]]:

@@ -1,4 +1,4 @@
-"""The control-flow graph of a function: the order to run blocks in, and who decides on whom."""
+"""Control-flow graph of a function: execution order of its blocks, and control dependence."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
@@ -57,16 +57,16 @@ def _place(blocks: Sequence[Block], after: list[list[int]], at: int) -> int:
 def _postorder(after: Callable[[int], list[int]]) -> list[int]:
     """Depth first from 0, without recursion: there may be thousands of blocks in a row."""
     done: list[int] = []
-    seen = {0}
+    visited = {0}
     stack = [(0, iter(after(0)))]
     while stack:
         at, rest = stack[-1]
-        to = next((n for n in rest if n not in seen), None)
+        to = next((n for n in rest if n not in visited), None)
         if to is None:
             done.append(at)
             stack.pop()
         else:
-            seen.add(to)
+            visited.add(to)
             stack.append((to, iter(after(to))))
     return done
 
@@ -130,15 +130,16 @@ def _edges_back(blocks: Sequence[Block]) -> list[tuple[int, set[int]]]:
 
 
 def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
-    """Whose branch decides whether a block runs, in any number of steps: a function of blocks.
+    """Return a function from a block to the branches that it is transitively control-dependent on.
 
-    Control dependence (Ferrante, Ottenstein and Warren 1987): a branch decides on a block that one
-    of its ways cannot avoid and another can; who decides on that branch, or on the call of its
-    function, decides too. All of the program's blocks are given; a function's stand together.
+    Control dependence is that of Ferrante, Ottenstein and Warren (1987): a block depends on a
+    branch if one successor of the branch cannot avoid the block and another can. A block also
+    depends on the branches on which such a branch, or the call of its function, depends. All blocks
+    of the program are given; those of a function are adjacent.
 
     Returns:
-        A function from a block's number to those of the branches, nearest first: the ones
-        that decide directly, then those that decide on these, and so on.
+        A function from a block's number to the numbers of the branches, nearest first: the direct
+            dependences, then those of these branches, and so on.
     """
     direct: dict[str, dict[int, set[int]]] = {}
     calls: dict[str, list[int]] = {}
@@ -148,7 +149,7 @@ def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], li
 
     def nearest_first(number: int) -> list[set[int]]:
         found: list[set[int]] = []
-        seen: set[int] = set()
+        visited: set[int] = set()
         todo, seen_calls = {number}, {number}
         while todo:
             next_ones: set[int] = set()
@@ -158,12 +159,12 @@ def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], li
                     mine = [b for b in blocks if b.function is function]
                     direct[function.name] = control_dependence(mine)
                 next_ones |= direct[function.name].get(block.number, set())
-            next_ones -= seen
-            seen |= next_ones
+            next_ones -= visited
+            visited |= next_ones
             if next_ones:
                 found.append(next_ones)
             todo = set(next_ones)
-            functions = {blocks[n].function.name for n in seen | {number}}
+            functions = {blocks[n].function.name for n in visited | {number}}
             # Whoever decides on a call decides on the whole function.
             of_these = {call for name in functions for call in calls.get(name, ())} - seen_calls
             seen_calls |= of_these
@@ -239,7 +240,7 @@ class BlockReachability:
 
     def _walk(self, number: int, up: bool) -> tuple[set[int], bool]:
         """The blocks after one, and whether the end of its function is among them."""
-        seen: set[_Place] = set()
+        visited: set[_Place] = set()
         todo = [(number, up)]
         ended = False
         while todo:
@@ -247,10 +248,10 @@ class BlockReachability:
             following, leaves = self._steps.get(at) or self._step(at)
             ended |= leaves and self.blocks[at[0]].function is self.blocks[number].function
             for to in following:
-                if to not in seen:
-                    seen.add(to)
+                if to not in visited:
+                    visited.add(to)
                     todo.append(to)
-        return {to for to, _ in seen}, ended
+        return {to for to, _ in visited}, ended
 
     def _step(self, place: _Place) -> tuple[list[_Place], bool]:
         """What comes directly after a place, and whether a function ends there."""

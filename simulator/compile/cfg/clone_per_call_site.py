@@ -1,9 +1,8 @@
-"""Which calls lead to an instruction, where the compiler left device functions as calls.
+"""Clone device functions for each call site, where the compiler left calls.
 
-An inlined function's instructions say through which calls they came (``.loc ... inlined_at``).
-The unoptimised build calls functions instead. Here each call gets a copy of the function, as
-inlining would make it, so that the copy's instructions can say the same: hazards and counts
-of both builds are told in the same words, with the user's own line.
+Instructions of an inlined function name their call sites (``.loc ... inlined_at``). The source
+build contains calls instead. Each call gets a copy of the function whose instructions name their
+call sites in the same way, so that hazards and counters of both builds use the user's own lines.
 """
 
 import dataclasses

@@ -160,10 +160,10 @@ def _outer_first(candidate: tuple[int, int, set[int]]) -> tuple[int, int]:
 
 def _one_end(graph: Graph) -> Graph:
     """The graph without ways to other ends than the one that is reached last."""
-    ends = [n for n, ways in graph.after.items() if not ways]
-    if len(ends) < 2:
+    exits = [n for n, ways in graph.after.items() if not ways]
+    if len(exits) < 2:
         return graph
-    end = max(ends, key=lambda n: (max(graph.before[n], default=-1), len(graph.before[n])))
+    end = max(exits, key=lambda n: (max(graph.before[n], default=-1), len(graph.before[n])))
     leads, todo = {end}, [end]
     while todo:
         more = set(graph.before[todo.pop()]) - leads

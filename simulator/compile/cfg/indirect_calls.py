@@ -117,11 +117,11 @@ class Dispatch:
                 self.store(ins, param, variable, _constant(operand, param))
         given = []
         for at, (result, param) in enumerate(zip(results, formal[0], strict=False)):
-            kept = Reg(result)
+            saved = Reg(result)
             if result == "_" or result in self.function.registers:
-                variable = self.fitting(ins, None if result == "_" else kept, param)
+                variable = self.fitting(ins, None if result == "_" else saved, param)
                 results[at] = variable.name
-                given += [(param, kept, variable)] if result != "_" else []
+                given += [(param, saved, variable)] if result != "_" else []
         plain = dataclasses.replace(
             ins, guard=None, decoded=None, operands=tuple(passed), results=tuple(results)
         )
@@ -131,8 +131,8 @@ class Dispatch:
             self.labels[returned] = len(self.body)
         else:
             self.body.append(plain)
-        for param, kept, variable in given:
-            self.load(ins, param, kept, variable)
+        for param, saved, variable in given:
+            self.load(ins, param, saved, variable)
 
     def give(self, ins: Instruction) -> None:
         """The function returns: its results are where the caller looks for them."""
@@ -199,7 +199,9 @@ class Dispatch:
             raise not_yet(ins, "an indirect call with such parameters: use .param variables")
         for name in self.addressed:
             function = self.module.functions[name]
-            if _alike(given, function.params) and _alike(results, function.results):
+            if _same_signature(given, function.params) and _same_signature(
+                results, function.results
+            ):
                 yield function
 
     @functools.cached_property
@@ -258,7 +260,7 @@ def _constant(operand: Operand, param: Param) -> Operand:
     return operand
 
 
-def _alike(given: Iterable[Variable], params: Iterable[Param]) -> bool:
+def _same_signature(given: Iterable[Variable], params: Iterable[Param]) -> bool:
     return [shape(v) for v in given] == [shape(p) for p in params]
 
 

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 
 class Exchange(NamedTuple):
-    """A value that lanes get from one another, who may stand at copies of the instruction.
+    """A statement that exchanges values between lanes, which may be at different copies of it.
 
     Attributes:
-        line: The statement; ``name``: what it assigns.
-        call: The function and its arguments but for the warp; ``reads``: registers among them.
+        line: The statement.
+        name: The variable that it assigns.
+        call: The function and its arguments, without the warp.
+        reads: Registers among the arguments.
     """
 
     line: int

@@ -92,7 +92,7 @@ class Emitter:
                 self.assign(target, f"v{found.number}[{number}]")
             case Product(chain=chain, sources=sources):
                 self.product(f"v{chain.number}", [*map(self.source, sources)], step.targets)
-            case SavePredicate(temporary=temporary, kept=kept):
+            case SavePredicate(temporary=temporary, predicate=kept):
                 self.emit(f"{self.read(temporary)} = {self.source(kept)}")
             case Bulk(guard=guard, into=into):
                 operands = ", ".join([self.mask(guard), *map(self.source, step.sources)])
@@ -105,7 +105,7 @@ class Emitter:
                 self.emit(f"proxy_fence({self.mask(guard)})")
             case FenceOp(guard=guard, reach=reach):
                 self.emit(f"fence({self.mask(guard)}, {reach})")
-            case AsyncGroupOp(guard=guard, left=left):
+            case AsyncGroupOp(guard=guard, pending=left):
                 queue = roles(step.instruction).row.queue
                 reads = step.instruction.has("read")
                 wait = self.name("w", step.instruction)

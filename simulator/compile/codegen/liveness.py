@@ -13,7 +13,7 @@ from ..cfg.basic_blocks import Block
 
 ALL: Container[int] = range(1 << 62)
 """All registers."""
-_MOST = 1 << 12
+_MAX_REGISTERS = 1 << 12
 """Sets of places that are remembered."""
 
 
@@ -41,7 +41,7 @@ class LiveRegisters:
         key = frozenset(places)
         found = self._by_places.get(key)
         if found is None:
-            if len(self._by_places) > _MOST:
+            if len(self._by_places) > _MAX_REGISTERS:
                 self._by_places.clear()
             names = set[str]().union(*(self.blocks[n].live_in for n in key))
             numbers = (self.numbers[name] for name in names if name in self.numbers)

@@ -70,19 +70,19 @@ def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstructio
     if not row.build:
         return [access((), (zero,))]
     op = row.build(ins)
-    held = operands.temporary("s64")
-    object_, into = SourceValue(held, "b64"), (ResultValue(held, "b64"),)
+    state = operands.temporary("s64")
+    object_, into = SourceValue(state, "b64"), (ResultValue(state, "b64"),)
     if row.memory == "store":
         count = operands.source(role.sources[0], op.inputs[0])
         return [Compute(ins, guard, into, (count,), op=op), access((), (object_,))]
     over = operands.temporary("pred")
-    seen = SourceValue(over, "pred")
+    is_complete = SourceValue(over, "pred")
     given = operands.source(role.sources[0], op.inputs[1])
     return [
         access(into),
         Compute(ins, guard, (ResultValue(over, "pred"),), (object_, given), op=op),
-        Phase(ins, guard, (), (base, seen), offset=site.offset),
-        Move(ins, guard, (operands.target(role.results[0], "pred"),), (seen,)),
+        Phase(ins, guard, (), (base, is_complete), offset=site.offset),
+        Move(ins, guard, (operands.target(role.results[0], "pred"),), (is_complete,)),
     ]
 
 
@@ -102,16 +102,16 @@ def lower_asynchronous(
         return lower_async_store(operands, ins, role)
     if role.row.asynchronous != "copy":
         number = role.sources[0] if role.sources else None
-        left = None
+        pending = None
         if isinstance(number, Imm):
-            left = (
+            pending = (
                 min(number.value, _MOST_OF_PRODUCTS)
                 if role.row.queue == "product"
                 else min(number.value & 0xFFFFFFFF, _MOST_OF_COPIES)
             )
-        if role.row.asynchronous == "wait" and left is None:  # all of them
-            return [AsyncGroupOp(ins, guard, left=None), AsyncGroupOp(ins, guard, left=0)]
-        return [AsyncGroupOp(ins, guard, left=left)]
+        if role.row.asynchronous == "wait" and pending is None:  # all of them
+            return [AsyncGroupOp(ins, guard, pending=None), AsyncGroupOp(ins, guard, pending=0)]
+        return [AsyncGroupOp(ins, guard, pending=pending)]
     into, source = operands.site(ins, "store"), operands.site(ins, "load")
     bases = [operands.base(a, s) for a, s in zip(role.addresses, (into, source), strict=True)]
     steps: list[IrOp] = []

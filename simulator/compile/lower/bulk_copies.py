@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kernels.arguments.cluster_shape import MOST
+from kernels.arguments.cluster_shape import MAX_BLOCKS
 from kernels.ptx.module import Imm, Instruction, Operand
 
 from ...core.geometry import Addresses, Lanes, Mask
@@ -28,7 +28,7 @@ def lower_bulk_copy(operands: Operands, ins: Instruction, role: DecodedInstructi
         return _copy(operands, ins, role, tensor, role.sources, operands.guard(ins.guard), None)
     *given, mask = role.sources
     ranks, own = operands.source(mask, "b16"), SourceValue(SpecialRegisterValue(OWN, "s32"), "u32")
-    for rank in range(MOST):
+    for rank in range(MAX_BLOCKS):
         on = operands.temporary("pred")
         named = Op(functools.partial(_names, rank), ("b16",), ("pred",))
         to = Op(functools.partial(_there, rank), ("s64", "u32"), ("s64",))
@@ -90,8 +90,8 @@ def _copy(
     kinds = ["s32" if i < axes else "u16" if tensor else "u32" for i in range(len(given))]
     values = tuple(map(operands.source, given, kinds))
     moved = operands.temporary("s64")
-    told = (ResultValue(moved, "s64"),) if tensor else ()
-    steps.append(Bulk(ins, guard, told, (*places, *values), into=into))
+    traced = (ResultValue(moved, "s64"),) if tensor else ()
+    steps.append(Bulk(ins, guard, traced, (*places, *values), into=into))
     if len(role.addresses) > 2:
         arrival = _site(operands, ins, "atomic", "shared", "b64", queue)
         base = far(operands.base(role.addresses[2], arrival))

@@ -29,7 +29,7 @@ from .images import lower_image
 from .matrices import build_op, lower_rows, lower_scattered, lower_warpgroup
 from .operands import Operands
 
-_ENDS = {
+_TERMINATORS = {
     Flow.BRANCH: "branch", Flow.EXIT: "exit", Flow.RETURN: "exit", Flow.TRAP: "trap",
 }  # fmt: skip
 """Ends that may be guarded and say nothing else."""
@@ -181,7 +181,7 @@ class Lowering:
         if flow is Flow.RETURN and not self.function.is_entry:
             register = self.operands.register(RETURN)
             return Terminator(ins, guard, how="return", return_register=register.number)
-        how = "goto" if flow is Flow.BRANCH and not guard else _ENDS[flow]
+        how = "goto" if flow is Flow.BRANCH and not guard else _TERMINATORS[flow]
         return Terminator(ins, guard, how=how)
 
     def system(self, ins: Instruction, guard: SourceValue | None) -> SyscallOp:

@@ -85,11 +85,11 @@ class Operands:
             want = DTYPES[type]
             if want.itemsize < 4:
                 raise Unsupported("an address in a narrow register: use .b32 or .b64")
-            held = self.context.local_address(self.function, operand.name)
-            if held:
+            location = self.context.local_address(self.function, operand.name)
+            if location:
                 if operand.offset:
                     raise Unsupported("part of a recursive function's variable: use mov and add")
-                return SourceValue(held, type)
+                return SourceValue(location, type)
             address = np.int64(self.symbol(operand.name) + operand.offset)
             value = address.astype(f"i{want.itemsize}").view(want)
             return SourceValue(Constant(value, operand), type)
@@ -134,8 +134,8 @@ class Operands:
         if isinstance(address.base, Imm):
             return SourceValue(Constant(np.int64(address.base.value), address.base), "s64")
         name = address.base.name
-        if site.space == "local" and (held := self.context.local_address(self.function, name)):
-            return SourceValue(held, "s64")
+        if site.space == "local" and (location := self.context.local_address(self.function, name)):
+            return SourceValue(location, "s64")
         start = self.symbol(name)
         if site.space == "generic":  # ptxas makes a generic address of the variable's
             home = (self.function.variables | self.context.module.variables).get(name)

@@ -22,14 +22,17 @@ from ..ir_values import Constant, Register, ResultValue, SourceValue, Temporary
 
 
 class DefinednessPass:
-    """The pass over one block's steps.
+    """Pass over one block's operations that inserts V-bit propagation and probes of uses.
 
     Args:
-        told: Gets the instructions that a ``Watch`` is told of, by its number.
+        use_sites: Receives the instruction of each inserted ``Watch``, in the order of their
+            numbers.
     """
 
-    def __init__(self, context: CompileContext, lowered: Lowered, told: list[Instruction]) -> None:
-        self.context, self.block, self.traced = context, lowered, told
+    def __init__(
+        self, context: CompileContext, lowered: Lowered, use_sites: list[Instruction]
+    ) -> None:
+        self.context, self.block, self.traced = context, lowered, use_sites
         self.temporaries: dict[int, Temporary] = {}
 
     def lowered(self) -> Lowered:
@@ -60,11 +63,11 @@ class DefinednessPass:
         self, ins: Instruction, guard: SourceValue | None, *sources: SourceValue | None
     ) -> list[IrOp]:
         """Tell if one of the values is undefined."""
-        told = tuple(self.source(source) for source in sources if source and _varies(source))
-        if not told:
+        shadows = tuple(self.source(source) for source in sources if source and _varies(source))
+        if not shadows:
             return []
         self.traced.append(ins)
-        return [TraceProbe(ins, guard, (), told, number=len(self.traced) - 1)]
+        return [TraceProbe(ins, guard, (), shadows, number=len(self.traced) - 1)]
 
     def shadows(self, step: IrOp) -> Iterator[IrOp]:
         """What a step does to shadows, done before it."""

@@ -32,7 +32,7 @@ def chained(
     """
     steps = list(steps)
     for chain in _chains(steps, set(outlives), end):
-        kept = Temporary(next(numbers), "f32")
+        total = Temporary(next(numbers), "f32")
         for place, at in enumerate(chain):
             step = steps[at]
             steps[at] = Product(
@@ -40,7 +40,7 @@ def chained(
                 None,
                 step.targets if at == chain[-1] else (),
                 step.sources if place == 0 else step.sources[:2],
-                chain=kept,
+                chain=total,
             )
     return steps
 

@@ -17,7 +17,12 @@ _LEAST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class LoadGroup(IrOp):
-    """All of them are looked up and told; ``sites``: their numbers, ``found``: what they load."""
+    """Loads that share one address computation and one event.
+
+    Attributes:
+        sites: Numbers of the sites.
+        found: The result registers.
+    """
 
     sites: tuple[int, ...]
     base: SourceValue
@@ -60,7 +65,7 @@ def _runs(steps: list[IrOp]) -> Iterator[list[int]]:
     for at, step in enumerate(steps):
         over = list(runs)
         if isinstance(step, MemoryOp) and step.site.access == "load" and not step.site.strong:
-            if _alike(step):
+            if _is_groupable(step):
                 runs.setdefault((step.base.value, step.site.type), []).append(at)
             over = []
         elif isinstance(step, Compute | Move | SavePredicate | CountLanes):
@@ -71,7 +76,7 @@ def _runs(steps: list[IrOp]) -> Iterator[list[int]]:
     yield from (run for run in runs.values() if len(run) >= _LEAST)
 
 
-def _alike(load: MemoryOp) -> bool:
+def _is_groupable(load: MemoryOp) -> bool:
     """Whether a load may be one of them: of one word that somebody wants, by all lanes."""
     site = load.site
     return (

@@ -25,9 +25,11 @@ def predicated(steps: Iterable[IrOp], numbers: Iterator[int]) -> list[IrOp]:
         targets = sum(len(step.targets) for step in together)
         # The first of two targets may be the guard itself.
         if guard.negated or targets > 1:
-            kept = Temporary(next(numbers), "pred")
-            found.append(SavePredicate(together[0].instruction, None, temporary=kept, kept=guard))
-            guard = SourceValue(kept, "pred")
+            saved = Temporary(next(numbers), "pred")
+            found.append(
+                SavePredicate(together[0].instruction, None, temporary=saved, predicate=guard)
+            )
+            guard = SourceValue(saved, "pred")
         found += [_under(step, guard) for step in together]
     return found
 

@@ -1,4 +1,4 @@
-"""Where a trace is told what a step did: accesses, values that come from memory, barriers."""
+"""Insert trace probes: accesses, values loaded from memory, and barriers."""
 
 import copy
 import dataclasses
@@ -27,7 +27,7 @@ from ..program import Data, Watched
 
 
 class Tracing:
-    """The pass over one block's steps; ``watched`` gets the instructions that are told of."""
+    """Pass over one block's operations; ``watched`` receives the instructions that are probed."""
 
     def __init__(
         self, lowered: Lowered, watched: list[Watched], data: Data, numbers: Iterator[int]
@@ -37,11 +37,11 @@ class Tracing:
         self.used_elsewhere: set[int] = set()  # what other steps of the same instruction use
 
     def steps(self) -> list[IrOp]:
-        """The steps, and who tells of them."""
+        """Return the operations with the probes inserted."""
         found: list[IrOp] = []
         for step in self.lowered.steps:
             if self.deciding(step.guard) is not None:
-                found += self.decided(step, step.guard, self.kept(step))
+                found += self.decided(step, step.guard, self.recorded_places(step))
             if isinstance(step, MemoryOp) and step.site.counted:
                 found += self.access(step)
                 continue
@@ -66,7 +66,7 @@ class Tracing:
         self,
         step: IrOp,
         what: str,
-        told: tuple[SourceValue, ...] = (),
+        extra_values: tuple[SourceValue, ...] = (),
         outputs: tuple[int, ...] = (),
         inputs: tuple[int | str, ...] = (),
         results: tuple[int, ...] = (),
@@ -79,7 +79,7 @@ class Tracing:
         guard = None if what == "branch" else step.guard
         # What comes before a guarded instruction is none of the steps that its guard is for.
         ins = copy.copy(step.instruction) if what == "branch" else step.instruction
-        made = TraceProbe(ins, guard, (), told, number=len(self.watched), base=base)
+        made = TraceProbe(ins, guard, (), extra_values, number=len(self.watched), base=base)
         if what == "copy" and isinstance(step, Bulk):
             site = step.into
         followed = address if isinstance(address, int) and address in self.data else None
@@ -108,7 +108,7 @@ class Tracing:
         """Registers that are what they were, or something else, as loaded data decide."""
         return [self.watch(step, "branch", (), outputs, (_read(by),))] if by else []
 
-    def kept(self, step: IrOp) -> tuple[int, ...]:
+    def recorded_places(self, step: IrOp) -> tuple[int, ...]:
         """Registers of data that a step writes."""
         return tuple(n for n in map(_index, step.targets) if n in self.data)
 
@@ -122,28 +122,28 @@ class Tracing:
         found = [(place, target.register) for place, target in enumerate(step.targets) if target]
         results = tuple(
             place
-            for place, held in found
-            if (keeps if isinstance(held, Temporary) else held.number in self.data)
+            for place, register in found
+            if (keeps if isinstance(register, Temporary) else register.number in self.data)
         )
-        kept = [held for place, held in found if place in results]
-        if not kept:
+        recorded = [register for place, register in found if place in results]
+        if not recorded:
             return []
-        told = tuple(SourceValue(held, held.carrier) for held in kept)
-        outputs = tuple(map(_number, kept))
+        values = tuple(SourceValue(register, register.carrier) for register in recorded)
+        outputs = tuple(map(_number, recorded))
         given = step.sources[1:3] if row.shuffles else ()
         if "members" in roles(step.instruction).form.sources and not row.shuffles:
             given = step.sources[-1:]
         if isinstance(step, Compute) and step.op.selects:
             given = step.sources[-1:]
-        if all(source.value not in kept for source in given):  # which lanes' values it is
-            told, outputs = told + given, outputs + (-1,) * len(given)
+        if all(source.value not in recorded for source in given):  # which lanes' values it is
+            values, outputs = values + given, outputs + (-1,) * len(given)
         inputs = tuple(map(_read, step.sources))
-        return [self.watch(step, "value", told, outputs, inputs, results)]
+        return [self.watch(step, "value", values, outputs, inputs, results)]
 
     def access(self, step: MemoryOp) -> list[IrOp]:
-        """An access: its results are told before they overwrite its address.
+        """Return an access with a probe that reads its results before they overwrite the address.
 
-        Of an atomic what it found is told, whether the program asks for it or not.
+        The probe of an atomic records the old value, even if the program does not read it.
         """
         targets = step.targets
         site = step.site
@@ -153,17 +153,17 @@ class Tracing:
                 ResultValue(Temporary(next(self.numbers), site.type), site.type)
                 for _ in range(site.count)
             )
-        held = [Temporary(next(self.numbers), site.type) for _ in targets]
-        into = tuple(ResultValue(temporary, temporary.carrier) for temporary in held)
-        told = tuple(SourceValue(temporary, temporary.carrier) for temporary in held)
+        results = [Temporary(next(self.numbers), site.type) for _ in targets]
+        into = tuple(ResultValue(temporary, temporary.carrier) for temporary in results)
+        values = tuple(SourceValue(temporary, temporary.carrier) for temporary in results)
         outputs = [_index(target) for target in targets]
         given = tuple(map(_read, step.sources))
         if step.sources:
             outputs += [-1] * len(step.sources)
-        watch = self.watch(step, site.access, told + step.sources, tuple(outputs), given)
+        watch = self.watch(step, site.access, values + step.sources, tuple(outputs), given)
         moves = [
             Move(step.instruction, step.guard, (target,), (source,))
-            for target, source in zip(targets, told, strict=True)
+            for target, source in zip(targets, values, strict=True)
             if target
         ]
         return [dataclasses.replace(step, targets=into), watch, *moves]
@@ -176,9 +176,9 @@ def _index(target: ResultValue | None) -> int:
 NOTHING = -1
 
 
-def _number(held: Register | Temporary) -> int:
+def _number(register: Register | Temporary) -> int:
     """A register's number; below -1 that of what only steps of one instruction use."""
-    return held.number if isinstance(held, Register) else -2 - held.number
+    return register.number if isinstance(register, Register) else -2 - register.number
 
 
 def _read(source: SourceValue) -> int | str:
@@ -242,9 +242,9 @@ def _branches(
 
 
 def decided_by(blocks: Sequence[Block]) -> dict[int, int]:
-    """For each block those whose branches decide if it runs, in any number of steps, as bits.
+    """Return for each block the bit set of the branches that it depends on, transitively.
 
-    Who decides on a call decides on what it calls.
+    A branch that controls a call also controls the blocks of the callee.
     """
     direct: dict[int, set[int]] = {}
     for name in dict.fromkeys(block.function.name for block in blocks):

@@ -54,7 +54,7 @@ DataflowState = tuple[dict[str, frozenset[Entry]], dict[str, frozenset[int]]]
 """Of registers: what is under way in them, and what has touched them since a fence."""
 _MOVES = {id(row) for row in TABLE["mov"]}
 _NONE: frozenset[Entry] = frozenset()
-Told = TypeVar("Told")
+Fact = TypeVar("Fact")
 
 
 class Flights:
@@ -129,13 +129,13 @@ class Flights:
         under_way, touched = story
         if role.row.asynchronous:
             given = role.sources[0] if role.sources else None
-            left = given.value if isinstance(given, Imm) else None
+            pending = given.value if isinstance(given, Imm) else None
             for name, entries in under_way.items():
-                if left is None:
+                if pending is None:
                     aged = ((w, i, min(age + 1, OLDEST)) for w, i, age in entries)
                     under_way[name] = frozenset(aged)
                 else:
-                    under_way[name] = frozenset(e for e in entries if e[2] < left)
+                    under_way[name] = frozenset(e for e in entries if e[2] < pending)
             return
         if not role.row.warpgroup:
             touched.clear()
@@ -155,8 +155,8 @@ class Flights:
                 self.found[number], ages=_ages(known), writes=True, touches=touches
             )
         for place, name in enumerate(sums):
-            kept = under_way.get(name, _NONE) if ins.guard else _NONE
-            under_way[name] = kept | {(number, place, OPEN)}
+            earlier = under_way.get(name, _NONE) if ins.guard else _NONE
+            under_way[name] = earlier | {(number, place, OPEN)}
             if not ins.guard:
                 touched.pop(name, None)
         for place, name in enumerate(parts):
@@ -195,8 +195,8 @@ class Flights:
             if lost:
                 self._add(WgmmaRegisterUse(ins, block, "touch", True, _ages(lost)))
         for name in targets:
-            kept, before = under_way.get(name, _NONE), touched.get(name, frozenset())
-            under_way[name] = frozenset(given) | (kept if ins.guard else _NONE)
+            earlier, before = under_way.get(name, _NONE), touched.get(name, frozenset())
+            under_way[name] = frozenset(given) | (earlier if ins.guard else _NONE)
             touched[name] = frozenset(story_of) | (before if ins.guard else frozenset())
 
     def _touch(
@@ -247,7 +247,7 @@ def _merged(into: DataflowState, other: DataflowState) -> bool:
     return any(new)
 
 
-def _added(into: dict[str, frozenset[Told]], other: dict[str, frozenset[Told]]) -> bool:
+def _added(into: dict[str, frozenset[Fact]], other: dict[str, frozenset[Fact]]) -> bool:
     new = False
     for name, more in other.items():
         known = into.get(name, frozenset())

@@ -1,1 +1,1 @@
-"""Terminators of basic blocks, calls, system calls, special registers."""
+"""Terminators of basic blocks, calls, system functions and special registers."""

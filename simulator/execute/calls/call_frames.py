@@ -1,4 +1,4 @@
-"""What functions that call themselves keep for each open call (``compile/cfg/call_graph.py``)."""
+"""Saved registers of recursive calls (``compile/cfg/call_graph.py``)."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ Saved = dict[tuple[int, int], dict[int, Lanes]]
 
 
 class Frames:
-    """The registers put aside, of all lanes of a batch, by group and depth.
+    """Saved registers of a batch's lanes, by call group and depth.
 
-    ``back``: the calls within groups, by the block to which they return.
+    ``back``: calls within groups, by the block to which they return.
     """
 
     def __init__(self, state: LaneState, blocks: Iterable[CompiledBlock]) -> None:
         self.state = state
         self.back = {b.block.follow: b for b in blocks if b.group}
-        self.kept: Saved = {}
+        self.saved: Saved = {}
 
     def full(self, call: CompiledBlock, mask: Mask | None) -> Mask | None:
-        """The lanes whose stack has no room for one more call, if any."""
+        """Return the lanes whose stack overflows at one more call, if any."""
         assert call.group is not None
         depth = self.state.registers[call.group.depth.number]
-        full: Mask = as_mask(mask) & (depth >= call.group.most)
+        full: Mask = as_mask(mask) & (depth >= call.group.max_depth)
         return full if full.any() else None
 
     def push(self, call: CompiledBlock, mask: Mask | None) -> None:
-        """Lanes call: what the caller needs later is put aside."""
+        """Save the caller's live registers at a call."""
         registers = self.state.registers
-        for kept, lanes in self._frames(call, mask, 0):
+        for frame, lanes in self._frames(call, mask, 0):
             for number in call.saves:
-                kept[number] = _where(lanes, registers[number], kept.get(number))
+                frame[number] = _where(lanes, registers[number], frame.get(number))
         self._move(call, mask, 1)
 
     def pop(self, follow: int, mask: Mask | None) -> None:
-        """Lanes return to a block."""
+        """Restore the saved registers at a return."""
         call = self.back.get(follow)
         if call is None:
             return
         registers = self.state.registers
-        for kept, lanes in self._frames(call, mask, 1):
+        for frame, lanes in self._frames(call, mask, 1):
             for number in call.saves:
-                registers[number] = _where(lanes, kept[number], registers[number])
+                registers[number] = _where(lanes, frame[number], registers[number])
         self._move(call, mask, -1)
 
     def now(self) -> Saved:
-        """What is put aside now; arrays are replaced, never changed."""
-        return {place: dict(kept) for place, kept in self.kept.items()}
+        """Return the current frames; arrays are replaced, never modified."""
+        return {place: dict(registers) for place, registers in self.saved.items()}
 
     def equal(self, then: Saved, same: Mask) -> Mask:
-        """Of some lanes, as deep as then, those whose open calls have put the same aside."""
+        """Return the lanes, at the same depth as then, with equal frames."""
         for (number, depth), old in then.items():
             over = self.state.registers[number] <= depth  # the call that was at this depth
             for register, value in old.items():
-                now = self.kept[number, depth][register]
+                now = self.saved[number, depth][register]
                 if now is not value:
                     same = same & (over | (bits(now) == bits(value)))
         return same
@@ -69,17 +69,17 @@ class Frames:
     def _frames(
         self, call: CompiledBlock, mask: Mask | None, less: int
     ) -> Iterator[tuple[dict[int, Lanes], Mask | None]]:
-        """The frames of the depths at which lanes are, each with its lanes."""
+        """Yield the frames at the lanes' depths, with the lanes of each."""
         assert call.group is not None
         number = call.group.depth.number
         depth = self.state.registers[number]
         if depth.ndim == 0:
-            yield self.kept.setdefault((number, int(depth) - less), {}), mask
+            yield self.saved.setdefault((number, int(depth) - less), {}), mask
             return
         shape = self.state.geometry.shape
         on = np.broadcast_to(as_mask(mask), shape)
         for each in unique(np.broadcast_to(depth, shape)[on]).tolist():
-            yield self.kept.setdefault((number, each - less), {}), on & (depth == each)
+            yield self.saved.setdefault((number, each - less), {}), on & (depth == each)
 
     def _move(self, call: CompiledBlock, mask: Mask | None, by: int) -> None:
         assert call.group is not None
@@ -91,7 +91,7 @@ class Frames:
 
 
 def bits(value: Lanes) -> Lanes:
-    """A register so that two compare equal if they hold the same bits."""
+    """Return a register in an integer type, so that comparison is bitwise."""
     return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
 
 

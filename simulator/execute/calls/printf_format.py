@@ -1,4 +1,4 @@
-"""``printf`` formats, as C and the CUDA C++ Programming Guide ("Formatted Output") have them."""
+"""``printf`` formats as CUDA has them (CUDA C++ Programming Guide, "Formatted Output")."""
 
 import functools
 import math
@@ -23,7 +23,7 @@ Take = Callable[[str], float]
 
 @dataclass(frozen=True)
 class Field:
-    """A conversion: its flags, width (``*``: an argument), precision (-1: none), and letter."""
+    """A conversion: flags, width (``*``: an argument), precision (-1: none), and letter."""
 
     flags: str
     width: str
@@ -33,11 +33,11 @@ class Field:
 
     @property
     def takes(self) -> int:
-        """How many arguments."""
+        """Number of arguments."""
         return (self.letter != "%") + (self.width == "*")
 
     def text(self, take: Take, string: String) -> str:
-        """The field with its arguments."""
+        """Return the formatted field."""
         if self.letter == "%":
             return "%"
         flags = self.flags
@@ -56,8 +56,8 @@ class Field:
         elif self.letter in "sp":
             address, letter = int(take("Q")), "s"
             if self.letter == "s":
-                most = MOST_TEXT if precision < 0 else min(precision, MOST_TEXT)
-                value = string(address, most) if address else "(null)"
+                max_length = MOST_TEXT if precision < 0 else min(precision, MOST_TEXT)
+                value = string(address, max_length) if address else "(null)"
             else:
                 value, precision = hex(address) if address else "(nil)", -1
         elif self.letter == "c":
@@ -78,14 +78,14 @@ class Field:
         return f"%{flags}{min(width, MOST_TEXT) or ''}{given}{letter}" % value
 
     def integer(self, number: int) -> int:
-        """Its low bits, with their sign where the letter has one."""
+        """Truncate an integer to the conversion's width and signedness."""
         number &= (1 << self.bits) - 1
         signed = self.letter in "di" and number >> self.bits - 1
         return number - (1 << self.bits) if signed else number
 
 
 def _hexadecimal(value: float, precision: int) -> str:
-    """``%a``: with as many digits as it needs, or as asked for."""
+    """Format ``%a`` with the given precision, or with as many digits as needed."""
     if precision >= 0 and math.isfinite(value) and value:
         fraction, power = math.frexp(value)
         digits = 1 << 4 * min(precision, 13) + 1
@@ -102,7 +102,7 @@ def _hexadecimal(value: float, precision: int) -> str:
 
 @functools.lru_cache(maxsize=256)
 def fields(form: str) -> tuple[str | Field, ...]:
-    """A format's text and conversions; what is no conversion is text."""
+    """Split a format into texts and conversions."""
     found: list[str | Field] = []
     end = 0
     for match in _FIELD.finditer(form):
@@ -115,15 +115,15 @@ def fields(form: str) -> tuple[str | Field, ...]:
 
 
 def takes(form: str) -> int:
-    """How many arguments a format takes: what ``printf`` returns on a GPU."""
+    """Return the number of arguments of a format, which ``printf`` returns on a GPU."""
     return sum(field.takes for field in fields(form) if isinstance(field, Field))
 
 
 def formatted(form: str, start: int, read: Callable[[int, str], float], string: String) -> str:
-    """A format with its arguments, which lie one after the other, each aligned to its size.
+    """Return a format with its arguments, which are consecutive and aligned to their size.
 
-    ``start`` is the address of the first argument; ``read`` gives the number at an address, by its
-    ``struct`` code, ``string`` the text at one.
+    ``start``: address of the first argument. ``read``: returns the number at an address, by its
+    ``struct`` code. ``string``: returns the string at an address.
     """
     at = start
 

@@ -15,12 +15,14 @@ _UNIT = 128
 
 
 class SpecialRegisters(dict[str, Lanes | np.generic]):
-    """Values by name; unknown ones of the profiler kind read as zero, clocks as they run.
+    """Values by name; profiler registers read as zero, clocks advance.
 
-    Scalars where all lanes of a batch agree, else broadcastable arrays; made when they are read.
+    A value is a scalar if all lanes of a batch share it, else a broadcastable array. It is computed
+    at the first read.
 
     Attributes:
-        reads: How often a clock has been read; ``stopped``: at what time clocks stand.
+        reads: Number of clock reads.
+        stopped: Time at which clocks are stopped.
     """
 
     reads = 0
@@ -29,10 +31,10 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
     geometry: Geometry
 
     def start(self, g: Geometry, shared: int, dynamic: int, clustered: bool = False) -> None:
-        """A batch begins.
+        """Begin a batch.
 
-        ``shared``, ``dynamic``: bytes of shared memory, in all and of the launch; ``clustered``:
-        whether launch or kernel say a shape of clusters.
+        ``shared``, ``dynamic``: bytes of shared memory, in total and dynamic. ``clustered``:
+        whether launch or kernel specify clusters.
         """
         self.clear()
         self.geometry = g
@@ -42,7 +44,7 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
         self["%is_explicit_cluster"] = np.bool_(clustered)
 
     def stop(self, later: int = 0) -> None:
-        """Clocks stand, from now on or so many ticks later."""
+        """Stop clocks, now or so many ticks later."""
         self._ahead += later
         if self.stopped is None or later:
             self.stopped = time.perf_counter_ns() + self._ahead
@@ -78,7 +80,7 @@ def _tid(g: Geometry, axis: int) -> Lanes | np.generic:
 
 
 def _by_block(numbers: Flat) -> Lanes | np.generic:
-    """A value of each block."""
+    """Broadcast one value for each block."""
     numbers = numbers.astype(np.int32)
     same = bool((numbers == numbers[0]).all())
     return numbers[0] if same else numbers.reshape(1, 1, 1, -1)
@@ -97,14 +99,14 @@ def _rank_along(g: Geometry, axis: int) -> Lanes | np.generic:
 
 
 def _rank(g: Geometry, first: int = 0) -> Lanes | np.generic:
-    """Of a block in its cluster, where there are any; ``first``: the number of the first."""
+    """Return each block's rank in its cluster, relative to ``first``."""
     if g.clusters.size == 1:
         return np.int32(0)
     return (g.clusters.rank + first).astype(np.int32).reshape(1, 1, 1, -1)
 
 
 def _below(g: Geometry) -> Lanes:
-    """Bits of the lanes below each, uint64."""
+    """Return the bits of the lanes below each lane, uint64."""
     below: Lanes = (np.uint64(1) << g.lane_ids.astype(np.uint64)) - np.uint64(1)
     return below
 

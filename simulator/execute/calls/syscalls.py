@@ -1,6 +1,6 @@
-"""The functions of the system that PTX calls without a body: ``vprintf``, ``malloc`` and so on.
+"""System functions that PTX calls without a body: ``vprintf``, ``malloc`` and others.
 
-What they are given stands in NVIDIA's "PTX Writer's Guide to Interoperability" (System Calls).
+Their interface is in NVIDIA's "PTX Writer's Guide to Interoperability" (System Calls).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ALL_BITS = (1 << 64) - 1
 
 
 class Syscalls:
-    """Plays the system's functions for the lanes of a batch."""
+    """Executes system functions for the lanes of a batch."""
 
     def __init__(self, state: LaneState, dispatcher: Dispatcher, memories: AddressSpaces) -> None:
         self.state, self.dispatcher, self.memories = state, dispatcher, memories
@@ -32,7 +32,7 @@ class Syscalls:
     def call(
         self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None
     ) -> Mask | None:
-        """What lanes call; gives those that cannot go on, if any."""
+        """Execute a call; return the lanes that cannot continue, if any."""
         if block.called == "vprintf":
             self.print(block, given, lanes)
             return None
@@ -53,7 +53,7 @@ class Syscalls:
         return None
 
     def _manage(self, heap: Heap, block: CompiledBlock, lane: tuple[int, ...], given: int) -> int:
-        """What ``malloc`` or ``free`` gives one lane."""
+        """Execute ``malloc`` or ``free`` for one lane."""
         dispatcher, home, end = self.dispatcher, heap.array, heap.end
         if block.called == "malloc":
             address = heap.allocate(given)
@@ -67,7 +67,7 @@ class Syscalls:
         return heap.free(given)
 
     def print(self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None) -> None:
-        """``vprintf``: tells what each lane prints; gives the number of its arguments."""
+        """Execute ``vprintf``; it returns the number of its arguments."""
         state, (form, start) = self.state, given
         for callback in self.dispatcher.printed:
             callback(state.count(lanes)[0], self.texts(block, form, start, lanes))
@@ -82,7 +82,7 @@ class Syscalls:
     def texts(
         self, block: CompiledBlock, form: Lanes, start: Lanes, lanes: Mask | None
     ) -> Iterator[tuple[int, int, str]]:
-        """For each lane: its block, its thread, and what it prints."""
+        """Yield block, thread and text of each printing lane."""
         g = self.state.geometry
         forms, starts = np.broadcast_to(form, g.shape), np.broadcast_to(start, g.shape)
         for found in np.argwhere(np.broadcast_to(as_mask(lanes), g.shape)):
@@ -95,14 +95,14 @@ class Syscalls:
             yield int(g.blocks[at[3]]), thread, text
 
     def failed(self, given: tuple[Lanes, ...], lanes: Mask | None) -> str:
-        """``__assertfail``: the condition that the first of the lanes found false."""
+        """Return the failed condition of ``__assertfail``, of the first lane."""
         shape = self.state.geometry.shape
         at = np.unravel_index(int(np.argmax(np.broadcast_to(as_mask(lanes), shape))), shape)
         first = tuple(int(i) for i in at)
         return self.string(first, int(np.broadcast_to(given[0], shape)[first]))
 
     def number(self, lane: tuple[int, ...], address: int, code: str) -> float:
-        """A number at a generic address, as a lane sees it."""
+        """Read a number at a generic address, as a lane would."""
         size = struct.calcsize(code)
         if self.memories.looked:
             self.memories.looked(address, size, lane)
@@ -111,18 +111,18 @@ class Syscalls:
         return value
 
     def string(
-        self, lane: tuple[int, ...], address: int, most: int = MOST_TEXT,
+        self, lane: tuple[int, ...], address: int, max_length: int = MOST_TEXT,
         block: CompiledBlock | None = None,
     ) -> str:  # fmt: skip
-        """The text at a generic address, up to its NUL or so many bytes, as a lane sees it.
+        """Read a string at a generic address, up to its NUL or ``max_length`` bytes.
 
-        ``block`` prints it.
+        ``block``: the block that prints it.
         """
         memories = self.memories
-        content, end, _ = memories.bytes_at(address, most, lane).partition(b"\0")
+        content, end, _ = memories.bytes_at(address, max_length, lane).partition(b"\0")
         if block:
             read = len(content + end)
-            if not end and read < most:
+            if not end and read < max_length:
                 self._beyond(block, lane, address + read)
             if memories.looked:
                 memories.looked(address, read, lane)
@@ -131,7 +131,7 @@ class Syscalls:
         return content.decode("utf-8", "replace")
 
     def _beyond(self, block: CompiledBlock, lane: tuple[int, ...], address: int) -> None:
-        """Report a text that goes on where there is nothing."""
+        """Report a string that extends beyond its allocation."""
         call, function = block.block.instructions[-1], block.block.function.name
         site = text_site(call, function, "generic", block.number)
         thread = int(np.ravel_multi_index(lane[:3], self.state.geometry.shape[:3]))

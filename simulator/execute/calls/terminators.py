@@ -1,4 +1,4 @@
-"""Where lanes go at the end of a basic block."""
+"""Terminators of basic blocks: they move lanes to their successors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STOPS = {"": "trap", "__assertfail": "assert", ASTRAY: "astray"}
 
 
 def jump(block: CompiledBlock) -> int:
-    """Return where all lanes go at the end of a block that ends in no condition."""
+    """Return the successor of a block with an unconditional terminator."""
     targets = block.block.targets
     return targets[0] if targets else block.block.follow
 
@@ -50,7 +50,7 @@ def branch(
     no: Part,
     mask: Mask | None,
 ) -> int | None:
-    """Send lanes along both ways of a branch; return their target if all take the same."""
+    """Move lanes along both directions of a branch; return the target if all take one."""
     if no is False:
         return block.block.targets[0]
     if yes is False:
@@ -65,7 +65,7 @@ def _note_divergence(
     lanes: LaneMover, dispatcher: Dispatcher, block: int,
     yes: Mask | None, no: Mask | None, mask: Mask | None,
 ) -> None:  # fmt: skip
-    """Count warps of which some lanes branch and some do not."""
+    """Count warps that a branch splits."""
     _, total = lanes.count(mask)
     (_, taking), (_, leaving) = lanes.count(yes), lanes.count(no)
     for callback in dispatcher.diverged:
@@ -73,7 +73,7 @@ def _note_divergence(
 
 
 class Terminators:
-    """Sends the lanes of a batch on: by branches, switches, calls, returns, barriers, exits."""
+    """Executes branches, switches, calls, returns, barriers and exits for a batch's lanes."""
 
     def __init__(
         self, state: LaneState, dispatcher: Dispatcher, paths: BranchHistory, frames: Frames,
@@ -88,19 +88,19 @@ class Terminators:
     def execute_terminator(
         self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool
     ) -> int | None:
-        """Where all the lanes go, or ``None`` if they were sent to several places."""
-        ends, state = block.ends, self.state
-        if ends == "goto":
+        """Execute a terminator; return the common successor, or ``None`` if lanes were moved."""
+        kind, state = block.terminator_kind, self.state
+        if kind == "goto":
             return jump(block)
-        if ends == "branch":
+        if kind == "branch":
             yes, no = split(out, mask)
             if block.number in self._decisive:
                 self.record_branch(block.number, yes, no)
             return branch(state, self.dispatcher, block, yes, no, mask)
-        if ends == "barrier":
+        if kind == "barrier":
             state.meets += 1
             return self._barrier(block, out, mask, alone)
-        if ends == "call":
+        if kind == "call":
             if block.group and (full := self.frames.full(block, mask)) is not None:
                 self._stop("stack", block, full)
                 mask = as_mask(mask) & ~full
@@ -115,7 +115,7 @@ class Terminators:
     def _barrier(
         self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool
     ) -> int | None:
-        """Those whose guard lets them come to a barrier; the others pass."""
+        """Execute a guarded barrier; lanes with a false guard pass."""
         state = self.state
         guard, *operands = out
         if guard is not None:
@@ -133,7 +133,7 @@ class Terminators:
         return self.barriers.arrive(block, (number, count, predicate), mask, alone)
 
     def call(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int:
-        """All the lanes go into a function; gives its first block."""
+        """Execute a call of all lanes; return the callee's first block."""
         state = self.state
         if block.group:
             self.frames.push(block, None if alone else mask)
@@ -152,26 +152,26 @@ class Terminators:
                 callback(lanes, block.forgets)
 
     def record_branch(self, number: int, taking: Part, staying: Part) -> None:
-        """Some lanes took a branch, the others did not; ``False`` is nobody."""
+        """Record the directions of a branch; ``False``: no lanes."""
         if taking is not False:
             self.paths.went(number, 0, taking)
         if staying is not False:
             self.paths.went(number, 1, staying)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
-        ends = block.ends
-        if ends == "switch":
+        kind = block.terminator_kind
+        if kind == "switch":
             return self._switch(block, out, mask)
-        if ends == "return":
+        if kind == "return":
             return self._return(block, out, mask)
         # exit, trap, a function of the system: perhaps under a guard
-        guard, given = (out[0], out[1:]) if ends == "system" else (out, ())
+        guard, given = (out[0], out[1:]) if kind == "system" else (out, ())
         gone, staying = split(as_mask(guard), mask)
         if block.number in self._decisive:
             self.record_branch(block.number, gone, staying)
         if gone is False:
             return block.block.follow
-        if ends == "system" and block.called not in _STOPS:
+        if kind == "system" and block.called not in _STOPS:
             failing = self.system.call(block, given, gone)
             if failing is None:
                 return block.block.follow
@@ -180,7 +180,7 @@ class Terminators:
             if going.any():
                 self.state.go(block.number, block.block.follow, going)
             return None
-        if ends in ("trap", "system"):
+        if kind in ("trap", "system"):
             text = self.system.failed(given, gone) if given else ""
             self._stop(_STOPS[block.called], block, gone, text)
         else:

@@ -1,1 +1,1 @@
-"""Livelock, and compaction of the lanes that are still in a loop."""
+"""Progress: livelock detection, and lane compaction in divergent loops."""

@@ -1,4 +1,4 @@
-"""Loops of a program: those that lanes go round for themselves, and endless ones."""
+"""Loops whose lanes are independent of each other, and endless loops."""
 
 from collections.abc import Callable, Container, Iterable, Sequence
 
@@ -14,9 +14,9 @@ from ...memory.site import Site
 
 
 def own_loops(blocks: Sequence[CompiledBlock], others: Container[int]) -> dict[int, frozenset[int]]:
-    """For each block in a loop whose lanes have to do with others' only through memory: that loop.
+    """Return for each block the outermost loop whose lanes interact only through memory.
 
-    As the numbers of its blocks; the outermost one. ``others``: blocks that no such loop has.
+    Loops are sets of block numbers. ``others``: blocks that no such loop contains.
     """
     plain = {b.number for b in blocks if b.number not in others and _plain(b)}
     functions: dict[str, list[CompiledBlock]] = {}
@@ -32,7 +32,7 @@ def own_loops(blocks: Sequence[CompiledBlock], others: Container[int]) -> dict[i
 
 
 def _plain(block: CompiledBlock) -> bool:
-    if block.ends not in ("goto", "branch") or block.gate is not None:
+    if block.terminator_kind not in ("goto", "branch") or block.gate is not None:
         return False
     return all(
         type(step) in (Compute, Move, SavePredicate, CountLanes)
@@ -45,10 +45,9 @@ def endless(
     all_blocks: Sequence[CompiledBlock], sites: Iterable[Site], after: Sequence[Sequence[int]],
     number: int, among: set[int] | None,
 ) -> list[Instruction]:  # fmt: skip
-    """Return the instructions of the loop about a block, those that poll first.
+    """Return the instructions of the loop around a block, polling ones first.
 
-    ``after``: for each block, where its end may lead; ``among``: the blocks that the loop may have;
-    ``None``: any.
+    ``after``: successors of each block. ``among``: blocks that the loop may contain; ``None``: any.
     """
     before: dict[int, list[int]] = {}
     for at, ways in enumerate(after):

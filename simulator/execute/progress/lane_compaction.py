@@ -1,10 +1,9 @@
-"""Loops that few lanes of a batch are in: these lanes are picked out, and run by themselves.
+"""Lane compaction: execute the few active lanes of a divergent loop in a dense array.
 
-In a loop whose lanes go round unequally often, most of a batch soon waits behind it, and NumPy
-would work on all lanes to keep the results of a few. So the few are set side by side
-(``CompactLanes``), with the registers that the loop uses, and put back when they have left it. Who
-goes next, and every event, is as it would be without: a lane's path does not depend on how it is
-stored.
+In a loop with unequal trip counts most of a batch soon waits at the exit, and NumPy would still
+compute on every lane. The active lanes are copied side by side (``CompactLanes``) with the
+registers that the loop uses, and copied back at the exit. Schedule and events are unchanged,
+because a lane's execution does not depend on its storage.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Names = dict[str, object]
 """The free names of generated code."""
 LEAST = 2048
 """Lanes of a batch from which on it is worth while: below, calls cost more than what they do."""
-SHARE, KEPT = 2, 0.75
+SHARE, REPACK_SHARE = 2, 0.75
 """Lanes are picked out if they are at most one in so many of the batch; those that are left are
 set closer together when no more than this share of them is."""
 SHORT, GIVEN_UP = 4, 8
@@ -44,7 +43,7 @@ register of 65,536 lanes); of a loop where that happens so often in a row none a
 
 
 class _CompactRegisters(dict[int, Lanes]):
-    """Values for lanes that are picked out, gathered when they are first read."""
+    """Registers of compact lanes, gathered at the first read."""
 
     def __init__(self, whole: list[Lanes], lanes: CompactLanes) -> None:
         super().__init__()
@@ -57,20 +56,20 @@ class _CompactRegisters(dict[int, Lanes]):
         return value
 
     def written(self) -> Iterable[int]:
-        """The registers that have got a value."""
+        """Return the numbers of the registers with new values."""
         return [number for number, value in self.items() if value is not self.read.get(number)]
 
     def calm(self, at: Any) -> None:
-        """Some lanes have left: what is computed of theirs on the way is to be no NaN or subnormal.
+        """Replace values of lanes that left the loop by ordinary numbers.
 
-        (Nobody reads it, but these take four times as long.)
+        Nothing reads them, but NaNs and subnormals take four times as long.
         """
         for value in self.values():
             if value.ndim and value.dtype.kind == "f" and value.flags.writeable:
                 value[..., at] = 0
 
     def keep(self, lanes: CompactLanes, at: Any) -> None:
-        """Some of the lanes are left."""
+        """Repack the registers to the remaining lanes."""
         written = set(self.written())
         self.lanes = lanes
         for number, value in self.items():
@@ -79,7 +78,7 @@ class _CompactRegisters(dict[int, Lanes]):
 
 
 class _Specials:
-    """Special registers of lanes that are picked out."""
+    """Special registers of compact lanes."""
 
     def __init__(self, picking: LaneCompaction, whole: Any) -> None:
         self.picking, self.whole = picking, whole
@@ -89,9 +88,9 @@ class _Specials:
 
 
 class LaneCompaction:
-    """Runs loops for lanes that are picked out, in batch after batch.
+    """Executes loops for compact lanes, batch after batch.
 
-    ``function``: ``Program.function``; ``whole_names``: the names for whole batches.
+    ``function``: ``Program.function``. ``whole_names``: free names for whole batches.
     """
 
     lanes: CompactLanes
@@ -123,7 +122,7 @@ class LaneCompaction:
 
     @functools.cached_property
     def names(self) -> Names:
-        """The free ones of generated code, for lanes that are picked out."""
+        """Return the free names of the generated code, for compact lanes."""
         tally, specials = all_of(self.dispatcher.arithmetic), _Specials(self, self.whole_names["S"])
         names = dict(self.whole_names) | {
             "S": specials,
@@ -137,7 +136,7 @@ class LaneCompaction:
         return names
 
     def worth(self, number: int, mask: Mask | None) -> bool:
-        """Whether to pick out lanes that stand at a block of a loop."""
+        """Whether compaction of the lanes at a block of a loop pays."""
         state, livelock = self.state, self.livelock
         g = state.geometry
         return (
@@ -154,12 +153,12 @@ class LaneCompaction:
         )
 
     def run(self, number: int, mask: Mask, alone: bool) -> tuple[int, Mask | None] | None:
-        """Lanes at a block of a loop run, as ``Machine._advance`` runs them, until it is left.
+        """Execute compact lanes of a loop, as ``Machine._advance`` does, until the loop is left.
 
-        Or until there is something to do for the machine.
+        It also returns when the machine has other work.
 
         Returns:
-            Where all lanes that live go on, if none goes another way.
+            The successor of all live lanes, if they have the same one.
         """
         state, self.loop = self.state, self.about[number]
         began, groups = state.step, state.groups
@@ -172,13 +171,13 @@ class LaneCompaction:
         self.registers = _CompactRegisters(state.registers, self.lanes)
         self.counts: dict[int, tuple[Mask, tuple[int, int]]] = {}
         self.back: dict[int, Lanes] = {}
-        self.left = False
+        self.has_exits = False
         for n, here in inside.items():
             groups[n] = self.lanes.gather_mask(here)
         following = self._go(number, self.lanes.gather_mask(mask), alone)
         while following is None and (turn := self._turn()) is not None:
             following = self._go(*turn)
-            if self.left:
+            if self.has_exits:
                 self._close_up()
         self._finish()
         short = state.step - began < SHORT
@@ -186,12 +185,12 @@ class LaneCompaction:
         return None if following is None else (following, state.alive)
 
     def _turn(self) -> tuple[int, Mask | None, bool] | None:
-        """Whose turn it is; ``None``: the machine has something to do."""
+        """Return the next group; ``None``: the machine has other work."""
         state, sync, memories = self.state, self.sync, self.memories
         groups, alone = state.groups, sync.alone()
         if not groups or sync.gates.met or state.step + 1 >= self.livelock.next_look:
             return None
-        if sync.held() and not alone and state.step % FAIR == 0:
+        if sync.blocked_lanes() and not alone and state.step % FAIR == 0:
             return None
         number = min(groups)
         if number not in self.loop or (alone and not self.splits.settle(number)):
@@ -203,7 +202,7 @@ class LaneCompaction:
         return number, groups.pop(number), alone
 
     def _go(self, number: int, mask: Mask | None, alone: bool) -> int | None:
-        """Lanes run a block; where they are alone they go on, even out of the loop."""
+        """Execute a block; a single group continues, even out of the loop."""
         state = self.state
         while True:
             state.step += 1
@@ -233,7 +232,7 @@ class LaneCompaction:
             function = self._functions[key] = self.function(*key, self.names)
         self.extents.clear()
         out = function(self.registers, mask)
-        if block.ends == "goto":
+        if block.terminator_kind == "goto":
             return jump(block)
         return branch(self, self.dispatcher, block, *split(out, mask), mask)
 
@@ -255,16 +254,16 @@ class LaneCompaction:
         self.join(to, mask)
 
     def join(self, number: int, mask: Mask | None) -> None:
-        """See ``LaneState``; those that leave the loop are put back."""
+        """See ``LaneState``; lanes that leave the loop are copied back."""
         if number not in self.loop:
             self.registers.calm(self._put_back(mask))
             self.state.join(number, self.lanes.spread_mask(mask))
-            self.left = True
+            self.has_exits = True
         else:
             self.state.join(number, mask)
 
     def _put_back(self, mask: Mask | None) -> Any:
-        """Write the registers of lanes where the batch has them; gives the lanes' numbers here."""
+        """Copy lanes' registers back to the batch; return their compact indices."""
         at = slice(None) if mask is None else np.flatnonzero(mask)
         where = self.lanes.flat[at]
         for number in self.registers.written():
@@ -280,15 +279,15 @@ class LaneCompaction:
         return {n: mask for n, mask in self.state.groups.items() if n in self.loop}
 
     def _close_up(self) -> None:
-        """Set those that are left closer together, if they are few."""
-        self.left = False
+        """Repack the remaining lanes if they are few."""
+        self.has_exits = False
         inside = self._inside()
         masks = [mask for mask in inside.values() if mask is not None]
         if not masks or len(masks) < len(inside):
             return
         every = np.logical_or.reduce(masks).reshape(-1)
         at = np.flatnonzero(every)
-        if len(at) > len(every) * KEPT:
+        if len(at) > len(every) * REPACK_SHARE:
             return
         self.lanes = self.lanes.some(at)
         self.registers.keep(self.lanes, at)
@@ -298,7 +297,7 @@ class LaneCompaction:
             self.state.groups[number] = None if here.all() else here
 
     def _finish(self) -> None:
-        """All go back."""
+        """Copy all lanes back."""
         for number, mask in self._inside().items():
             self._put_back(mask)
             self.state.groups[number] = self.lanes.spread_mask(mask)

@@ -1,13 +1,13 @@
-"""Loops without end: found where no fair schedule changes anything any more.
+"""Livelock detection: loops in which no fair schedule changes the state any more.
 
-Seen first: some lane is back at a block with all registers that it needs as they were. Then the
-groups take turns, and three things prove the end: nobody changes global or shared memory,
-every lane that can run does, and each is back where it was. What a lane does is then the
-same round for ever, whoever goes next. A round that changes memory proves nothing, even
-if the change is undone: another schedule might let somebody in between.
+A lane is suspected when it is back at a block with all live registers unchanged. Then the groups
+take turns. The livelock is proved if no lane changes global or shared memory, every runnable lane
+runs, and each returns to its state: every later round is then the same under any schedule. A round
+that changes memory proves nothing, even if it restores the content, because another schedule could
+let another lane in between.
 
-Clocks stand while that is looked for. Who has read one does the same again at that time; so
-the end is proved once more, an hour later: waits with a limit are over by then.
+Clocks stand still during the proof. A lane that reads a clock repeats its round only at that time,
+so the proof is repeated with the clock advanced by an hour, when waits with a timeout have ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LATER = (1 << 42) + (1 << 30)
 
 
 class _Round:
-    """A round in which all groups take turns, while memory has to stay as it is."""
+    """A proof round: all groups take turns, and memory must not change."""
 
     def __init__(
         self, state: LaneState, splits: Splits, sync: SyncState, memories: AddressSpaces,
@@ -55,31 +55,31 @@ class _Round:
         self._keep(number, mask)
 
     def _keep(self, number: int, mask: Mask | None) -> None:
-        """Keep the state as it is now; nobody has moved."""
+        """Record the state at the start of the round."""
         shape = self.state.geometry.shape
-        self.kept = self.keep(number, mask)
+        self.snapshot = self.keep(number, mask)
         self.local = np.copy(self.memories.local.words)
         self.moved = np.zeros(shape, bool)
         self.returned = np.zeros(shape, bool)
-        self.held = self._held()
+        self.blocked_at_start = self._blocked_lanes()
 
-    def _held(self) -> dict[int, Mask]:
-        """The lanes that are held at barriers and warp instructions, by block."""
+    def _blocked_lanes(self) -> dict[int, Mask]:
+        """Return the lanes that are blocked at barriers and warp instructions, by block."""
         shape = self.moved.shape
-        waiting = [(wait.block.number, wait.mask) for wait in self.sync.held()]
-        held: dict[int, Mask] = {}
+        waiting = [(wait.block.number, wait.mask) for wait in self.sync.blocked_lanes()]
+        blocked: dict[int, Mask] = {}
         for number, mask in [*self.sync.gates.waiting.items(), *waiting]:
-            held[number] = held.get(number, np.zeros(shape, bool)) | as_mask(mask)
-        return held
+            blocked[number] = blocked.get(number, np.zeros(shape, bool)) | as_mask(mask)
+        return blocked
 
     def proves(self, number: int, mask: Mask | None) -> bool | None:
-        """Whether the round is closed; ``None`` if it has failed. Called before each block."""
+        """Whether the round proves a livelock; ``None``: it failed. Called before each block."""
         state = self.state
         if self.last >= 0:
             block = self.blocks[self.last]
             if self.memories.writes != self.writes:
                 return None
-            self.met |= block.gate is not None or block.ends == "barrier"
+            self.met |= block.gate is not None or block.terminator_kind == "barrier"
         self.last = number
         self.visited.add(number)
         closed = self._close(number, mask)
@@ -91,7 +91,7 @@ class _Round:
 
     def _close(self, number: int, mask: Mask | None) -> bool:
         state = self.state
-        back = self.kept.same(number, mask) & self.moved
+        back = self.snapshot.same(number, mask) & self.moved
         if not back.any():
             return False
         local = (self.memories.local.words == self.local).all(axis=0)
@@ -102,29 +102,32 @@ class _Round:
             self.returned |= back
             return all((self.returned | ~lanes).all() for lanes in running.values())
         # Lanes that meet depend on each other: all have to be back at one time.
-        if number != self.kept.number or set(state.groups) | {number} != set(self.kept.groups):
+        if number != self.snapshot.number or set(state.groups) | {number} != set(
+            self.snapshot.groups
+        ):
             return False
         for group, lanes in groups.items():
-            before = np.broadcast_to(as_mask(self.kept.groups[group]), self.moved.shape)
+            before = np.broadcast_to(as_mask(self.snapshot.groups[group]), self.moved.shape)
             same = np.array_equal(before, np.broadcast_to(as_mask(lanes), self.moved.shape))
-            moved = (self.kept.same(group, lanes) & self.moved) | ~running[group]
+            moved = (self.snapshot.same(group, lanes) & self.moved) | ~running[group]
             if not (same and moved.all()):
                 return False
-        held = self._held()
-        return held.keys() == self.held.keys() and all(
-            np.array_equal(lanes, self.held[group]) and (self.kept.equal(lanes) | ~lanes).all()
-            for group, lanes in held.items()
+        blocked = self._blocked_lanes()
+        return blocked.keys() == self.blocked_at_start.keys() and all(
+            np.array_equal(lanes, self.blocked_at_start[group])
+            and (self.snapshot.equal(lanes) | ~lanes).all()
+            for group, lanes in blocked.items()
         )
 
 
 class SpinningLanes:
-    """Lanes that wait for a change of memory by looking at it again and again.
+    """Lanes that poll memory and need not run until something is written.
 
-    They came back to where they look, with all registers and all memory as they were, and
-    met nobody on the way: until somebody writes they do the same again, and need not run.
+    They have returned to the poll with all registers and all memory unchanged and have met no other
+    lane.
 
     Attributes:
-        lanes: Those lanes; ``None`` if there are none.
+        lanes: Mask of these lanes; ``None``: none.
     """
 
     def __init__(
@@ -137,7 +140,7 @@ class SpinningLanes:
         self._looks: dict[int, list[MachineSnapshot]] = {}
 
     def look(self, number: int, mask: Mask | None) -> None:
-        """Lanes come to a block that looks at what others may change."""
+        """Handle lanes that reach a polling block."""
         memories = self.memories
         clock = self.clocks.reads
         now = (memories.writes, memories.local_writes, self.state.meets, clock)
@@ -146,15 +149,15 @@ class SpinningLanes:
             self._looks.clear()
             self.visited = {number}
         looks = self._looks.setdefault(number, [])
-        for kept in looks:
-            same = kept.same(number, mask)
+        for snapshot in looks:
+            same = snapshot.same(number, mask)
             if same.any():
                 self.lanes = same if self.lanes is None else self.lanes | same
         del looks[: -_VISITS + 1]
         looks.append(self.keep(number, mask))
 
     def runnable(self, groups: Groups) -> Groups:
-        """The groups without lanes that are idle."""
+        """Return the groups without spinning lanes."""
         if self._since[0] != self.memories.writes:
             self.lanes = None
             return groups
@@ -164,11 +167,11 @@ class SpinningLanes:
 
 
 class LivelockWatch:
-    """Looks out for loops without end, less and less often.
+    """Searches for livelocks, at growing intervals.
 
     Attributes:
-        next_look: The step at which to be called.
-        turns: Whether the groups have to take turns now.
+        next_look: Step of the next search.
+        turns: Whether groups have to take turns now.
     """
 
     def __init__(
@@ -185,53 +188,55 @@ class LivelockWatch:
         )
         self.next_keep = _FIRST_LOOK
         self.next_look = min(_FIRST_LOOK, step_limit)
-        self.kept: MachineSnapshot | None = None
+        self.snapshot: MachineSnapshot | None = None
         self.round: _Round | None = None
         self.polled = self.later = False
 
     @property
     def turns(self) -> bool:
-        """Whether the groups have to take turns now."""
+        """Whether groups have to take turns now."""
         return self.round is not None
 
     def look(self, number: int, mask: Mask | None) -> None:
-        """Called before a block runs, from ``next_look`` on.
+        """Search for a livelock; called before a block, from step ``next_look`` on.
 
         Raises:
-            Stuck: Nothing can change any more, or the step limit is reached.
+            Stuck: The state cannot change any more, or the step limit is reached.
         """
         state = self.state
         if state.step >= self.step_limit:
             raise self._stuck("limit", number, mask)
         if self.round is not None:
             self._go_round(number, mask)
-        elif self.kept is not None:
+        elif self.snapshot is not None:
             self._watch(number, mask)
         elif state.step >= self.next_keep:
             self.next_keep = state.step * 2
-            self.kept, self.polled = self.keep(number, mask), False
+            self.snapshot, self.polled = self.keep(number, mask), False
             self.clocks.stop()
-        watching = self.round or self.kept
+        watching = self.round or self.snapshot
         self.next_look = state.step + 1 if watching else min(self.next_keep, self.step_limit)
 
     def _watch(self, number: int, mask: Mask | None) -> None:
-        """Is any lane back where it was?"""
-        assert self.kept is not None
-        state, kept = self.state, self.kept
+        """Start a proof round if some lane is back in its recorded state."""
+        assert self.snapshot is not None
+        state, snapshot = self.state, self.snapshot
         self.polled |= number in self.pollers
-        if number == kept.number:
-            kept.visits += 1
-            if kept.same(number, mask).any():
-                self.kept, self.round = None, self._begin_round(number, mask)
+        if number == snapshot.number:
+            snapshot.visits += 1
+            if snapshot.same(number, mask).any():
+                self.snapshot, self.round = None, self._begin_round(number, mask)
                 self.round.proves(number, mask)
                 return
-            if self.clocks.reads != kept.clock and not kept.visits & (kept.visits - 1):
-                self.kept = self.keep(number, mask)  # it had read them while they ran
-                self.kept.take_place(kept)
-                kept = self.kept
-        enough = state.step - kept.step >= _VISITS + kept.step // 8
-        if (kept.visits > _VISITS and enough) or state.step - kept.step > kept.step // 2:
-            self.kept = None
+            if self.clocks.reads != snapshot.clock and not snapshot.visits & (snapshot.visits - 1):
+                self.snapshot = self.keep(number, mask)  # it had read them while they ran
+                self.snapshot.take_place(snapshot)
+                snapshot = self.snapshot
+        enough = state.step - snapshot.step >= _VISITS + snapshot.step // 8
+        if (
+            snapshot.visits > _VISITS and enough
+        ) or state.step - snapshot.step > snapshot.step // 2:
+            self.snapshot = None
             if self.polled and self.others_to_come:
                 self.round = self._begin_round(number, mask)
                 self.round.proves(number, mask)
@@ -239,7 +244,7 @@ class LivelockWatch:
                 self._go_on()
 
     def _go_round(self, number: int, mask: Mask | None) -> None:
-        """Has everybody had a turn, and come back, with nothing changed?"""
+        """End the proof round if every group has had a turn."""
         assert self.round is not None
         state, started = self.state, self.round.started
         closed = self.round.proves(number, mask)
@@ -248,7 +253,7 @@ class LivelockWatch:
             raise self._stuck("idle", number, mask)
         if closed:
             clocks = self.clocks
-            if clocks.reads != self.round.kept.clock and not self.later:
+            if clocks.reads != self.round.snapshot.clock and not self.later:
                 clocks.stop(_LATER)
                 self.later, self.round, self.next_keep = True, None, state.step + _VISITS
                 self.memories.watched = False
@@ -268,7 +273,7 @@ class LivelockWatch:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Nothing is proved: clocks run again."""
+        """Resume after a failed proof; clocks run again."""
         self.clocks.stopped, self.later = None, False
 
     def _stuck(self, why: str, number: int, mask: Mask | None) -> NoProgress:

@@ -1,4 +1,4 @@
-"""State of a batch at one step: lanes that come back to it do the same again."""
+"""Snapshot of a batch's state, to detect that it recurs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..lane_state import LaneState
 
 
 class MachineSnapshot:
-    """The state of a batch at one step, to see what comes back.
+    """State of a batch at one step.
 
     ``number``, ``mask``: the lanes that run next, which are in no group.
     """
@@ -31,19 +31,19 @@ class MachineSnapshot:
         self.visits = 0
 
     def take_place(self, of: MachineSnapshot) -> None:
-        """It goes on with what has been looked for since an earlier one."""
+        """Take over the search state of an earlier snapshot."""
         self.visits, self.step, self.clock = of.visits, of.step, of.clock
 
     def same(self, number: int, lanes: Mask | None) -> Mask:
-        """Of lanes that come to a block, those that have been there with the same registers."""
+        """Return the lanes that were at this block with the same registers."""
         if number not in self.groups:
             return NO_LANE
         return self.equal(as_mask(self.groups[number]) & as_mask(lanes), number)
 
     def equal(self, same: Mask, number: int | None = None) -> Mask:
-        """Of some lanes, those that have the same registers as then.
+        """Return the lanes with the same registers as in the snapshot.
 
-        ``number``: of the block at which they are, if only what they need there counts.
+        ``number``: their block, if only the registers live there matter.
         """
         now = self.state.registers
         if number not in self.orders:

@@ -1,1 +1,1 @@
-"""Barriers, warp-synchronous points and convergence."""
+"""Synchronisation: barriers, warp-synchronous instructions and convergence."""

@@ -1,4 +1,4 @@
-"""Barrier divergence: threads of a block that do not come to a barrier together."""
+"""Barrier divergence: threads of a block that do not reach a barrier together."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .branch_history import BranchHistory
 
 
 class Divergence:
-    """Looks at the barriers of one batch when they let lanes go.
+    """Check of barriers when they release lanes: did the threads belong together?
 
-    A block whose threads met at places, or on rounds of a loop, that do not belong together goes
-    astray: they are a barrier apart from then on, and what they come to follows from that. Of such
-    a block only the same meeting is told again, so that all its threads are named.
+    If threads of a block met from different places or loop iterations, the block is marked: its
+    threads stay one barrier out of step, and later divergence follows from the first. For such a
+    block only the same meeting is reported again, so that all of its threads are named.
     """
 
     def __init__(
@@ -33,18 +33,18 @@ class Divergence:
     ) -> None:
         self.state, self.dispatcher, self.paths, self.orders = state, dispatcher, paths, orders
         self._gone: dict[int, Mask] = {}
-        self._seen: dict[int, Mask | None] = {}
+        self._reported: dict[int, Mask | None] = {}
         self._astray: Mask = NO_LANE
         self._met: dict[tuple[int, int], Mask] = {}
         self._turned: dict[object, Mask] = {}
 
-    def notify(self, apart: BarrierDivergence) -> None:
-        """Threads of a block do not come to a barrier together."""
+    def notify(self, divergence: BarrierDivergence) -> None:
+        """Report threads of a block that do not reach a barrier together."""
         for callback in self.dispatcher.barrier_divergence:
-            callback(apart)
+            callback(divergence)
 
     def look_at(self, waits: list[BlockedLanes]) -> None:
-        """A barrier of whole blocks lets lanes go: did they come to it together?"""
+        """Check the lanes that a barrier of whole blocks releases."""
         state = self.state
         g, paths = state.geometry, self.paths
         places: dict[int, BlockedLanes] = {}
@@ -56,7 +56,7 @@ class Divergence:
                 )
         waits = [places[number] for number in sorted(places)]
         for wait in waits:
-            differ = paths.apart(wait.block, wait.mask, state.registers)
+            differ = paths.different_paths(wait.block, wait.mask, state.registers)
             if differ is None:
                 continue
             again = self._turned.get(line := _line(wait.block), NO_LANE)
@@ -72,15 +72,15 @@ class Divergence:
         for wait in waits:
             if alive is None:
                 break
-            if self._seen.get(wait.block.number) is not alive:
+            if self._reported.get(wait.block.number) is not alive:
                 self._look_for_gone(wait, alive)
             if wait.mask is alive:  # as they will be next time
-                self._seen[wait.block.number] = alive
+                self._reported[wait.block.number] = alive
         if len(waits) > 1:
             self._compare_places(waits)
 
     def _look_for_gone(self, wait: BlockedLanes, alive: Mask) -> None:
-        """Threads of a block have left the kernel without coming to its barrier."""
+        """Report threads of a block that have exited without reaching its barrier."""
         state = self.state
         here = np.broadcast_to(as_mask(wait.mask), state.geometry.shape)
         gone = blocks_of(here) & ~alive & ~self._astray
@@ -93,10 +93,10 @@ class Divergence:
             self.notify(BarrierDivergence("gone", wait.block, here, new, branches=branches))
 
     def _compare_places(self, waits: list[BlockedLanes]) -> None:
-        """Threads of one block come to its barrier at several places of the code.
+        """Report threads of one block that reach its barrier at several places of the code.
 
-        To ``__syncthreads()`` (number 0) they must not, says CUDA C++. In PTX a barrier has
-        no place, but the lanes of a warp have to come to it together.
+        CUDA C++ forbids this for ``__syncthreads()`` (barrier 0). A PTX barrier has no place, but
+        the lanes of a warp have to reach it together.
         """
         g = self.state.geometry
         reported: Mask = NO_LANE
@@ -134,12 +134,12 @@ class Divergence:
             self._astray = self._astray | met
 
     def _in_step(self, first: int, second: int) -> bool:
-        """Whether two barriers are the ways of one branch: each thread comes to one of them."""
+        """Whether two barriers are the two sides of one branch: each thread reaches one of them."""
         one, two = (self.paths.map.near(number)[:1] for number in (first, second))
         return bool(one and two and one[0] & two[0])
 
     def differ(self, number: int, members: list[tuple[Key, BlockedLanes, Mask]]) -> bool:
-        """Whether threads come to a barrier with different counts, say: there a GPU stops."""
+        """Report threads that reach a barrier with different operands, where a GPU stops."""
         g = self.state.geometry
         blocks = {key: np.zeros(g.columns, bool) for key, *_ in members}
         for key, _, here in members:
@@ -158,7 +158,7 @@ class Divergence:
         return True
 
     def check_warps(self, members: list[tuple[BlockedLanes, Mask]], go: Mask) -> None:
-        """The lanes of a warp have to come to an aligned barrier together."""
+        """Report lanes of a warp that do not reach an aligned barrier together."""
         g = self.state.geometry
         absent = np.broadcast_to(as_mask(self.state.alive), g.shape) & ~go
         before: Rows = NO_LANE
@@ -169,10 +169,10 @@ class Divergence:
         for wait, lanes in (places[number] for number in sorted(places)):
             warps = g.any_of_warp(lanes & go)
             if is_aligned(wait.block):
-                apart = warps & (g.any_of_warp(absent) | before)
-                if apart.any():
-                    here = lanes & go & g.spread(apart)
-                    others = ~here & g.spread(apart)
+                split_warps = warps & (g.any_of_warp(absent) | before)
+                if split_warps.any():
+                    here = lanes & go & g.spread(split_warps)
+                    others = ~here & g.spread(split_warps)
                     branches = self.paths.told_apart(wait.block, others, here)
                     self.notify(
                         BarrierDivergence("warp", wait.block, here, others, branches=branches)
@@ -181,12 +181,12 @@ class Divergence:
 
 
 def _line(block: CompiledBlock) -> tuple[str, int] | None:
-    """The source line of a barrier; ``None`` for PTX that has none."""
+    """Return the source line of a barrier; ``None`` for PTX without lines."""
     location = block.block.end.location if block.block.end else None
     return (location.user.file, location.user.line) if location else None
 
 
 def is_aligned(block: CompiledBlock) -> bool:
-    """Whether all lanes of a warp have to execute a barrier as one."""
+    """Whether all lanes of a warp have to execute a barrier together."""
     end = block.block.end
     return end is not None and (roles(end).row.aligned or end.has("aligned"))

@@ -1,9 +1,9 @@
-"""In which orders warps may come to block barriers, whatever the schedule of the run was.
+"""Possible interleavings of warps at block barriers, beyond the schedule of the run.
 
-One schedule shows one order. All are gone through in which warps that do what they did could have
-come: a GPU stops if some come to a barrier in one way (``Key``) before those of another have filled
-it (``docs/measured.md``), and hangs where others' arrivals have filled it too early. Where no order
-does that, warps may still meet by chance: at barriers that count fewer warps than come to them.
+One schedule shows one order. This module enumerates all orders in which warps with the same events
+could arrive. A GPU stops if a warp arrives with other operands (``Key``) before a barrier is full
+(``docs/measured.md``), and hangs if arrivals fill it too early. Even if no order does that, warps
+may meet by chance at barriers that count fewer warps than arrive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STATES = 10_000
 
 
 class _Event(NamedTuple):
-    """Warps come to a barrier; ``place``: the number of its basic block."""
+    """Arrival of warps at a barrier; ``place``: number of its basic block."""
 
     number: int
     way: tuple[int, str]
@@ -47,11 +47,11 @@ _State = tuple[tuple[_Warp, ...], tuple[_Fill, ...]]
 
 
 class BarrierInterleavings:
-    """What came to the barriers of one batch.
+    """Arrivals at the barriers of one batch.
 
     Attributes:
-        watches: Whether anything has to be remembered of it; ``reported``: blocks that have
-            stopped.
+        watches: Whether arrivals have to be recorded.
+        reported: Blocks that have stopped.
     """
 
     def __init__(self, state: LaneState, dispatcher: Dispatcher, watches: bool) -> None:
@@ -61,26 +61,26 @@ class BarrierInterleavings:
         self._many = np.zeros(state.geometry.columns, np.int64)
 
     def record_arrival(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
-        """Lanes come to a barrier."""
+        """Record lanes that reach a barrier."""
         self._many += self.state.geometry.any_of_warp(lanes).sum(axis=0)
         if self._many.max() > _EVENTS:
             self.watches, self._came = False, []
             return
         self._came.append((key, block, lanes, as_mask(self.state.alive)))
 
-    def look(self, held: Sequence[Mask | None]) -> Mask:
+    def look(self, blocked: Sequence[Mask | None]) -> Mask:
         """Report blocks that could have stopped; return those of them that had not ended.
 
-        ``held``: lanes that wait at barriers after which others may come.
+        ``blocked``: lanes blocked at barriers that others may still reach.
         """
-        return self._look([as_mask(lanes) for lanes in held], None)
+        return self._look([as_mask(lanes) for lanes in blocked], None)
 
     def look_at(self, clashing: Mask) -> Mask:
-        """Judge blocks in which warps meet at a barrier in ways that do not go together."""
+        """Check blocks in which warps meet at a barrier with incompatible operands."""
         return self._look([as_mask(self.state.alive)], clashing)
 
     def _look(self, unfinished: Sequence[Mask], clashing: Mask | None) -> Mask:
-        """Judge all blocks, or the clashing ones; ``unfinished``: lanes that may come to more."""
+        """Check all blocks, or the clashing ones; ``unfinished``: lanes with further arrivals."""
         state = self.state
         g = state.geometry
         if not self.watches or not self._came:
@@ -112,7 +112,7 @@ class BarrierInterleavings:
         return stops
 
     def _chance(self, came: Mask, columns: Mask) -> None:
-        """Tell of warps that meet as they come; one block stands for those that ``came`` alike."""
+        """Report chance meetings; one block represents those with equal arrivals."""
         g, column = self.state.geometry, int(np.argmax(columns))
         met = by_chance(
             InterleavedArrival(
@@ -132,21 +132,21 @@ class BarrierInterleavings:
         lanes = lanes if elsewhere else lanes | others
         self._tell(BarrierDivergence("chance", one, lanes, None, elsewhere, value=key[0]))
 
-    def _tell(self, apart: BarrierDivergence) -> None:
+    def _tell(self, divergence: BarrierDivergence) -> None:
         for callback in self.observers.barrier_divergence:
-            callback(apart)
+            callback(divergence)
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
-        """Whether blocks could have stopped, all of whose warps came as ``came`` says."""
+        """Whether blocks with the arrivals ``came`` could have stopped."""
         events = [
             _Event(key[0], key[1:], block.holds, block.number) for key, block, *_ in self._came
         ]
         did = [np.flatnonzero(one) for one in came.T]
         found = _faults(tuple(tuple(events[i] for i in one) for one in did), tuple(more.tolist()))
-        if not (found.clash or (found.held and found.ends)):
+        if not (found.clash or (found.blocked and found.may_finish)):
             return False
         g, there = self.state.geometry, []
-        for warp, place in found.clash or found.held:
+        for warp, place in found.clash or found.blocked:
             key, block, lanes, _ = self._came[did[warp][place]]
             mine = g.spread((np.arange(g.warps) == warp)[:, None] & columns)
             there.append((block, np.broadcast_to(lanes, g.shape) & mine, key[0]))
@@ -166,11 +166,12 @@ class BarrierInterleavings:
 
 
 class InterleavedArrival(NamedTuple):
-    """Warps come to a barrier.
+    """Arrival of warps at a barrier.
 
     Attributes:
-        threads: For how many it waits; 0: for the block, of which so many warps are ``living``.
-        holds: Whether they wait.
+        threads: Thread count of the barrier; 0: the block, of which ``living`` warps are alive.
+        living: Number of live warps.
+        holds: Whether the warps wait.
     """
 
     number: int
@@ -181,10 +182,12 @@ class InterleavedArrival(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """Warps have filled a barrier.
+    """Arrivals of warps that filled a barrier.
 
     Attributes:
-        wait: Whether each of them does; ``aware``: who knows of it; ``at``: the last coming.
+        wait: Whether each warp waits.
+        aware: The warps that know of it.
+        at: Position of the last arrival.
     """
 
     members: set[int]
@@ -194,11 +197,11 @@ class _Met(NamedTuple):
 
 
 def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
-    """Two comings, of which the later could have filled the barrier in place of the earlier.
+    """Return two arrivals of which the later could have filled the barrier in place of the earlier.
 
-    So it is where a warp fills a barrier that others filled before, and has met none of those who
-    know of it since: it could as well have come first, and met some of them. Where some only arrive
-    they may be there for whoever comes.
+    This is possible if a warp fills a barrier that others filled before, and has met none of the
+    warps that know of that since. In another order it could have arrived first. Where some warps
+    only arrive, their arrivals may serve any waiting warp.
     """
     last: dict[int, _Met] = {}
     filling: dict[int, list[tuple[int, bool]]] = {}
@@ -212,7 +215,7 @@ def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
             if len(there) < needed:
                 continue
             members = {one for one, _ in there}
-            held = {one for one, waits in there if waits}
+            blocked = {one for one, waits in there if waits}
             # A warp that is all a barrier waits for meets nobody in any order.
             wait = all(waits for _, waits in there) and coming.threads > 0 and needed > 1
             there.clear()
@@ -221,18 +224,18 @@ def by_chance(comings: Iterable[InterleavedArrival]) -> tuple[int, int] | None:
                 return before.at, i
             for met in last.values():
                 if met.aware & members:
-                    met.aware.update(held)
-            last[coming.number] = _Met(members, wait, held, i)
+                    met.aware.update(blocked)
+            last[coming.number] = _Met(members, wait, blocked, i)
     return None
 
 
 def matter(blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> bool:
-    """Whether a program's barriers may be met in several ways, and nothing but they orders warps.
+    """Whether barriers can be met in several ways, and only barriers order the warps.
 
-    What a strong read waits for, say, is not known here.
+    Order by strong reads is not considered.
     """
-    ends = [block.block.end for block in blocks if block.ends == "barrier"]
-    counted = any(end and len(end.operands) > 1 for end in ends)
+    terminators = [block.block.end for block in blocks if block.terminator_kind == "barrier"]
+    counted = any(end and len(end.operands) > 1 for end in terminators)
     strong = any(site.strong and (site.access == "load" or site.returns) for site in sites)
     waits = any(
         roles(ins).row.phase or block.cluster
@@ -247,31 +250,32 @@ _Place = tuple[int, int]
 
 
 class _Faults(NamedTuple):
-    """What may happen, in one order or another.
+    """Possible faults over all orders.
 
     Attributes:
-        clash: Two events that do not go together, if they can meet.
-        held: What warps wait for that no other one frees in some order.
-        ends: Whether there is an order in which nobody is held for ever, as far as that is known.
+        clash: Two incompatible events, if they can meet.
+        blocked: Waits of warps that no other warp releases in some order.
+        may_finish: Whether some known order lets every warp continue.
     """
 
     clash: list[_Place]
-    held: list[_Place]
-    ends: bool
+    blocked: list[_Place]
+    may_finish: bool
 
 
 @functools.lru_cache(64)
 def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
-    """What may happen to warps that come to barriers in their order, each, and in any together.
+    """Return the faults that some interleaving of the warps' barriers can cause.
 
-    ``more``: warps that may do more than is known. Of several faults of a kind one is told that
-    takes the fewest events, so that it does not matter who came how far in the run.
+    Each warp reaches its barriers in program order. ``more``: warps that may execute more than is
+    known. Of several faults of one kind the one with the fewest events is reported, so that the
+    report does not depend on the progress of the run.
     """
     kinds = sorted({*zip(warps, more, strict=True)}, key=str)
     start = tuple(sorted((kinds.index(one), 0, False) for one in zip(warps, more, strict=True)))
     level: set[_State] = {(start, ())}
     stops: list[_State] = []
-    ends, looked = False, 0
+    may_finish, looked = False, 0
     while level and looked < _STATES:
         looked += len(level)
         following: set[_State] = set()
@@ -283,7 +287,7 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
                 way, on = kinds[kind]
                 if waits or done == len(way):
                     goes |= not waits and on
-                    ends |= not waits and on
+                    may_finish |= not waits and on
                     continue
                 goes, event = True, way[done]
                 there = next((fill for fill in state[1] if fill[0] == event.number), None)
@@ -292,11 +296,11 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
                     clashes.append(([event, like], [(kind, done), at]))
                     continue
                 following.add(_after(state, (kind, done, waits), event, there, kinds))
-            held = any(waits for _, _, waits in state[0])
-            ends |= not (goes or held)
-            here += [state] if held and not goes else []
+            is_blocked = any(waits for _, _, waits in state[0])
+            may_finish |= not (goes or is_blocked)
+            here += [state] if is_blocked and not goes else []
         if clashes:
-            return _Faults(_places(min(clashes)[1], kinds, warps, more), [], ends)
+            return _Faults(_places(min(clashes)[1], kinds, warps, more), [], may_finish)
         stops, level = stops or here, following
 
     def so_far(state: _State) -> list[tuple[_Way, bool]]:
@@ -304,11 +308,11 @@ def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
 
     last = min(stops, key=so_far)[0] if stops else ()
     waiting = [(kind, done - 1) for kind, done, waits in last if waits]
-    return _Faults([], _places(waiting, kinds, warps, more), ends)
+    return _Faults([], _places(waiting, kinds, warps, more), may_finish)
 
 
 def _latest(state: _State, fill: _Fill, kinds: list[tuple[_Way, bool]]) -> tuple[_Event, _Place]:
-    """One of the events that have filled a barrier so far, with the kind of its warp."""
+    """Return one event that filled a barrier, with the kind of its warp."""
     found = []
     for kind, done, _ in state[0]:
         like = [at for at in range(done) if kinds[kind][0][at][:2] == fill[:2]]
@@ -320,7 +324,7 @@ def _places(
     places: list[_Place], kinds: list[tuple[_Way, bool]], warps: tuple[_Way, ...],
     more: tuple[bool, ...],
 ) -> list[_Place]:  # fmt: skip
-    """Events of warps of some kinds as those of warps."""
+    """Map events of kinds of warps to events of warps."""
     used: list[int] = []
     for kind, _ in places:  # two events may be one warp's own
         like = [w for w in range(len(warps)) if (warps[w], more[w]) == kinds[kind]]
@@ -332,7 +336,7 @@ def _after(
     state: _State, warp: _Warp, event: _Event, there: _Fill | None,
     kinds: list[tuple[_Way, bool]],
 ) -> _State:  # fmt: skip
-    """The state after a warp has come to a barrier."""
+    """Return the state after a warp has reached a barrier."""
     warps = list(state[0])
     warps.remove(warp)
     warps.append((warp[0], warp[1] + 1, event.holds))

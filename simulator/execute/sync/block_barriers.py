@@ -1,13 +1,14 @@
-"""Block barriers: who is held where, and when they are let go.
+"""Block barriers: which lanes are blocked where, and when they are released.
 
-``bar.sync``, ``barrier``, ``bar.red`` and ``bar.arrive`` (PTX ISA, "Parallel
-Synchronization and Communication Instructions: bar, barrier"). A barrier belongs to a
-block. It is met by its number, wherever in the code; whole warps are counted, each as often as it
-comes. One without a count waits for all threads of the block that live. Until it is full all come
-to it alike: with one count, or without, and to one reduction or none (an H200 stops else: 715).
+``bar.sync``, ``barrier``, ``bar.red`` and ``bar.arrive`` follow PTX ISA, "Parallel Synchronization
+and Communication Instructions: bar, barrier". A barrier belongs to a block and is identified by its
+number, wherever it is in the code. Whole warps are counted, each at every arrival. A barrier
+without a count waits for all live threads of the block. Until it is full, all arrivals must agree
+on the count and on the reduction; otherwise an H200 stops with error 715.
 
-Who arrives goes on, and may arrive again before others come: in programs that do that, those that
-wait come as late as can be, so that a barrier that fills up too early hangs under every schedule.
+A thread that only arrives continues, and may arrive again before others. In programs that do this,
+waiting threads are scheduled as late as possible, so that a barrier that fills too early hangs
+under every schedule.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Barriers:
     """The block barriers of one batch.
 
     Attributes:
-        waiting: Lanes that are held.
+        waiting: Blocked lanes.
     """
 
     def __init__(
@@ -52,10 +53,10 @@ class Barriers:
     def arrive(
         self, block: CompiledBlock, out: Operands, mask: Mask | None, alone: bool
     ) -> int | None:
-        """Lanes come to a barrier.
+        """Handle lanes that reach a barrier.
 
         Returns:
-            Where they go on, or ``None`` if they were sent there or are held.
+            Their successor, or ``None`` if they were moved or are blocked.
         """
         state = self.state
         number, count, predicate = out
@@ -83,10 +84,10 @@ class Barriers:
     @functools.cached_property
     def _some_arrive(self) -> bool:
         blocks = self.paths.map.blocks
-        return any(block.ends == "barrier" and not block.holds for block in blocks)
+        return any(block.terminator_kind == "barrier" and not block.holds for block in blocks)
 
     def _check_operands(self, wait: BlockedLanes) -> None:
-        """A barrier has a number below 16, and a count of whole warps."""
+        """Check that the barrier's number is below 16 and its count a multiple of the warp size."""
         number, count = wait.number, wait.count
         if not (number.ndim or count.ndim) and 0 <= number < NUMBERS and not count % WARP:
             return  # the usual ones, at a tenth of the time
@@ -101,7 +102,10 @@ class Barriers:
                     )
 
     def _arrive(self, wait: BlockedLanes) -> Mask | None:
-        """``bar.arrive``: counted, not held; the lanes that go on."""
+        """Handle ``bar.arrive``, which counts lanes without blocking.
+
+        Return those that continue.
+        """
         for key in self._keys(wait):
             lanes = self._lanes(key, wait)
             self.signatures_seen.setdefault(key[0], set()).add(key)
@@ -117,7 +121,10 @@ class Barriers:
         return wait.mask
 
     def _differ(self, number: int, *coming: tuple[Key, BlockedLanes, Mask]) -> bool:
-        """Whether threads come to a barrier in ways that do not go together: their blocks end."""
+        """Stop blocks whose threads reach a barrier with incompatible operands.
+
+        Return if any did.
+        """
         if len(self.signatures_seen[number]) == 1:
             return False
         here = [
@@ -128,7 +135,7 @@ class Barriers:
         return self.divergence.differ(number, [*here, *coming])
 
     def _keys(self, wait: BlockedLanes) -> list[Key]:
-        """The barriers that lanes mean."""
+        """Return the barriers that lanes address."""
         number, count = wait.number, wait.count
         if number.ndim == 0 and count.ndim == 0:
             return [(int(number), int(count), wait.operation)]
@@ -138,7 +145,7 @@ class Barriers:
         return [(*pair, wait.operation) for pair in sorted(found)]
 
     def _lanes(self, key: Key, wait: BlockedLanes) -> Mask:
-        """Of lanes, those that mean one barrier, in the batch's full shape."""
+        """Return the lanes that address one barrier, in the batch's full shape."""
         lanes, shape = as_mask(wait.mask), self.state.geometry.shape
         if wait.number.ndim or wait.count.ndim:
             lanes = (wait.number == key[0]) & (wait.count == key[1]) & lanes
@@ -150,9 +157,9 @@ class Barriers:
     # -- letting go -----------------------------------------------------------------
 
     def release(self, loose: bool = False) -> bool:
-        """Let go of those for whom all have come; whether there were any.
+        """Release the barriers that are full; return whether there were any.
 
-        ``loose``: nothing else can run: count a warp of which any lane has come.
+        ``loose``: nothing else can run, so that a warp counts if any of its lanes has arrived.
         """
         if not self.waiting:
             return False
@@ -180,11 +187,11 @@ class Barriers:
         return released
 
     def _members(self, key: Key) -> list[tuple[BlockedLanes, Mask]]:
-        """The lanes held at one barrier, in the order of their coming."""
-        return [(w, held) for w in self.waiting if np.count_nonzero(held := self._lanes(key, w))]
+        """Return the lanes blocked at one barrier, in order of arrival."""
+        return [(w, lanes) for w in self.waiting if np.count_nonzero(lanes := self._lanes(key, w))]
 
     def _whole(self, key: Key) -> bool:
-        """A barrier of the whole block: every thread that lives has to come."""
+        """Release a barrier of the whole block if all live threads have arrived."""
         g = self.state.geometry
         members = self._members(key)
         union = _union([lanes for _, lanes in members], g.shape)
@@ -195,7 +202,7 @@ class Barriers:
         return bool(done.any())
 
     def _counted(self, key: Key, loose: bool) -> bool:
-        """A barrier of so many threads: those that have arrived, and as many as are wanted yet."""
+        """Release a counted barrier if enough threads have arrived."""
         g = self.state.geometry
         members = self._members(key)
         union = _union([lanes for _, lanes in members], g.shape)
@@ -223,7 +230,7 @@ class Barriers:
         return True
 
     def _go(self, members: list[tuple[BlockedLanes, Mask]], lanes: Mask) -> None:
-        """Let lanes go that are held at one barrier."""
+        """Release lanes that are blocked at one barrier."""
         waits: list[BlockedLanes] = []
         for wait, here in members:
             leaving = here & lanes
@@ -252,7 +259,7 @@ class Barriers:
             callback(wait.block.number, self.state.count(wait.mask)[1])
 
     def _reduce(self, wait: BlockedLanes, waits: list[BlockedLanes], lanes: Mask | None) -> None:
-        """``bar.red``: a reduction over all threads that came, given to each."""
+        """Compute ``bar.red`` over all arrived threads and give each the result."""
         g = self.state.geometry
         operation, index = wait.block.reduction  # type: ignore[misc]
         true = np.zeros(g.shape, bool)
@@ -271,12 +278,12 @@ class Barriers:
         registers[index] = np.where(here, result, registers[index])
 
     def check_orders(self) -> Mask:
-        """Judge the orders of arrival so far; return the blocks that end because of them."""
+        """Check the possible orders of arrival; return the blocks that end because of them."""
         leads_on = self.paths.map.leads_on
         return self.orders.look([w.mask for w in self.waiting if leads_on(w.block.number)])
 
     def unsatisfied(self) -> list[BarrierDivergence]:
-        """Nothing can run any more: those that are held, and who does not come to them."""
+        """Return, when nothing can run, the blocked lanes with the lanes that are missing."""
         state, shape, found = self.state, self.state.geometry.shape, []
         alive = np.broadcast_to(as_mask(state.alive), shape)
         for wait in self.waiting:
@@ -299,7 +306,7 @@ class Barriers:
 
 
 def _number(wait: BlockedLanes) -> int:
-    """The barrier's number, which is the same for all lanes of it that were let go."""
+    """Return the barrier's number, which all released lanes share."""
     if wait.number.ndim == 0 or wait.mask is None:
         return int(wait.number.reshape(-1)[0])
     number, mask = np.broadcast_arrays(wait.number, wait.mask)

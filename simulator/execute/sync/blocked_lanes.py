@@ -1,4 +1,4 @@
-"""Who waits at a barrier, who has arrived at it, and what is raised where nobody can go on."""
+"""Lanes that wait at a barrier or have arrived at it, and the errors if no lane can continue."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ Operands = tuple[Lanes, Lanes, Mask | None]
 
 @dataclass
 class BlockedLanes:
-    """Lanes held by a block barrier.
+    """Lanes blocked at a block barrier.
 
     Attributes:
-        number: The barrier's, by lane; ``count``: the threads it waits for, 0 for the block.
-        predicate: What a reduction takes in.
-        since: The step at which they came.
+        number: Barrier number of each lane.
+        count: Thread count of each lane's barrier; 0: the block.
+        predicate: Input of the reduction.
+        since: Step of the arrival.
     """
 
     block: CompiledBlock
@@ -39,19 +40,19 @@ class BlockedLanes:
 
     @property
     def operation(self) -> str:
-        """What a reduction is done by."""
+        """Operation of the reduction."""
         return self.block.reduction[0] if self.block.reduction else ""
 
 
 class NoProgress(Exception):
-    """No lane can go on: the lanes that wait at barriers, or that spin without end.
+    """No lane can make progress: all wait at barriers or spin for ever.
 
     Attributes:
-        waiting: What is known of the lanes held by block barriers.
-        spinning: Lanes by block number that loop for ever (or past the step limit).
-        why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
-        steps: How many basic blocks had run.
-        visited: Basic blocks that the spinning lanes run; ``None`` if that is not known.
+        waiting: The lanes blocked at barriers, with the missing ones.
+        spinning: Lanes in endless loops (or beyond the step limit), by block number.
+        why: ``waits``, ``repeats`` (no fair schedule changes the state any more) or ``limit``.
+        steps: Basic blocks executed so far.
+        visited: Basic blocks that the spinning lanes execute; ``None`` if unknown.
     """
 
     def __init__(
@@ -64,10 +65,10 @@ class NoProgress(Exception):
 
 
 class WarpArrivals:
-    """The ``bar.arrive`` of one barrier: a warp arrives when the last of its living lanes does.
+    """Arrivals (``bar.arrive``) at one barrier; a warp arrives with its last live lane.
 
     Attributes:
-        phase: How often each warp has, ``(warps, blocks)``, since the barrier was last full.
+        phase: Number of arrivals of each warp since the barrier was last full, ``(warps, blocks)``.
     """
 
     def __init__(self, state: LaneState, wanted: int) -> None:
@@ -79,33 +80,33 @@ class WarpArrivals:
         self.places: dict[int, tuple[BlockedLanes, Mask]] = {}
 
     def add(self, wait: BlockedLanes, lanes: Mask) -> None:
-        """Lanes arrive."""
+        """Record arriving lanes."""
         self.lanes += lanes
         self.places[wait.block.number] = wait, lanes
         self.settle(False)
 
     def came(self) -> Iterator[tuple[BlockedLanes, Mask]]:
-        """Who has come since the barrier was last full, as far as it is remembered, and where."""
+        """Return the recorded arrivals since the barrier was last full, with their places."""
         here = self.state.geometry.spread(self.phase > 0)
         for wait, lanes in self.places.values():
             yield wait, lanes & here
 
     def settle(self, loose: bool) -> None:
-        """See which warps have arrived; ``loose``: those with any lane that has."""
+        """Count the warps that have arrived; ``loose``: with any lane."""
         state = self.state
         g = state.geometry
         if loose:
             full = g.by_warp(self.lanes, 0).max(axis=1)
         else:
             living = np.broadcast_to(as_mask(state.alive), g.shape)
-            most = np.iinfo(np.int64).max
-            full = g.by_warp(np.where(living, self.lanes, most), most).min(axis=1)
-            full = np.where(full == most, g.by_warp(self.lanes, 0).max(axis=1), full)
+            infinity = np.iinfo(np.int64).max
+            full = g.by_warp(np.where(living, self.lanes, infinity), infinity).min(axis=1)
+            full = np.where(full == infinity, g.by_warp(self.lanes, 0).max(axis=1), full)
         new = np.maximum(full - self.counted, 0)
         if not new.any():
             return
         self.counted += new
         last = self.phase.sum(axis=0) + np.cumsum(new, axis=0)
         over = last[-1] // self.wanted * self.wanted  # full by arrivals alone: that frees nobody
-        left = last - np.maximum(last - new, over)
-        self.phase = np.where(over, np.maximum(left, 0), self.phase + new)
+        surplus = last - np.maximum(last - new, over)
+        self.phase = np.where(over, np.maximum(surplus, 0), self.phase + new)

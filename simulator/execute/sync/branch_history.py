@@ -1,7 +1,7 @@
-"""Which way each thread went at the branches that decide on barriers, and how often round loops.
+"""Branch history of each thread: directions taken at branches, and loop trip counts.
 
-Told by each thread's own path, so that it is the same under every schedule. Recorded are
-only the branches that decide on a barrier and the heads of loops about one.
+It is recorded per thread along its own path, so that it is the same under every schedule. Only
+branches that control a barrier, and heads of loops that contain one, are recorded.
 """
 
 import functools
@@ -22,16 +22,16 @@ from .convergence_regions import Convergence
 
 
 class ControlFlowMap:
-    """What a program's text says of its barriers and loops.
+    """Static control-flow facts about barriers and loops.
 
     Attributes:
-        after: For each block, where its end may lead.
-        convergence: Where lanes of a warp converge.
-        pollers: Blocks that look at what others may change.
-        orders: Whether warps may come to barriers in orders of which some are wrong.
-        branches: Blocks at whose end it is decided whether a barrier is reached.
-        heads: Heads of loops about barriers, each with those of the loops inside it.
-        entries: By a called function's first block, the heads in that function.
+        after: Successors of each block.
+        convergence: Convergence points.
+        pollers: Blocks that read what other threads may change.
+        orders: Whether warps may reach barriers in orders of which some are wrong.
+        branches: Blocks whose terminator decides whether a barrier is reached.
+        heads: Heads of loops that contain barriers, each with the heads of inner loops.
+        entries: For the first block of each called function, the heads in that function.
     """
 
     def __init__(self, blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> None:
@@ -40,8 +40,8 @@ class ControlFlowMap:
         shared = [site for site in sites if site.counted and site.space != "local"]
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
         self.orders = barrier_interleavings.matter(blocks, sites)
-        self._calls = [b.number for b in blocks if b.ends == "call"]
-        barriers = [b.number for b in blocks if b.ends == "barrier"]
+        self._calls = [b.number for b in blocks if b.terminator_kind == "call"]
+        barriers = [b.number for b in blocks if b.terminator_kind == "barrier"]
         self.after = self._ways()
         self._bit = {number: 1 << i for i, number in enumerate(barriers)}
         self._reach = self._reachable() if barriers else {}
@@ -62,7 +62,7 @@ class ControlFlowMap:
         self._find_loops(barriers)
 
     def _ways(self) -> list[list[int]]:
-        """For each block, where its end may lead: first where a branch is taken, last on."""
+        """Return the successors of each block: of the taken branch first."""
         ways: list[list[int]] = []
         returns: dict[str, list[int]] = {}
         for number in self._calls:
@@ -71,14 +71,14 @@ class ControlFlowMap:
             returns.setdefault(callee, []).append(block.block.follow)
         for block in self.blocks:
             end = block.block.end
-            if block.ends == "call":
+            if block.terminator_kind == "call":
                 ways.append([block.call_entry])
-            elif block.ends == "return":
+            elif block.terminator_kind == "return":
                 back = returns.get(block.block.function.name, [])
                 ways.append([*back, *([block.block.follow] if end and end.guard else [])])
-            elif block.ends in ("exit", "trap", "assert"):
+            elif block.terminator_kind in ("exit", "trap", "assert"):
                 ways.append([EXIT, *([block.block.follow] if end and end.guard else [])])
-            elif block.ends == "barrier" and end and end.guard:
+            elif block.terminator_kind == "barrier" and end and end.guard:
                 ways.append([block.block.follow, block.block.follow])
             else:
                 ways.append(successors(block.block))
@@ -86,13 +86,13 @@ class ControlFlowMap:
 
     @functools.cached_property
     def own_loops(self) -> dict[int, frozenset[int]]:
-        """Loops that lanes go round for themselves, and that no barrier has to do with."""
+        """Loops whose lanes are independent of others and that contain no barrier."""
         others = {*self.heads, *self.branches, *self.pollers}
         lanes = self.convergence
         return own_loops(self.blocks, others | lanes.affected | lanes.saves.keys())
 
     def _reachable(self) -> dict[int, int]:
-        """The barriers that can be reached from each block, itself included, as bits."""
+        """Return the barriers reachable from each block, itself included, as bits."""
         reach = {n: self._bit.get(n, 0) for n in range(len(self.blocks))} | {EXIT: 0}
         changed = True
         while changed:
@@ -107,7 +107,7 @@ class ControlFlowMap:
         return reach
 
     def leads_on(self, number: int) -> bool:
-        """Whether barriers may come after the one at the end of a block."""
+        """Whether further barriers may follow the one at the end of a block."""
         return any(self._reach[to] for to in self.after[number])
 
     def _find_loops(self, barriers: list[int]) -> None:
@@ -129,19 +129,19 @@ class ControlFlowMap:
             if not any(b.number in holders for b in blocks):
                 continue
             loops = loops_of([b.block for b in blocks])
-            kept = {head: members for head, members in loops.items() if members & holders}
-            for head, members in kept.items():
-                self.heads[head] = [h for h in kept if h != head and h in members]
+            relevant = {head: members for head, members in loops.items() if members & holders}
+            for head, members in relevant.items():
+                self.heads[head] = [h for h in relevant if h != head and h in members]
                 for number in members & holders:
                     self._about.setdefault(number, []).append(head)
-            self.entries[blocks[0].number] = list(kept)
+            self.entries[blocks[0].number] = list(relevant)
 
     def about(self, number: int) -> list[int]:
-        """Heads of the loops about a barrier or a call, within its function."""
+        """Return the heads of the loops around a barrier or call, within its function."""
         return self._about.get(number, [])
 
     def callers(self, number: int) -> list[CompiledBlock]:
-        """The calls of the function in which a block stands."""
+        """Return the calls of a block's function."""
         name = self.blocks[number].block.function.name
         return [
             self.blocks[n]
@@ -150,7 +150,7 @@ class ControlFlowMap:
         ]
 
     def losing(self, barrier: int) -> list[tuple[int, int]]:
-        """Branches and their ways (as bits) from which a barrier cannot be reached any more."""
+        """Return branches and directions (as bits) from which a barrier is no longer reachable."""
         bit = self._bit[barrier]
         found = []
         for number, ways in enumerate(self.after):
@@ -163,11 +163,11 @@ class ControlFlowMap:
         return found
 
     def near(self, barrier: int) -> list[set[int]]:
-        """The branches that decide on a barrier, nearest first."""
+        """Return the branches that control a barrier, nearest first."""
         return self._near[barrier]
 
     def leaves(self, number: int, way: int) -> bool:
-        """Whether a branch's way goes straight out of the kernel: an early return."""
+        """Whether a direction of a branch leads straight out of the kernel (an early return)."""
         ways = self.after[number]
         at = ways[way]
         for _ in self.blocks:
@@ -181,7 +181,7 @@ class ControlFlowMap:
 
 
 class BranchHistory:
-    """The paths of one batch's threads, as far as barriers need them."""
+    """Paths of one batch's threads, as far as barriers need them."""
 
     def __init__(self, where: ControlFlowMap, shape: tuple[int, ...]) -> None:
         self.map, self.shape = where, shape
@@ -190,7 +190,7 @@ class BranchHistory:
         self._rounds: dict[int, Lanes | int] = dict.fromkeys(where.heads, 0)
 
     def went(self, number: int, way: int, lanes: Mask | None) -> None:
-        """Lanes (``None``: all) took one way at the end of a block."""
+        """Record the direction that lanes (``None``: all) took at the end of a block."""
         last = self._last.get(number)
         if last is not None and last[1] == way and last[0] is lanes:
             return
@@ -201,7 +201,7 @@ class BranchHistory:
         self._ways[number] = new if lanes is None else np.where(lanes, new, old)
 
     def enter(self, number: int, lanes: Mask | None) -> None:
-        """Lanes (``None``: all that live) come to the head of a loop."""
+        """Record that lanes (``None``: all live ones) reach the head of a loop."""
         if lanes is None:
             self._rounds[number] = self._rounds[number] + 1
         else:
@@ -209,7 +209,7 @@ class BranchHistory:
         self._again(self.map.heads[number], lanes)
 
     def call(self, entry: int, lanes: Mask | None) -> None:
-        """Lanes (``None``: all that live) call a function."""
+        """Record that lanes (``None``: all live ones) call a function."""
         self._again(self.map.entries.get(entry, ()), lanes)
 
     def _again(self, heads: Sequence[int], lanes: Mask | None) -> None:
@@ -220,15 +220,13 @@ class BranchHistory:
             else:
                 self._rounds[head] = np.where(lanes, np.int32(0), old)
 
-    def apart(
+    def different_paths(
         self, barrier: CompiledBlock, lanes: Mask | None, registers: Sequence[Lanes]
     ) -> Mask | None:
-        """Blocks of the batch whose threads at a barrier came there on rounds of their own.
-
-        Not on the same round of each loop about it, or by another call.
+        """Return the blocks whose threads reached a barrier in different iterations or calls.
 
         Returns:
-            Bools ``(blocks,)``, or ``None`` where it is clear that there are none.
+            Boolean array ``(blocks,)``, or ``None`` if there are certainly none.
         """
         found: Mask | None = None
         todo: list[tuple[int, Mask | None]] = [(barrier.number, None)]
@@ -246,9 +244,9 @@ class BranchHistory:
                 on = np.broadcast_to(as_mask(lanes), self.shape)
                 on = on if via is None else on & via
                 full = np.broadcast_to(value, self.shape)
-                most = np.where(on, full, -1).max(axis=(0, 1, 2))
+                furthest = np.where(on, full, -1).max(axis=(0, 1, 2))
                 least = np.where(on, full, np.iinfo(full.dtype).max).min(axis=(0, 1, 2))
-                differ = (most != least) & on.any(axis=(0, 1, 2))
+                differ = (furthest != least) & on.any(axis=(0, 1, 2))
                 if differ.any():
                     found = differ if found is None else found | differ
         return found
@@ -259,27 +257,27 @@ class BranchHistory:
     def diverging_branches(
         self, barrier: CompiledBlock, missing: Mask, present: Mask
     ) -> list[Branch]:
-        """The branches that keep lanes of a block from a barrier at which others stand.
+        """Return the branches that keep lanes of a block away from a barrier at which others wait.
 
-        Each thread leaves a barrier behind for good at one branch. Those that have not yet
-        are told from the threads there by the nearest branch that they took otherwise.
+        Each thread bypasses a barrier for good at one branch. A thread that may still reach it
+        differs from the waiting ones at the nearest branch with another direction.
         """
         found: list[Branch] = []
-        left = missing
+        unexplained = missing
         for number, lost in self.map.losing(barrier.number):
             took = self._took(number)
-            lanes = left & ((took & took.dtype.type(lost)) != 0)
+            lanes = unexplained & ((took & took.dtype.type(lost)) != 0)
             if lanes.any():
                 way = (int(took[lanes][0]) & lost).bit_length() - 1
                 leaves = self.map.leaves(number, way)
                 found.append(Branch(self.map.blocks[number], lanes, leaves))
-                left = left & ~lanes
-        if left.any():
-            found += self.told_apart(barrier, left, present)
+                unexplained = unexplained & ~lanes
+        if unexplained.any():
+            found += self.told_apart(barrier, unexplained, present)
         return found
 
     def told_apart(self, barrier: CompiledBlock, some: Mask, others: Mask) -> list[Branch]:
-        """The nearest branches on which lanes of a block differ from others at a barrier."""
+        """Return the nearest branches at which lanes of a block differ from others at a barrier."""
         for level in self.map.near(barrier.number):
             found = []
             for number in sorted(level):
@@ -293,7 +291,7 @@ class BranchHistory:
         return []
 
     def between(self, barrier: CompiledBlock, lanes: Mask) -> list[Branch]:
-        """The nearest branches on which lanes at a barrier differ from the first of their block."""
+        """Return the nearest branches at which lanes differ from the first lane of their block."""
         rows = lanes.reshape(-1, self.shape[3])
         first = np.arange(len(rows))[:, None] == rows.argmax(axis=0)
         return self.told_apart(barrier, lanes, lanes & first.reshape(self.shape))

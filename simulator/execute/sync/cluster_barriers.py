@@ -1,7 +1,7 @@
-"""Barriers of clusters: ``barrier.cluster.arrive`` and ``.wait`` (PTX ISA, "barrier.cluster").
+"""Cluster barriers: ``barrier.cluster.arrive`` and ``.wait`` (PTX ISA, "barrier.cluster").
 
-Every thread of the cluster that lives arrives, and waits before it arrives again: a phase is over
-when all have arrived. There is one such barrier a cluster, and no place in the code that is its.
+Every live thread of the cluster arrives, and waits before it arrives again. A phase is complete
+when all have arrived. Each cluster has one such barrier, which has no place in the code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ClusterBarriers:
     """The barriers of the clusters of one batch.
 
     Attributes:
-        waiting: Lanes that are held.
+        waiting: Blocked lanes.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ClusterBarriers:
         self._gone: dict[int, Mask] = {}
 
     def come(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int | None:
-        """Lanes arrive, or come to wait; where they go on, as ``Barriers.come`` says it."""
+        """Handle lanes that arrive or wait; returns what ``Barriers.arrive`` does."""
         state = self.state
         if self._state is None:
             self._state = np.full(state.geometry.shape, _AWAY, np.int8)
@@ -79,15 +79,17 @@ class ClusterBarriers:
         self.look_again()
 
     def _wait(self, block: CompiledBlock, lanes: Mask) -> Mask:
-        """Those of some lanes that may go on; the others are held."""
+        """Block waiting lanes whose phase is incomplete; return the others."""
         assert self._state is not None
         never = lanes & (self._state == _AWAY)
         if never.any():
             self._tell("unarrived", block, never)
-        held = lanes & (self._state == _ARRIVED)
-        if held.any():
-            self.waiting.append(BlockedLanes(block, held, _NUMBER, _NUMBER, None, self.state.step))
-        going: Mask = lanes & ~held
+        blocked = lanes & (self._state == _ARRIVED)
+        if blocked.any():
+            self.waiting.append(
+                BlockedLanes(block, blocked, _NUMBER, _NUMBER, None, self.state.step)
+            )
+        going: Mask = lanes & ~blocked
         self._state[going] = _AWAY
         return going
 
@@ -95,7 +97,7 @@ class ClusterBarriers:
         self.divergence.notify(BarrierDivergence(how, block, lanes))
 
     def _by_cluster(self, lanes: Mask) -> Mask:
-        """Of the clusters of the batch, those with any of the lanes; bools, a block each."""
+        """Return for each block whether any of the lanes is in its cluster."""
         g = self.state.geometry
         blocks: Lanes = np.asarray(blocks_of(lanes))
         of_cluster: Lanes = blocks[g.clusters.columns]
@@ -103,7 +105,7 @@ class ClusterBarriers:
         return some
 
     def look_again(self) -> None:
-        """Lanes have arrived, or have left the kernel: phases may be over."""
+        """Complete phases, after lanes have arrived or exited."""
         state, lanes = self._state, self.state
         if state is None or not (state == _ARRIVED).any():
             return
@@ -126,15 +128,15 @@ class ClusterBarriers:
         self.waiting = [wait for wait in self.waiting if as_mask(wait.mask).any()]
 
     def _look_at(self, done: Mask, over: Mask, alive: Mask) -> None:
-        """A phase is over: has everybody come to it, and warps as one?"""
+        """Check a complete phase: have all threads arrived, and warps as one?"""
         g, before = self.state.geometry, NO_LANE
         for number, (block, lanes) in sorted(self._places.items()):
             here = lanes & over
             if is_aligned(block):
-                apart = g.any_of_warp(here) & g.any_of_warp(alive & over & ~here)
-                both = here & g.spread(apart)
+                split_warps = g.any_of_warp(here) & g.any_of_warp(alive & over & ~here)
+                both = here & g.spread(split_warps)
                 if both.any():
-                    others = g.spread(apart) & ~both & over
+                    others = g.spread(split_warps) & ~both & over
                     branches = self.paths.told_apart(block, others, both)
                     self.divergence.notify(
                         BarrierDivergence("warp", block, both, others, branches=branches)
@@ -150,10 +152,10 @@ class ClusterBarriers:
                 )
             self._places[number] = block, lanes & ~done
 
-    def never(self, held: Sequence[BlockedLanes]) -> list[BarrierDivergence]:
+    def never(self, blocked: Sequence[BlockedLanes]) -> list[BarrierDivergence]:
         """Describe the lanes that wait here for ever, and those that have not arrived.
 
-        ``held``: all lanes that are held at barriers of any kind.
+        ``blocked``: all lanes that are blocked at barriers of any kind.
         """
         found = []
         for wait in self.waiting:
@@ -163,7 +165,7 @@ class ClusterBarriers:
             missing = self._by_cluster(lanes) & alive & (self._state != _ARRIVED)
             elsewhere = [
                 (other.block, there)
-                for other in held
+                for other in blocked
                 if other is not wait and (there := as_mask(other.mask) & missing).any()
             ]
             branches = self.paths.diverging_branches(wait.block, missing, lanes)

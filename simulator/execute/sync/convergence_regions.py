@@ -1,4 +1,4 @@
-"""Where lanes of a warp converge: what a program's control flow says of it, block by block."""
+"""Convergence regions: where lanes of a warp reconverge, from the control flow."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ NEW = -1
 
 
 class Convergence:
-    """What a program's control flow says of where lanes of a warp run together.
+    """Static convergence facts of a program.
 
     Attributes:
-        edges: What happens to tokens on the way from one block to another: ``NEW``, or the number
-            of a convergence point, or of the head of a loop.
-        saves: For each block where regions begin: those points, whose lanes keep their tokens.
-        entries: First blocks of functions to which lanes come from several calls.
-        depths: For each point in functions that call themselves: the register of the depth.
+        edges: Effect of each edge on tokens: ``NEW``, or the number of a convergence point or loop
+            head.
+        saves: For each block that begins regions, the points whose lanes save their tokens.
+        entries: First blocks of functions with several call sites.
+        depths: For each point in recursive functions, the register with the call depth.
         points: The convergence points.
-        affected: Blocks at which lanes of a warp may stand that do not run together.
-        yields: Heads of loops that wait for what others write.
+        affected: Blocks at which lanes of a warp may be in several groups.
+        yields: Heads of loops that wait for writes of others.
     """
 
     def __init__(self, blocks: Sequence[CompiledBlock], sites: Iterable[Site]) -> None:
@@ -38,12 +38,14 @@ class Convergence:
             functions.setdefault(block.block.function.name, []).append(block)
         shared = [site for site in sites if site.counted and site.space != "local"]
         polls = {id(s.instruction) for s in shared if s.access == "atomic" or s.strong}
-        self._calls = {b.number: b.call_entry for b in blocks if b.ends == "call"}
+        self._calls = {b.number: b.call_entry for b in blocks if b.terminator_kind == "call"}
         called = Counter(self._calls.values())
         self.entries = {entry for entry, times in called.items() if times > 1}
         self._flows = {name: _Flow(some, polls) for name, some in functions.items()}
         self._first = {some[0].number: name for name, some in functions.items()}
-        self._gates = {b.number for b in blocks if b.gate is not None or b.ends == "barrier"}
+        self._gates = {
+            b.number for b in blocks if b.gate is not None or b.terminator_kind == "barrier"
+        }
         self.yields = frozenset(n for flow in self._flows.values() for n in flow.yields)
         self.depths: dict[int, int] = {}
         for block in blocks:
@@ -58,17 +60,17 @@ class Convergence:
             flow, follow = self._flows[self._first[entry]], self._blocks[call].block.follow
             if entry in self.entries:
                 self.edges[call, entry] = NEW
-            what = self.edges.get((call, follow), NEW if len(flow.ends) > 1 else None)
+            what = self.edges.get((call, follow), NEW if len(flow.exits) > 1 else None)
             if what is not None:
-                self.edges |= {(end, follow): what for end in flow.ends}
+                self.edges |= {(end, follow): what for end in flow.exits}
         self.affected = self._affected(upset)
         self.points = frozenset(n for flow in self._flows.values() for n in flow.points)
 
     def _upsetting(self) -> set[str]:
-        """Functions from which lanes may come back with other tokens than they had."""
+        """Return the functions from which lanes may return with other tokens."""
         found = {
             name for name, flow in self._flows.items()
-            if len(flow.ends) > 1 or flow.apart or flow.first in self.entries or flow.yields
+            if len(flow.exits) > 1 or flow.split_pairs or flow.first in self.entries or flow.yields
         }  # fmt: skip
         size = -1
         while size != len(found):
@@ -79,11 +81,11 @@ class Convergence:
         return found
 
     def _settle(self, flow: _Flow, upset: set[str]) -> None:
-        """Enter the edges of a function."""
-        for edge in flow.apart:
+        """Add the edges of a function."""
+        for edge in flow.split_pairs:
             self.edges[edge] = NEW
         restless = {n for n in flow.calls if self._first[self._calls[n]] in upset}
-        restless |= {at for at, _ in flow.apart} | flow.yields
+        restless |= {at for at, _ in flow.split_pairs} | flow.yields
         if restless or self.entries or self.yields:
             restless |= self._gates & flow.graph.after.keys()
         for point, (start, region, before) in flow.regions.items():
@@ -92,7 +94,7 @@ class Convergence:
                 self.edges |= {(at, point): point for at in before}
 
     def _affected(self, upset: set[str]) -> frozenset[int]:
-        """What lanes reach after they came apart, up to where they converge again."""
+        """Return the blocks reachable after a divergence, up to the reconvergence."""
         found: set[int] = set()
         todo: list[tuple[int, int]] = [(to, at) for (at, to), what in self.edges.items()
                                        if what == NEW]  # fmt: skip
@@ -116,28 +118,33 @@ class Convergence:
 
 
 class _Flow:
-    """The control flow of one function.
+    """Control flow of one function.
 
     Attributes:
         points: Its convergence points.
-        first: Its first block; ``calls``: blocks that call; ``ends``: blocks that return.
-        regions: For each point the block where its region begins, the region, and the blocks
-            from which lanes come to it.
-        apart: Edges on which lanes of a warp come at different times, and do not converge.
-        yields: Heads of loops that wait for what others write.
+        first: Its first block.
+        calls: Blocks that call.
+        exits: Blocks that return.
+        regions: For each point the first block of its region, the region, and its predecessors.
+        split_pairs: Edges on which lanes of a warp arrive at different times without converging.
+        yields: Heads of loops that wait for writes of others.
     """
 
     def __init__(self, blocks: list[CompiledBlock], polls: set[int]) -> None:
         after = {b.number: [n for n in successors(b.block) if n >= 0] for b in blocks}
         self.first = blocks[0].number
         self.graph = graph = Graph(self.first, after)
-        self.calls = [b.number for b in blocks if b.ends == "call" and b.number in graph.after]
+        self.calls = [
+            b.number for b in blocks if b.terminator_kind == "call" and b.number in graph.after
+        ]
         reached = graph.after.keys()
-        self.ends = [b.number for b in blocks if b.ends == "return" and b.number in reached]
+        self.exits = [
+            b.number for b in blocks if b.terminator_kind == "return" and b.number in reached
+        ]
         self.points, heads = points(graph)
         loops = graph.loops
         self.regions: dict[int, tuple[int, set[int], list[int]]] = {}
-        self.apart: list[tuple[int, int]] = []
+        self.split_pairs: list[tuple[int, int]] = []
         for to, before in graph.before.items():
             body = loops.get(to, set())
             ahead = [at for at in before if at not in body]
@@ -154,12 +161,12 @@ class _Flow:
             for at in ahead:
                 leaves = any(at in loop and to not in loop for loop in loops.values())
                 if len(ahead) > 1 or leaves:
-                    self.apart.append((at, to))
+                    self.split_pairs.append((at, to))
         self.yields = {head for head, body in loops.items() if _waits(blocks, body, polls)}
 
 
 def _waits(blocks: Iterable[CompiledBlock], body: set[int], polls: set[int]) -> bool:
-    """Whether a branch out of a loop depends on what a poll in the loop reads."""
+    """Whether an exit of a loop depends on a value that the loop polls."""
     inside = [b for b in blocks if b.number in body]
     instructions = [ins for b in inside for ins in b.block.instructions]
     if not any(id(ins) in polls for ins in instructions):

@@ -1,13 +1,13 @@
-"""Which lanes of a warp run as one: lanes at one block are not always together.
+"""Lane groups: which lanes of a warp at one block execute it together.
 
-Lanes come together at convergence points (``compile/cfg/convergence.py``), at warp barriers and
-other warp instructions, and at aligned block barriers. Elsewhere lanes that come to a block at
-different times, or by different ways, run it one group after the other, as on a GPU.
+Lanes converge at convergence points (``compile/cfg/convergence.py``), warp barriers, other warp
+instructions, and aligned block barriers. Elsewhere lanes that reach a block at different times, or
+on different paths, execute it group by group, as on a GPU.
 
-Each lane has a *token*; lanes of a warp that stand at one block run it as one if their tokens are
-equal. Lanes that come to a block where they do not converge get a new token. Lanes that come to a
-convergence point get the token back that they had where its region began: invariant: lanes that
-were together there are together again, and no others.
+Each lane has a *token*; lanes of a warp at one block form a group if their tokens are equal. Lanes
+that reach a block without converging get a new token. At a convergence point lanes get back the
+token that they had at the start of its region. Invariant: lanes that were one group there are one
+group again, and no others.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _LATEST = np.iinfo(np.int32).max
 
 
 class Splits:
-    """The tokens of the lanes of one batch, and lanes that a ``YIELD`` has let go.
+    """Tokens of the lanes of one batch, and lanes released by a ``YIELD``.
 
     Attributes:
-        ahead: Lanes that run before the others of their warps; ``None``: none do.
+        ahead: Lanes that run before the others of their warps; ``None``: none.
     """
 
     def __init__(self, state: LaneState, facts: Convergence) -> None:
@@ -42,7 +42,7 @@ class Splits:
     # -- tokens -----------------------------------------------------------------
 
     def arrive(self, at: int, to: int, lanes: Mask | None) -> None:
-        """Lanes go from one block to another."""
+        """Update tokens of lanes that move from one block to another."""
         what = self.facts.edges.get((at, to))
         if what is None:
             return
@@ -54,7 +54,7 @@ class Splits:
                 np.copyto(self._token, 0 if saved is None else saved, where=here)
 
     def renew(self, lanes: Mask | None) -> None:
-        """Lanes get a token of their own: those of one warp are together, apart from all others."""
+        """Give lanes a new token: those of one warp become one group."""
         g, on = self.state.geometry, as_mask(lanes)
         if self._token is None:
             others = as_mask(self.state.alive) & ~on
@@ -64,7 +64,7 @@ class Splits:
         np.copyto(self._token, self.state.step, where=on)
 
     def meet(self, lanes: Mask | None) -> None:
-        """Lanes have come together at a warp instruction or a barrier."""
+        """Merge lanes that meet at a warp instruction or barrier into one group."""
         if self._token is not None:
             np.copyto(self._token, self.state.step, where=as_mask(lanes))
 
@@ -79,7 +79,7 @@ class Splits:
                 np.copyto(saved, self._token, where=here)
 
     def _frames(self, point: int, on: Mask) -> Iterator[tuple[tuple[int, int], Mask]]:
-        """Lanes by how deep they are in calls, where a function calls itself."""
+        """Group lanes by call depth, in recursive functions."""
         number = self.facts.depths.get(point)
         if number is None:
             yield (point, 0), on
@@ -89,7 +89,7 @@ class Splits:
             yield (point, each), on & (depth == each)
 
     def together(self, number: int, mask: Mask | None) -> Mask | None:
-        """Of lanes at a block, those of each warp that run it as one first; ``mask`` if all do."""
+        """Return the lanes of each warp's first group at a block; ``mask`` if all are one group."""
         if self._token is None or number not in self.facts.affected:
             return mask
         g = self.state.geometry
@@ -100,7 +100,7 @@ class Splits:
         return mask if (here == on).all() else here
 
     def settle(self, number: int) -> bool:
-        """All lanes that live stand at one block: whether the lanes of each warp are together."""
+        """Whether the lanes of each warp form one group, when all live lanes are at one block."""
         self._served = None
         if self._token is None:
             return True
@@ -113,7 +113,7 @@ class Splits:
     # -- lanes that are let go --------------------------------------------------------
 
     def waits_for(self, number: int, mask: Mask | None) -> bool:
-        """Lanes come to a loop that waits for others: let lanes of their warps go first.
+        """Handle lanes that reach a waiting loop: other lanes of their warps go first.
 
         Returns:
             Whether there are any.
@@ -136,12 +136,12 @@ class Splits:
         return True
 
     def let_go(self, lanes: Mask) -> None:
-        """Lanes run before the others of their warps, until they end, or wait themselves."""
+        """Let lanes run before the others of their warps, until they exit or wait themselves."""
         self.renew(lanes)
         self.ahead = lanes
 
     def leaders(self, number: int, groups: Groups) -> Mask | None:
-        """Of lanes at a block, those of warps of which none stands at an earlier one."""
+        """Return the lanes at a block whose warps have no lane at an earlier block."""
         g, mask = self.state.geometry, groups[number]
         earlier = [as_mask(m) for n, m in groups.items() if n < number]
         if not earlier:
@@ -152,7 +152,7 @@ class Splits:
         return here
 
     def free(self, groups: Groups) -> bool:
-        """Let go of lanes that wait for others of their warps to come; whether there are any."""
+        """Release lanes that wait for others of their warps; return whether there were any."""
         waiting = [as_mask(m) & ~as_mask(self.leaders(n, groups)) for n, m in groups.items()]
         lanes = np.logical_or.reduce(
             [np.broadcast_to(one, self.state.geometry.shape) for one in waiting])  # fmt: skip
@@ -161,7 +161,7 @@ class Splits:
         return bool(lanes.any())
 
     def next_ahead(self) -> tuple[int, Mask] | None:
-        """Of the lanes that were let go, those that run next."""
+        """Return the released lanes that run next."""
         if self.ahead is None:
             return None
         for number in sorted(self.state.groups):
@@ -172,12 +172,12 @@ class Splits:
         return None
 
     def start(self, number: int, mask: Mask | None) -> None:
-        """Lanes run a block."""
+        """Handle lanes that execute a block."""
         self._save(number, mask)
         if number in self.facts.yields and self._served is not None:
             self._served = self._served & ~as_mask(mask)
 
     def came(self, number: int, mask: Mask | None) -> None:
-        """Lanes come to a block: those that were let go wait at loops that wait."""
+        """Handle lanes that reach a block: released lanes wait at waiting loops."""
         if self.ahead is not None and number in self.facts.yields:
             self.ahead = self.ahead & ~as_mask(mask)

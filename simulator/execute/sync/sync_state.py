@@ -1,4 +1,4 @@
-"""Synchronisation of one batch: the components that hold lanes, and those lanes."""
+"""Synchronisation state of one batch: the components that block lanes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class SyncState:
     ) -> None:
         self.state, self.barriers, self.clusters, self.gates = state, barriers, clusters, gates
 
-    def held(self) -> list[BlockedLanes]:
-        """Return the lanes that are held at barriers."""
+    def blocked_lanes(self) -> list[BlockedLanes]:
+        """Return the lanes that are blocked at barriers."""
         return self.barriers.waiting + self.clusters.waiting
 
     def holds_any(self) -> bool:
-        """Return whether lanes are held at barriers or warp-synchronous instructions."""
+        """Return whether lanes are blocked at barriers or warp-synchronous instructions."""
         return bool(self.barriers.waiting or self.clusters.waiting or self.gates.waiting)
 
     def alone(self) -> bool:
-        """Return whether all living lanes stand at one basic block and none is held."""
+        """Return whether all live lanes are at one basic block and none is blocked."""
         return len(self.state.groups) == 1 and not self.holds_any()
 
     def unblock(self) -> bool:
-        """Let lanes go where nothing else can run; return whether there were any."""
+        """Release lanes if nothing else can run; return whether there were any."""
         if self.barriers.release() or self.barriers.release(loose=True):
             return True
         if self.gates.waiting:
@@ -41,11 +41,11 @@ class SyncState:
         return False
 
     def forget(self, lanes: Mask) -> None:
-        """Stop holding lanes that end."""
-        for wait in self.held():
+        """Remove lanes that exit."""
+        for wait in self.blocked_lanes():
             wait.mask = as_mask(wait.mask) & ~lanes
         self.gates.forget(lanes)
 
     def never(self) -> list[BarrierDivergence]:
-        """Describe the lanes that barriers hold for ever, and those that do not come to them."""
-        return self.barriers.unsatisfied() + self.clusters.never(self.held())
+        """Return the lanes that barriers block for ever, with the missing ones."""
+        return self.barriers.unsatisfied() + self.clusters.never(self.blocked_lanes())

@@ -1,10 +1,10 @@
-"""Warp-synchronous instructions: lanes are held until all that the member mask names have come.
+"""Warp-synchronous instructions: lanes wait until all lanes of the member mask arrive.
 
-(Or the whole warp, at ``mma.sync.aligned`` and the like; at ``wgmma.wait_group`` the warpgroup.)
-``shfl.sync``, ``vote.sync``, ``match.sync``, ``redux.sync``, ``elect.sync`` and
-``bar.warp.sync`` (PTX ISA): they wait for the lanes of the mask that have not exited, which
-execute an instruction with the same qualifiers and mask, wherever in the code: compilers make
-copies of one. Where it is a copy each (as an H200 does it, too), they exchange values all the same.
+At ``mma.sync.aligned`` and similar they wait for the whole warp, at ``wgmma.wait_group`` for the
+warpgroup. ``shfl.sync``, ``vote.sync``, ``match.sync``, ``redux.sync``, ``elect.sync`` and
+``bar.warp.sync`` wait for the non-exited lanes of the mask, which execute an instruction with the
+same qualifiers and mask (PTX ISA). Compilers duplicate instructions; lanes at different copies of
+one exchange values all the same, as on an H200.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .warp_sync_sites import DuplicatedSites
 
 
 class WarpSync:
-    """The lanes of one batch that are held in front of warp-synchronous instructions.
+    """Lanes of one batch that are blocked at warp-synchronous instructions.
 
     Attributes:
-        parked: Lanes that are held, by block number.
-        met: Lanes at copies of an instruction that can go through as one, by block number.
-        copies: Which blocks begin with copies of one instruction.
-        ordering: The blocks after whose first instruction the lanes' accesses are in order.
+        parked: Blocked lanes, by block number.
+        met: Lanes at copies of an instruction that can execute it together, by block number.
+        copies: Blocks that begin with copies of one instruction.
+        ordering: Blocks whose first instruction orders the lanes' accesses.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class WarpSync:
         self._known: dict[int, tuple[Lanes, Mask | None]] = {}
 
     def admit(self, block: CompiledBlock, mask: Mask | None, everyone: bool) -> Part:
-        """Of the lanes that came to a gate, those that may go on; ``False`` if all are held.
+        """Return the lanes that may pass a warp-synchronous instruction; ``False``: none.
 
-        ``everyone``: whether they are all lanes that live.
+        ``everyone``: whether they are all live lanes.
         """
         number, gate = block.number, block.gate
         assert gate
@@ -98,7 +98,7 @@ class WarpSync:
         return self._whole(going) if going.any() else False
 
     def heeded(self, guard: SourceValue | None, lanes: Mask) -> Mask:
-        """The lanes whose guard lets them execute a block's first instruction."""
+        """Return the lanes whose guard enables a block's first instruction."""
         if guard is None:
             return lanes
         assert isinstance(guard.value, Register)
@@ -106,7 +106,7 @@ class WarpSync:
         return lanes & (~holds if guard.negated else holds)
 
     def _right(self, block: CompiledBlock, mask: Mask | None) -> bool:
-        """Whether lanes that are all that live are known to name one another."""
+        """Whether all live lanes are known to name one another."""
         named = self.members(block)
         if named.ndim == 0 and named == WHOLE_WARP:
             return True
@@ -121,7 +121,7 @@ class WarpSync:
         return lanes if lanes.ndim else np.full((1, 1, 1, 1), lanes)
 
     def members(self, block: CompiledBlock) -> Lanes:
-        """The member mask of a warp-synchronous block, uint32."""
+        """Return the member masks at a warp-synchronous block, uint32."""
         assert block.gate
         assert block.gate.members
         value = block.gate.members.value
@@ -132,7 +132,7 @@ class WarpSync:
         return named.view(np.uint32) if value.carrier == "s32" else named.astype(np.uint32)
 
     def _missing(self, bits: Rows) -> Lanes:
-        """Living lanes of each thread's warp that are not among ``bits``, uint32."""
+        """Return the live lanes of each thread's warp that are not in ``bits``, uint32."""
         return self.state.geometry.spread(self._missing_rows(bits))
 
     def _missing_rows(self, bits: Rows) -> Rows:
@@ -141,9 +141,9 @@ class WarpSync:
         return living & ~bits
 
     def _agreed(self, masks: Lanes) -> Mask:
-        """The lanes of which all that they name live not, or wait with the same member mask.
+        """Return the lanes whose named lanes have all exited or wait with the same member mask.
 
-        ``masks``: the member mask of each lane that waits, else 0.
+        ``masks``: the member mask of each waiting lane, else 0.
         """
         g = self.state.geometry
         theirs = g.by_warp(masks, np.uint32(0))
@@ -159,10 +159,10 @@ class WarpSync:
         return g.from_rows(ready.reshape(g.warps * WARP, -1))
 
     def _aligned(self, number: int, on: Mask) -> Mask:
-        """Of lanes that came to an ``.aligned`` instruction, those whose whole warp has.
+        """Return the lanes at an ``.aligned`` instruction whose whole warp has reached it.
 
-        A product of a warpgroup begins when its four warps have come; who waits for products waits
-        for the four, wherever in the code: so none goes on before the others have begun them.
+        A product of a warpgroup begins when its four warps have arrived. A wait for products also
+        needs all four, so that none continues before the others have begun them.
         """
         opened = self.opened.pop(number, NO_LANE)
         if (opened & ~on).any():
@@ -173,23 +173,23 @@ class WarpSync:
         several = len(met) > 1 and self._group(number) == "wait"
         for place, lanes in met if several else ():  # before one of them tells others of it
             wait = self.blocks[place].block.instructions[0]
-            left = cast(Imm, wait.operands[0]).value
+            pending = cast(Imm, wait.operands[0]).value
             for callback in self.dispatcher.async_group:
-                callback(lanes, left, "product", False, wait)
+                callback(lanes, pending, "product", False, wait)
         going = complete.pop(number) | (on & opened)
         self._go_on(complete)
         return going
 
     def _complete(self, numbers: Sequence[int]) -> dict[int, Mask]:
-        """Of the lanes at some ``.aligned`` instructions, those that are held no longer."""
+        """Return the lanes at some ``.aligned`` instructions that may continue."""
         found = {}
         for number in dict.fromkeys(numbers):
-            size, held = WARP, [number]
+            size, sites = WARP, [number]
             if group := self._group(number):
-                size, held = GROUP, [n for n in self.waiting if self._group(n) == group]
-            come = functools.reduce(np.logical_or, [self.waiting[n] for n in held])
+                size, sites = GROUP, [n for n in self.waiting if self._group(n) == group]
+            come = functools.reduce(np.logical_or, [self.waiting[n] for n in sites])
             together = self._everybody(come, size)
-            for place in held:
+            for place in sites:
                 found[place] = self.waiting[place] & together
         for place, going in found.items():
             late = self.waiting.pop(place) & ~going
@@ -198,7 +198,7 @@ class WarpSync:
         return found
 
     def _everybody(self, come: Mask, size: int) -> Mask:
-        """The lanes of groups of so many threads of which all that live have come."""
+        """Return the lanes of groups of ``size`` threads whose live lanes have all arrived."""
         g = self.state.geometry
         there = g.factored(as_mask(come | ~as_mask(self.state.alive)))
         whole = np.logical_and.reduceat(there, np.arange(0, g.threads, size), axis=0)
@@ -214,7 +214,7 @@ class WarpSync:
                 self._open(number, lanes)
 
     def look_again(self) -> None:
-        """Lanes have exited, which are waited for no longer."""
+        """Release lanes that waited for exited ones."""
         if not self.waiting:
             return
         named = [number for number in self.waiting if number in self.copies.of]
@@ -228,7 +228,7 @@ class WarpSync:
             self._meet(copies[0])
 
     def force(self) -> None:
-        """Nothing else can run: the lanes that a mask names, or a warp's others, never come."""
+        """Release lanes whose partners never arrive, as nothing else can run."""
         number = min(self.waiting, key=lambda n: (self._group(n) != "wait", n))
         mask = self.waiting.pop(number)
         name = "absent" if number in self.copies.of else self._group(number)
@@ -237,20 +237,20 @@ class WarpSync:
         self._open(number, mask)
 
     def _open(self, number: int, lanes: Mask) -> None:
-        """Lanes may go through, whoever is missing."""
+        """Release lanes without their missing partners."""
         self.state.join(number, lanes)
         self.opened[number] = lanes | self.opened.get(number, NO_LANE)
 
     def forget(self, lanes: Mask) -> None:
-        """Lanes are held no longer."""
-        for held in (self.waiting, self.opened, *self.met):
-            for number in list(held):
-                held[number] = held[number] & ~lanes
-                if not held[number].any():
-                    del held[number]
+        """Remove lanes that exit."""
+        for table in (self.waiting, self.opened, *self.met):
+            for number in list(table):
+                table[number] = table[number] & ~lanes
+                if not table[number].any():
+                    del table[number]
 
     def _meet(self, number: int) -> None:
-        """Lanes at different copies of an instruction, with the same member mask, meet as well."""
+        """Join lanes at different copies of an instruction with the same member mask."""
         numbers = [copy for copy in self.copies.of[number] if copy in self.waiting]
         if len(numbers) < 2:
             return
@@ -276,7 +276,7 @@ class WarpSync:
             self._open(copy, go)
 
     def exchange(self, met: dict[int, Mask]) -> dict[int, list[Results]]:
-        """What lanes at copies of an instruction get from each other, by block number."""
+        """Return what lanes at copies of an instruction exchange, by block number."""
         registers = self.state.registers
         asked = [self._ask(number)(registers) for number in met]
         lanes = list(met.values())

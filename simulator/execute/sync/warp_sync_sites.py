@@ -1,4 +1,4 @@
-"""Warp-synchronous instructions of a program: what they are to each other, and to accesses."""
+"""Static facts about warp-synchronous instructions: copies, and memory order."""
 
 from collections.abc import Sequence
 
@@ -7,38 +7,38 @@ from ...isa.decoded import roles
 
 
 class DuplicatedSites:
-    """Which blocks begin with the same warp-synchronous instruction but for its registers.
+    """Blocks that begin with the same warp-synchronous instruction except for its registers.
 
     Attributes:
-        of: The numbers of such blocks, by the number of each.
+        of: The numbers of these blocks, by the number of each.
     """
 
     def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
-        alike: dict[str, list[int]] = {}
+        copies: dict[str, list[int]] = {}
         for block in blocks:
             if block.gate and block.gate.members:
                 first = block.block.instructions[0]
-                alike.setdefault(first.name, []).append(block.number)
-        self.of = {number: tuple(numbers) for numbers in alike.values() for number in numbers}
+                copies.setdefault(first.name, []).append(block.number)
+        self.of = {number: tuple(numbers) for numbers in copies.values() for number in numbers}
 
 
 class Ordering:
-    """Which blocks begin with an instruction that puts its lanes' accesses in order.
+    """Blocks that begin with an instruction that orders its lanes' accesses.
 
     ``bar.warp.sync`` does, the others do not (CUDA C++ Programming Guide, "Warp Vote", "Warp
-    Shuffle"). But NVIDIA's ``cuda::pipeline`` ends its barriers (``mbarrier.inval``) for all
-    lanes that one ``match.sync`` has counted: beside those, that counts as well.
+    Shuffle"). NVIDIA's ``cuda::pipeline`` invalidates its barriers (``mbarrier.inval``) for all
+    lanes that one ``match.sync`` has counted; there ``match.sync`` counts as well.
 
     Attributes:
-        blocks: Their numbers.
+        blocks: Numbers of these blocks.
     """
 
     def __init__(self, blocks: Sequence[CompiledBlock]) -> None:
         instructions = (ins for block in blocks for ins in block.block.instructions)
-        ends = any(roles(ins).row.phase == "end" for ins in instructions)
+        has_end = any(roles(ins).row.phase == "end" for ins in instructions)
         self.blocks = frozenset(
             block.number
             for block in blocks
             if block.warp_barrier
-            or (ends and block.gate and roles(block.block.instructions[0]).row.is_match)
+            or (has_end and block.gate and roles(block.block.instructions[0]).row.is_match)
         )

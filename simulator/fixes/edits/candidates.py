@@ -1,4 +1,4 @@
-"""Edits that might cure a hazard, likeliest first, at the places where its accesses stand."""
+"""Edits that might fix a hazard, likeliest first, at the places where its accesses stand."""
 
 import dataclasses
 import itertools
@@ -30,7 +30,7 @@ from .sync_statements import (
     RIGHT_BEHIND,
     WAITED,
     between_blocks,
-    curable,
+    fixable,
     grid_barriers,
     lane_barriers,
     remedies,
@@ -63,7 +63,7 @@ class Proposals:
 
     def edits(self, hazard: Hazard) -> Iterator[Edit]:
         """Each edit once."""
-        if hazard.row.ends or hazard.case == "transaction":
+        if hazard.row.is_endless or hazard.case == "transaction":
             yield from parity_edits(self.syntax, self.waits(hazard))
             return
         levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
@@ -85,7 +85,7 @@ class Proposals:
             for level in found
         ]
         others = remedies(self.syntax, hazard.case, begun)
-        texts, seen = self._barriers(hazard), set()
+        texts, visited = self._barriers(hazard), set()
         if others is not None and len(levels) == 1:
             for text, _ in others:
                 for body, at in levels[0]:
@@ -97,28 +97,30 @@ class Proposals:
             return
         edits: Iterator[Edit | None]
         if others is None:
-            held = [self.syntax.in_macros(self.points(hazard, i)) for i in range(len(levels))]
+            in_macros = [self.syntax.in_macros(self.points(hazard, i)) for i in range(len(levels))]
             ways = (
                 [self._ordering(hazard, places[one], places[two], text, some) for text in texts]
                 for one, two in pairs
                 for places, some in (
                     (levels, slice(_BEFORE_MACROS)),
-                    (held, slice(None)),
+                    (in_macros, slice(None)),
                     (levels, slice(_BEFORE_MACROS, None)),
                 )
             )
             # At each place all texts in turn: one that never helps leaves tries for the others.
             edits = (edit for way in ways for at in itertools.zip_longest(*way) for edit in at)
         else:
-            ends = [one for one in others if one[1] == RIGHT_BEHIND]
+            behind = [one for one in others if one[1] == RIGHT_BEHIND]
             edits = itertools.chain(
-                self._remedying(hazard, levels, pairs, ends),
+                self._remedying(hazard, levels, pairs, behind),
                 self._fewer(hazard),
-                self._remedying(hazard, levels, pairs, [one for one in others if one not in ends]),
+                self._remedying(
+                    hazard, levels, pairs, [one for one in others if one not in behind]
+                ),
             )
         for edit in edits:
-            if edit is not None and (edit.file, edit.pieces) not in seen:
-                seen.add((edit.file, edit.pieces))
+            if edit is not None and (edit.file, edit.pieces) not in visited:
+                visited.add((edit.file, edit.pieces))
                 yield edit
 
     def _ordering(
@@ -132,12 +134,12 @@ class Proposals:
         self, hazard: Hazard, earlier: Levels, later: Levels, text: str
     ) -> Iterator[Edit]:
         """All of them; last where its threads may have come apart."""
-        for apart in (False, True):
-            edits = [barrier_edits(self.syntax, earlier, later, text, apart)]
+        for is_split in (False, True):
+            edits = [barrier_edits(self.syntax, earlier, later, text, is_split)]
             if hazard.row.reads and not any(body.macro for body, _ in earlier):
-                edits.append(split_edits(self.syntax, earlier, later, text, apart))
+                edits.append(split_edits(self.syntax, earlier, later, text, is_split))
             for edit in itertools.chain(*edits):
-                yield _told(edit, text == BLOCK_BARRIER) if apart else edit
+                yield _with_place(edit, text == BLOCK_BARRIER) if is_split else edit
 
     def _remedying(
         self, hazard: Hazard, levels: Sequence[Levels], pairs: Sequence[tuple[int, int]],
@@ -153,9 +155,9 @@ class Proposals:
     def _fewer(self, hazard: Hazard) -> Iterator[Edit]:
         """Waits that leave less under way, of those that the source has."""
         waits = [
-            (left, points)
+            (pending, points)
             for ins in dict.fromkeys(self._instructions.values())
-            if (left := _left(ins, hazard.case)) is not None
+            if (pending := _pending_groups(ins, hazard.case)) is not None
             for points in [[point for point in self._chain(ins) if point.file in self.syntax.files]]
         ]
         touches = [
@@ -201,7 +203,7 @@ class Proposals:
         """Whether there is anything to try."""
         if between_blocks(hazard):
             return next(self.edits(hazard), None) is not None
-        return curable(hazard)
+        return fixable(hazard)
 
     def levels(self, hazard: Hazard, number: int) -> Levels:
         """Lists of statements around an access; a closing brace, say, is in none: then all."""
@@ -239,7 +241,7 @@ class Proposals:
         at = {point for i in range(len(hazard.involved)) for point in self.points(hazard, i)}
         for ins in self._phase_waits:
             chain = [point for point in self._chain(ins) if point.file in self.syntax.files]
-            if not hazard.row.ends or not at.isdisjoint(chain):
+            if not hazard.row.is_endless or not at.isdisjoint(chain):
                 found.append(chain)
         return found
 
@@ -255,7 +257,7 @@ def _begins(ins: Instruction) -> bool:
     return row.asynchronous in ("copy", "bulk") or (row.warpgroup and row.queue == "product")
 
 
-def _left(ins: Instruction, case: str) -> int | None:
+def _pending_groups(ins: Instruction, case: str) -> int | None:
     """How many groups an instruction leaves under way that waits for what a race is with."""
     row = roles(ins).row
     if row.asynchronous != "wait" or row.queue != QUEUES.get(case):
@@ -263,7 +265,7 @@ def _left(ins: Instruction, case: str) -> int | None:
     return next((item.value for item in ins.operands if isinstance(item, Imm)), 0)
 
 
-def _told(edit: Edit, block: bool) -> Edit:
+def _with_place(edit: Edit, block: bool) -> Edit:
     """A barrier under a condition that may differ, with what its writer has to see to."""
     who = "threads of the block" if block else "lanes of a warp"
     return dataclasses.replace(edit, how=f"{edit.how}, where all {who} have to come")

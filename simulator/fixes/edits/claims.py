@@ -71,13 +71,13 @@ _Same = Callable[["Node"], bool]
 
 def claim_edits(syntax: Syntax, points: Iterable[Point]) -> Iterator[Edit]:
     """Each write of some lines that follows a look at its location, with one atomic for both."""
-    seen = set()
+    visited = set()
     for point in dict.fromkeys(points):
         content = syntax.files[point.file]
         for write in _writes(syntax, point):
             for edit in _edits(point.file, content, write):
-                if (edit.file, edit.pieces) not in seen:
-                    seen.add((edit.file, edit.pieces))
+                if (edit.file, edit.pieces) not in visited:
+                    visited.add((edit.file, edit.pieces))
                     yield edit
 
 
@@ -87,10 +87,10 @@ def _writes(syntax: Syntax, point: Point) -> Iterator[_Write]:
             if node.type != "expression_statement" or not node.named_children:
                 continue
             made = node.named_children[0]
-            left, right = (made.child_by_field_name(name) for name in ("left", "right"))
+            target, right = (made.child_by_field_name(name) for name in ("left", "right"))
             plain = made.type == "assignment_expression" and field_text(made, "operator") == b"="
-            if plain and left is not None and right is not None and not _is_local(left):
-                yield _Write(node, left, right)
+            if plain and target is not None and right is not None and not _is_local(target):
+                yield _Write(node, target, right)
 
 
 def _is_local(place: Node) -> bool:
@@ -212,13 +212,13 @@ def _tests(node: Node, same: _Same) -> Iterator[_Test]:
     negated = node.type == "unary_expression" and node_text(node)[:1] == "!"
     if negated and inner is not None and same(inner):
         yield _Test("==", "0")
-    left, right = (node.child_by_field_name(name) for name in ("left", "right"))
+    first, right = (node.child_by_field_name(name) for name in ("left", "right"))
     operator = field_text(node, "operator").decode("latin-1")
-    if node.type == "binary_expression" and left and right and operator in _TURNED:
-        if same(left):
+    if node.type == "binary_expression" and first and right and operator in _TURNED:
+        if same(first):
             yield _Test(operator, node_text(right))
         elif same(right):
-            yield _Test(_TURNED[operator], node_text(left))
+            yield _Test(_TURNED[operator], node_text(first))
 
 
 def _after(test: _Test, write: _Write, inside: bool) -> tuple[str, str] | None:
@@ -252,12 +252,12 @@ def _looks(function: Node, write: _Write) -> Iterator[tuple[str, Node, Node]]:
 def _read_first(name: str, statement: Node, write: _Write) -> Iterator[str]:
     """Atomics for a location that was read into a variable before it is written."""
     place, value = address(write.place), node_text(write.value)
-    left, right = (write.value.child_by_field_name(one) for one in ("left", "right"))
-    if write.value.type == "binary_expression" and left and right:
+    target, right = (write.value.child_by_field_name(one) for one in ("left", "right"))
+    if write.value.type == "binary_expression" and target and right:
         operator = field_text(write.value, "operator").decode("latin-1")
         straight = _between(statement, write.statement) == []
-        for one, other in ((left, right), (right, left)):
-            if straight and node_text(one) == name and operator in ("+-" if one == left else "+"):
+        for one, other in ((target, right), (right, target)):
+            if straight and node_text(one) == name and operator in ("+-" if one == target else "+"):
                 step = node_text(other) if operator == "+" else f"-({node_text(other)})"
                 yield f"atomicAdd({place}, {step})"
     if re.search(rf"\b{re.escape(name)}\b", value):

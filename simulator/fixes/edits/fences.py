@@ -1,4 +1,4 @@
-"""Edits that might cure a race between blocks which hand on what they write: fences, barriers.
+"""Edits that might fix a race between blocks which hand on what they write: fences, barriers.
 
 A thread writes, and then tells by an atomic, or a flag, that it has: a fence belongs between the
 two, and another one where that was read, in front of what reads the rest (PTX ISA, memory model).
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FENCE = "__threadfence();"
 NO_FENCE = (
-    "no cure: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
+    "no fix: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
     "front of the read, removes this race alone"
 )
 _HANDS_ON = re.compile(
@@ -107,7 +107,7 @@ def _narrow(body: StatementList, gap: int) -> Node | None:
 
 def _inserted(syntax: Syntax, gaps: Levels, text: str) -> Iterator[Edit]:
     """A text at the first of some places; a barrier where threads have not come apart."""
-    seen = set()
+    visited = set()
     meets = BLOCK_BARRIER in text
     for body, gap in gaps:
         fits = gap in body.gaps() and not (meets and may_diverge(body))
@@ -117,8 +117,8 @@ def _inserted(syntax: Syntax, gaps: Levels, text: str) -> Iterator[Edit]:
             content, end = syntax.files[body.file], node_end(syntax.files[body.file], narrow)
             piece, line = (narrow.start_byte, end, FENCE.encode()), line_of(content, end)
             edit = Edit(body.file, (piece,), line, "for __threadfence_block() on", FENCE)
-        if edit is not None and (edit.file, edit.pieces) not in seen:
-            seen.add((edit.file, edit.pieces))
+        if edit is not None and (edit.file, edit.pieces) not in visited:
+            visited.add((edit.file, edit.pieces))
             yield edit
-            if len(seen) == (_MEETINGS if meets else _PLACES):
+            if len(visited) == (_MEETINGS if meets else _PLACES):
                 return

@@ -1,6 +1,6 @@
-"""Edits that might cure a race, likeliest first: a barrier between two statements.
+"""Edits that might fix a race, likeliest first: a barrier between two statements.
 
-What is proposed here is only tried; ``source_cures`` keeps what a compiler and runs confirm.
+What is proposed here is only tried; the search keeps what a compiler and runs confirm.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Levels = list[tuple[StatementList, int]]
 
 
 def barrier_edits(
-    syntax: Syntax, earlier: Levels, later: Levels, text: str, apart: bool | None = None,
+    syntax: Syntax, earlier: Levels, later: Levels, text: str, is_split: bool | None = None,
     late: bool = False,
 ) -> Iterator[Edit]:  # fmt: skip
     """Places for a statement between two others; each edit comes once.
 
-    ``apart``: those alone where threads of a block may have come apart, or those where not;
+    ``is_split``: only places where threads of a block may have diverged, or only others;
     ``late``: the nearest to the later one first, as a wait should stand.
 
     In front come places that no branch encloses, then those between the two in the list of
@@ -45,13 +45,13 @@ def barrier_edits(
     """
     ranked: list[tuple[tuple[int, ...], StatementList, int]] = []
     for rank, body, gap in _places(earlier, later, late):
-        if gap in body.gaps() and (apart is None or apart == may_diverge(body)):
+        if gap in body.gaps() and (is_split is None or is_split == may_diverge(body)):
             ranked.append(((body.choices, *rank, len(ranked)), body, gap))
-    seen: set[tuple[Path, tuple[Piece, ...]]] = set()
+    visited: set[tuple[Path, tuple[Piece, ...]]] = set()
     for _, body, gap in sorted(ranked, key=lambda item: item[0]):
         edit = inserted(syntax, body, gap, text)
-        if edit is not None and (edit.file, edit.pieces) not in seen:
-            seen.add((edit.file, edit.pieces))
+        if edit is not None and (edit.file, edit.pieces) not in visited:
+            visited.add((edit.file, edit.pieces))
             yield edit
 
 
@@ -164,10 +164,10 @@ def _braced(content: bytes, body: StatementList, gap: int, text: str) -> Edit | 
 def reads_and_writes(
     syntax: Syntax, earlier: Levels, later: Levels, lines: tuple[Point, Point]
 ) -> tuple[str, int] | None:
-    """The statement that two accesses both stand in, if there is one: its kind, and its line.
+    """Return kind and line of the innermost statement that contains both accesses; else ``None``.
 
-    A loop is none, nor is a call of what has both: there is room for a barrier in them. Nor is an
-    ``if`` with both in loops: their rounds take turns, as of one who writes and one who reads.
+    Loops and calls do not count, as a barrier fits inside them. Nor does an ``if`` with both
+    accesses in loops, such as a producer and a consumer: their iterations alternate.
     """
     kinds = {"if_statement": "if", "expression_statement": "statement"}
     places = {(body.key, index) for body, index in later}

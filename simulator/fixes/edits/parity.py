@@ -1,4 +1,4 @@
-"""Edits that might cure a wait for the wrong phase of an mbarrier: another parity.
+"""Edits that might fix a wait for the wrong phase of an mbarrier: another parity.
 
 The phases of an mbarrier have the parities 0, 1, 0 ...; a loop that goes round several of them
 comes back to each after so many rounds. What a wait names last is replaced by the parity of a round
@@ -22,16 +22,16 @@ _STAGES = range(1, 5)
 
 
 def parity_edits(syntax: Syntax, waits: Sequence[Sequence[Point]]) -> Iterator[Edit]:
-    """Other parities for waits, each told by its place and the calls that led to it."""
-    seen = set()
+    """Return edits of the parity of waits, each identified by its place and its call sites."""
+    visited = set()
     for point in dict.fromkeys(point for points in waits for point in points):
         for statement in syntax.at(point):
             for node in _last_arguments(statement):
                 variable = _round(node)
                 for text in _parities(variable) if variable else ():
                     piece = node.start_byte, node.end_byte, text.encode()
-                    if (point.file, piece) not in seen:
-                        seen.add((point.file, piece))
+                    if (point.file, piece) not in visited:
+                        visited.add((point.file, piece))
                         content = syntax.files[point.file]
                         old = decoded(content[node.start_byte : node.end_byte])
                         line = line_of(content, node.start_byte)

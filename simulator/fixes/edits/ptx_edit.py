@@ -58,9 +58,9 @@ def is_barrier(ins: Instruction) -> bool:
 
 def _instructions(kernel: Kernel) -> Iterator[Instruction]:
     """As they stand in the text; a function may be there several times, for its callers."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     for function in reachable(parse(kernel.ptx), kernel.entry):
         for ins in function.body:
-            if ins.at and ins.at not in seen:
-                seen.add(ins.at)
+            if ins.at and ins.at not in visited:
+                visited.add(ins.at)
                 yield ins

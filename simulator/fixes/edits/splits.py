@@ -28,27 +28,27 @@ BETWEEN = "split by"
 
 
 def split_edits(
-    syntax: Syntax, earlier: Levels, later: Levels, barrier: str, apart: bool
+    syntax: Syntax, earlier: Levels, later: Levels, barrier: str, is_split: bool
 ) -> Iterator[Edit]:
     """Edits that let a barrier stand between two accesses of one statement or one ``if``.
 
     An ``if`` that not all threads enter is ended before the barrier and begun again behind
     it; what is read in a condition, or on the right of an assignment, is read into a variable;
-    expressions with commas between become statements. ``apart``: those where threads of a block
+    expressions with commas between become statements. ``is_split``: those where threads of a block
     may have come apart, or those where not.
     """
-    seen = set()
+    visited = set()
     places = {(body.key, index) for body, index in later}
     for body, index in earlier:
         if (body.key, index) not in places or index >= len(body.statements):
             continue
         if body.single and not _commas(body.statements[index]):
             continue
-        if may_diverge(body) != apart:
+        if may_diverge(body) != is_split:
             continue
         for edit in _splits(syntax, body, body.statements[index], (earlier, later), barrier):
-            if (edit.file, edit.pieces) not in seen:
-                seen.add((edit.file, edit.pieces))
+            if (edit.file, edit.pieces) not in visited:
+                visited.add((edit.file, edit.pieces))
                 yield edit
 
 
@@ -72,19 +72,19 @@ def split_assignment(
 
 
 def _halves(parts: tuple[str, str, str], value: str, barrier: str) -> list[str]:
-    left, operator, right = parts
-    return [f"auto {value} = {right};", barrier, f"{left} {operator} {value};"]
+    target, operator, right = parts
+    return [f"auto {value} = {right};", barrier, f"{target} {operator} {value};"]
 
 
 def _guarded(
     parts: tuple[str, str, str], asked: str, names: tuple[str, str], barrier: str
 ) -> list[str]:
-    (left, operator, right), (value, inside) = parts, names
+    (target, operator, right), (value, inside) = parts, names
     return [
         f"const bool {inside} = {asked};",
         f"auto {value} = {inside} ? {right} : decltype(+{right})();",
         barrier,
-        f"if ({inside}) {left} {operator} {value};",
+        f"if ({inside}) {target} {operator} {value};",
     ]
 
 
@@ -171,8 +171,8 @@ def _assignment(node: Node | None) -> tuple[str, str, str] | None:
     parts = [inner.child_by_field_name(name) for name in ("left", "operator", "right")]
     if any(part is None for part in parts):
         return None
-    left, operator, right = (node_text(part) for part in parts if part is not None)
-    return left, operator, right
+    target, operator, right = (node_text(part) for part in parts if part is not None)
+    return target, operator, right
 
 
 def _commas(node: Node) -> list[str]:

@@ -1,4 +1,4 @@
-"""Statements that might cure a race with what is under way, in the source's own spelling.
+"""Statements that might fix a race with what is under way, in the source's own spelling.
 
 A wait, the end of a group, or a fence: what the source calls so (an intrinsic, a function or macro
 around one ``asm``), with a zero where it has a number, or else the ``asm`` itself.
@@ -209,9 +209,9 @@ def ptx_remedies(case: str) -> list[str]:
     return codes + [f"{code} bar.sync 0;" for code in codes[-1:] if shared]
 
 
-def curable(hazard: Hazard) -> bool:
+def fixable(hazard: Hazard) -> bool:
     """Whether a statement might order its accesses, or let its threads go on."""
-    if hazard.row.ends and hazard.involved:
+    if hazard.row.is_endless and hazard.involved:
         return True
     if hazard.case in ("steps", GUESS, OVERRUN):  # no order is missing
         return False
@@ -229,21 +229,21 @@ def between_blocks(hazard: Hazard) -> bool:
 
 
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:
-    """What to say where none of the statements cures."""
+    """What to say where none of the statements fixes."""
     if not tried:
-        return "no cure: which mbarrier to wait for, and until which phase, no text alone tells"
-    return f"no cure: no {tried[-1][0].rstrip(';')} between two statements removes this race alone"
+        return "no fix: which mbarrier to wait for, and until which phase, no text alone tells"
+    return f"no fix: no {tried[-1][0].rstrip(';')} between two statements removes this race alone"
 
 
 def no_barrier(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
-    """What to say where no barrier cures a race, and, of a lost update, what would."""
+    """What to say where no barrier fixes a race, and, of a lost update, what would."""
     name = "__syncwarp()" if hazard.reach == "lane" else "__syncthreads()"
-    text = f"no cure: no {name} between two statements removes this race alone"
+    text = f"no fix: no {name} between two statements removes this race alone"
     return text + instead(hazard, hazards)
 
 
 def instead(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
-    """What would cure a lost update; nothing of another race."""
+    """What would fix a lost update; nothing of another race."""
     every = [one for h in hazards for one in (h, *h.follows)]
     lost = any(h.case == "lost" and h.places >= hazard.places for h in every)
     return "; let one atomic operation read and write, as atomicAdd() does" * lost

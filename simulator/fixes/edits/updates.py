@@ -55,14 +55,14 @@ def _atomics(update: Node | None) -> Iterator[str]:
         return
     fields = {name: update.child_by_field_name(name)
               for name in ("left", "operator", "right", "argument")}  # fmt: skip
-    left, operator, right, argument = fields.values()
+    target, operator, right, argument = fields.values()
     if update.type == "update_expression" and argument is not None and operator is not None:
         yield from _calls(address(argument), node_text(operator)[0], "1")
-    elif update.type == "assignment_expression" and left and operator and right:
+    elif update.type == "assignment_expression" and target and operator and right:
         if node_text(operator) == "=":
-            yield from _spelled_out(left, right)
+            yield from _spelled_out(target, right)
         else:
-            yield from _calls(address(left), node_text(operator)[:-1], node_text(right))
+            yield from _calls(address(target), node_text(operator)[:-1], node_text(right))
 
 
 def _counted(update: Node) -> str:
@@ -76,21 +76,21 @@ def _counted(update: Node) -> str:
     return atomic if before else f"({atomic} + {step})"
 
 
-def _spelled_out(left: Node, right: Node) -> Iterator[str]:
+def _spelled_out(target: Node, right: Node) -> Iterator[str]:
     """Of ``x = x + v``, and of ``x = max(x, v)``."""
     parts = [right.child_by_field_name(name) for name in ("left", "operator", "right")]
     if right.type == "binary_expression" and all(parts):
         one, operator, other = (node_text(part) for part in parts if part)
-        if one == node_text(left):
-            yield from _calls(address(left), operator, other)
-        elif other == node_text(left) and operator in _EITHER:
-            yield from _calls(address(left), operator, one)
+        if one == node_text(target):
+            yield from _calls(address(target), operator, other)
+        elif other == node_text(target) and operator in _EITHER:
+            yield from _calls(address(target), operator, one)
     called, given = (right.child_by_field_name(name) for name in ("function", "arguments"))
     if right.type == "call_expression" and called and given and node_text(called) in _CALLS:
         values = [node_text(value) for value in given.named_children]
-        if len(values) == 2 and node_text(left) in values:
-            values.remove(node_text(left))
-            yield f"{_CALLS[node_text(called)]}({address(left)}, {values[0]});"
+        if len(values) == 2 and node_text(target) in values:
+            values.remove(node_text(target))
+            yield f"{_CALLS[node_text(called)]}({address(target)}, {values[0]});"
 
 
 def _calls(address: str, operator: str, value: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Edits that might cure a wait that leaves too much under way: a smaller number, or no ``.read``.
+"""Edits that might fix a wait that leaves too much under way: a smaller number, or no ``.read``.
 
 A wait for groups names how many of them may go on (PTX ISA, ``cp.async.wait_group``); one with
 ``.read`` waits for what copies read alone. What stands in the source between the two accesses is
@@ -38,14 +38,14 @@ def count_edits(
         case: The race's.
     """
     around = [statement for point in later for statement in syntax.at(point)]
-    seen = set()
-    for left, points in waits:
+    visited = set()
+    for pending, points in waits:
         for file, call in _calls(syntax, points, around):
             old, line = decoded(call.text or b""), line_of(syntax.files[file], call.start_byte)
-            for text in _others(call, left, case):
+            for text in _others(call, pending, case):
                 piece = call.start_byte, call.end_byte, text
-                if (file, piece) not in seen:
-                    seen.add((file, piece))
+                if (file, piece) not in visited:
+                    visited.add((file, piece))
                     yield Edit(file, (piece,), line, f"for {old} on", decoded(text))
 
 
@@ -68,17 +68,17 @@ def _same_round(wait: Node, access: Node) -> bool:
     return at is None or at.start_byte <= access.start_byte < at.end_byte
 
 
-def _others(call: Node, left: int, case: str) -> Iterator[bytes]:
+def _others(call: Node, pending: int, case: str) -> Iterator[bytes]:
     """Waits that leave less than this one."""
     text = call.text or b""
     begins = call.start_byte
     spans = [(node.start_byte - begins, node.end_byte - begins) for node in _numbers(call)]
     spans += [found.span(1) for found in _PTX.finditer(text)]
-    for fewer in range(1, min(left, _FEWER) + 1):
+    for fewer in range(1, min(pending, _FEWER) + 1):
         for first, last in spans:
             old = text[first:last]
-            new = b"%d" % (left - fewer) if old.isdigit() else b"%b - %d" % (old, fewer)
-            if not old.isdigit() or int(old) == left:
+            new = b"%d" % (pending - fewer) if old.isdigit() else b"%b - %d" % (old, fewer)
+            if not old.isdigit() or int(old) == pending:
                 yield text[:first] + new + text[last:]
     if case == "sent" and _READ.search(text):
         yield _READ.sub(b"", text)

@@ -1,1 +1,1 @@
-"""Hazards made of races."""
+"""Hazards made from the race log."""

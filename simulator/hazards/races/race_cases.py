@@ -1,4 +1,4 @@
-"""The ways in which races come about: what each is called, how severe it is, what to say of it."""
+"""Cases of races: name, severity and message of each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from .relaxed_reads import BEHIND_RELAXED
 
 @dataclass(frozen=True)
 class HazardCase:
-    """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
+    """One case of a hazard kind; texts are format strings.
 
     Attributes:
-        message: The finding in a sentence. Where empty, the row's.
-        severity: ``error``, ``warning`` or ``note``. Where empty, the row's.
-        note: What else is to say of it.
-        branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
-        waits: For whom a barrier waits that names a number of threads.
-        condition: What is said of the text of an assertion.
-        role: The part in it of the instruction at which it comes about.
-        policy: What of ``tilescope``'s policy decides on the severity, if people disagree on it.
+        message: The finding in a sentence; if empty, the row's.
+        severity: ``error``, ``warning`` or ``note``; if empty, the row's.
+        note: An additional line.
+        branch: What a branch does that controls a barrier.
+        advice: How to repair that.
+        waits: Which threads a barrier with a thread count waits for.
+        condition: Wording for the condition of an assertion.
+        role: Role of the instruction at which it occurs.
+        policy: Option of ``tilescope``'s policy that sets the severity, if it is disputed.
     """
 
     message: str = ""

@@ -1,4 +1,4 @@
-"""Hazards out of the races that were found: of which kind, how severe, who for example."""
+"""Hazards of the recorded races: kind, severity and example threads."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .relaxed_reads import FRESH
 
 
 class RaceHazards:
-    """Makes hazards of the races in a book.
+    """Converts a race log to hazards.
 
-    ``scratch``: the shared array that is the compiler's own, if there is one.
+    ``scratch``: the compiler's own shared array, if there is one.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class RaceHazards:
         self.of_registers = RegisterRaces(sources)
 
     def hazards(self, g: Geometry) -> list[Hazard]:
-        """One for each group; races alike that have a line in common are joined.
+        """Return one hazard for each group; similar races with a common line are joined.
 
-        They come in the order of the program, and are joined whichever came first in the run.
+        They are in program order, whichever came first in the run.
         """
         groups = self.book.groups.values()
         joined: list[list[tuple[RaceGroup, Hazard]]] = []
@@ -46,7 +46,7 @@ class RaceHazards:
             if _explained(group, groups) or (self.steps.guesses(group) and _wider(group, groups)):
                 continue
             hazard = self._hazard(group, g)
-            same = [known for known in joined if any(_alike(hazard, h) for _, h in known)]
+            same = [known for known in joined if any(_is_same_race(hazard, h) for _, h in known)]
             joined = [known for known in joined if all(known is not one for one in same)]
             joined.append([*(pair for known in same for pair in known), (group, hazard)])
         for races in joined:
@@ -79,18 +79,18 @@ class RaceHazards:
         )  # fmt: skip
 
     def _note(self, group: RaceGroup, case: str) -> str:
-        """What else is to say; of a wait for too few, the number."""
+        """Return an additional note; for an insufficient wait, with the required number."""
         pairs = {*group.meets, *((other, one) for one, other in group.meets)}
         short = [self.book.waits[pair] for pair in sorted(pairs & {*self.book.waits})]
         queues = {self.sites[one].queue for pair in group.meets for one in pair}
         queue = next((name for name in WAITS if name in (case, *queues)), "")
         if not short or not (case in WAITS or _kind(group) is RAW_RACE):
             return _kind(group).case(case).note
-        left, needed = min(short, key=lambda pair: pair[1])
-        return (TOO_FEW + WAITS[queue]).format(left=left, needed=needed)
+        pending, needed = min(short, key=lambda pair: pair[1])
+        return (TOO_FEW + WAITS[queue]).format(left=pending, needed=needed)
 
     def _case(self, group: RaceGroup) -> str:
-        """Why it is as severe as it is: a case of its kind."""
+        """Return the case of the kind, which sets the severity."""
         near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
         if group.how in (OVERRUN, "quiet", "proxy", "steps", *UNDER_WAY):
@@ -129,12 +129,12 @@ class RaceHazards:
         return ""
 
     def _of_scratch(self, group: RaceGroup) -> bool:
-        """Whether it is one instruction's stores to the compiler's own memory."""
+        """Whether one instruction's stores to the compiler's own memory race."""
         mine = group.space == "shared" and group.name == self.scratch
         return mine and all(one == other for one, other in group.meets)
 
     def _updates(self, group: RaceGroup) -> bool:
-        """Whether threads read for updates that are lost, all in the same lines."""
+        """Whether threads read for lost updates at the same lines."""
         return any(
             (other.space, other.name) == (group.space, group.name)
             and group.lines <= other.lines
@@ -144,26 +144,26 @@ class RaceHazards:
         )
 
     def _flagged(self, group: RaceGroup) -> bool:
-        """Whether a flag is to hand on what lanes race for."""
+        """Whether a flag is meant to order the racing accesses."""
         one, other = (self.sites[min(side)] for side in group.sides)
         return self.book.find_order().handed(one, other, group.distance, False) is not None
 
 
 def _place(group: RaceGroup) -> tuple[object, ...]:
-    """Where it stands in the program, and in which order a report says so."""
+    """Return the sort key: place in the program, and order of naming."""
     sites = [sorted(side) for side in group.sides]
     reach = list(REACHES).index(group.distance)
     return min(map(min, sites)), sites, group.space, group.name, group.how, reach
 
 
-def _alike(one: Hazard, other: Hazard) -> bool:
-    """Whether two races say the same of a line, of two variables perhaps."""
+def _is_same_race(one: Hazard, other: Hazard) -> bool:
+    """Whether two races say the same of a line, possibly for two variables."""
     said = (one.family, one.notes) == (other.family, other.notes)
     return said and bool(one.places & other.places)
 
 
 def _join(races: Sequence[tuple[RaceGroup, Hazard]]) -> tuple[RaceGroup, Hazard]:
-    """All of them as one."""
+    """Join races into one hazard."""
     (first, into), *others = races
     for group, hazard in others:
         first.pairs.update(group.pairs)
@@ -176,7 +176,7 @@ def _join(races: Sequence[tuple[RaceGroup, Hazard]]) -> tuple[RaceGroup, Hazard]
 
 
 def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
-    """Whether lanes of a warp race at what one of them has under way, which says it all."""
+    """Whether a lane's operation in flight, raced by its own warp, explains the race."""
     return group.distance == "lane" and any(
         other.how in UNDER_WAY
         and (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
@@ -186,7 +186,7 @@ def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
 
 
 def _wider(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
-    """Whether threads further apart read at the same lines what others write."""
+    """Whether threads at a larger distance race at the same lines."""
     reach = list(REACHES)
     return any(
         other.reads
@@ -197,12 +197,12 @@ def _wider(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
 
 
 def _kind(group: RaceGroup) -> HazardKind:
-    """Which race it is."""
+    """Return the hazard kind of a group."""
     return WAW_RACE if not group.reads else RAW_RACE if group.in_order else WAR_RACE
 
 
 def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
-    """The hazard, once nothing is joined to it any more."""
+    """Return the final hazard of a group, with its counts."""
     hazard.count, hazard.capped = len(group.pairs), group.pairs.behind is not None
     hazard.locations = group.locations
     pairs = "pair" if hazard.count == 1 else "pairs"
@@ -220,11 +220,11 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
 
 @dataclasses.dataclass
 class _RegisterRace:
-    """Threads whose registers a ``wgmma`` and another instruction touch, in no order.
+    """Unordered accesses of a ``wgmma`` and another instruction to registers.
 
     Attributes:
-        how: What the other one does: ``read``, ``write``, or ``write of A``.
-        other: That; ``None``: whatever there was before, as no fence ever came.
+        how: Access of the other instruction: ``read``, ``write`` or ``write of A``.
+        other: The other instruction; ``None``: any earlier one, as there was never a fence.
     """
 
     case: str
@@ -240,7 +240,7 @@ _REGISTERS = {"read": (RAW_RACE, WAR_RACE), "write": (WAW_RACE, RAW_RACE),
 
 
 class RegisterRaces:
-    """Collects races on registers, one for each case and pair of source lines."""
+    """Collects register races, one for each case and pair of source lines."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
@@ -250,20 +250,20 @@ class RegisterRaces:
         self, case: str, how: str, product: Instruction, other: Instruction | None,
         g: Geometry, lanes: Mask,
     ) -> None:  # fmt: skip
-        """Lanes that a product and another instruction race in."""
+        """Add lanes in which a product and another instruction race."""
         key = case, how, product.user_line, other and other.user_line
         known = self.found.setdefault(key, _RegisterRace(case, how, product, other, Who()))
         known.who.add(g, lanes)
 
     def merge(self, other: RegisterRaces) -> None:
-        """Take over races in other blocks."""
+        """Merge the races of other blocks."""
         for key, theirs in other.found.items():
             mine = self.found.setdefault(key, theirs)
             if mine is not theirs:
                 mine.who.merge(theirs.who)
 
     def hazards(self) -> list[Hazard]:
-        """As they were found."""
+        """Return the hazards in order of discovery."""
         return [self._hazard(found) for found in self.found.values()]
 
     def _hazard(self, found: _RegisterRace) -> Hazard:

@@ -1,4 +1,4 @@
-"""Which races are those of an update that takes several steps: a look, a change, a write."""
+"""Races of updates in several steps: test, modify, write."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ...races.report.race_log import RaceGroup, RaceLog
 
 
 class Steps:
-    """Asks what the program does between the two accesses of a race."""
+    """Analyses the program between the two accesses of a race."""
 
     def __init__(self, book: RaceLog, steering: ForwardSlices) -> None:
         self.book, self.steering, self.sites = book, steering, book.sites
 
     def looks(self, group: RaceGroup) -> bool:
-        """Whether threads look at what they race for, and write it if they find it so.
+        """Whether threads test the racing location and write it depending on the result.
 
-        Each of two accesses that race is to the place that the other one's thread looks at or
-        writes itself: comparing and exchanging two elements has pairs of which that is not so.
+        Both racing accesses must be to a location that the other thread tests or writes itself:
+        compare-exchange of two elements has pairs for which this is not so.
         """
         pairs = [(self.sites[one], self.sites[other]) for one, other in group.meets]
         if group.reads:
@@ -33,15 +33,15 @@ class Steps:
         )
 
     def _decides(self, read: Site, write: Site) -> bool:
-        """Whether what stands in a place decides whether it is written, and not with what."""
+        """Whether a value decides whether its location is written, but not the written value."""
         odd = any(site.strong or site.volatile or site.asynchronous for site in (read, write))
         plain = not odd and (read.access, write.access) == ("load", "store")
-        alike = read.size == write.size and self.steering.same_place(read, write)
-        decides = plain and alike and self.steering.chooses(read, write)
+        same_location = read.size == write.size and self.steering.same_place(read, write)
+        decides = plain and same_location and self.steering.chooses(read, write)
         return decides and not self.steering.flows(read, write)
 
     def guesses(self, group: RaceGroup) -> bool:
-        """Whether a compare-and-swap at the same place checks what a read found."""
+        """Whether a compare-and-swap at the same location checks the value that was read."""
         if not group.reads:
             return False
         one, other = ([self.sites[number] for number in sorted(side)] for side in group.sides)
@@ -58,7 +58,7 @@ class Steps:
         )
 
     def loses(self, group: RaceGroup) -> bool:
-        """Whether both write what they made of what stood there, by reads that race, too."""
+        """Whether both threads write values derived from racing reads of the location."""
         reads = {
             number
             for other in self.book.groups.values()
@@ -80,5 +80,5 @@ class Steps:
 
 
 def _read_first(one: Site, other: Site) -> tuple[Site, Site]:
-    """Two accesses, a load among them in front."""
+    """Return two accesses with a load first."""
     return (one, other) if one.access == "load" else (other, one)

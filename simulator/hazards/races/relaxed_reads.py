@@ -1,4 +1,4 @@
-"""What is said of a weak read behind a relaxed read of a flag, with no fence between the two."""
+"""Wording for weak reads after a relaxed read of a flag, without a fence in between."""
 
 from ...races.report.race_log import UNACQUIRED
 

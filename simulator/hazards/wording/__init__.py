@@ -1,1 +1,1 @@
-"""The text of reports: titles, names of elements, columns."""
+"""Text of reports: titles, element names, columns."""

@@ -1,4 +1,4 @@
-"""Shapes of arrays: those of the launch's arguments, and those that the source declares."""
+"""Shapes of arrays, from the launch's arguments and the source's declarations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...execute.prepare import PreparedLaunch
 
 
 class LocalVariableExtent(NamedTuple):
-    """A local variable: where in a function's local memory it lies, and its shape."""
+    """A local variable: its place in the function's local memory, and its shape."""
 
     name: str
     start: int
@@ -23,14 +23,14 @@ class LocalVariableExtent(NamedTuple):
 
 
 class Shapes:
-    """What is known of the arrays of a launch: its kernel's sources have the declarations."""
+    """Known shapes of a launch's arrays; the kernel's sources have the declarations."""
 
     def __init__(self, launch: PreparedLaunch) -> None:
         self.launch = launch
         self.python = any(file.endswith(".py") for file in launch.kernel.sources)
 
     def argument(self, number: int, size: int) -> Shape:
-        """The shape of a global array, as elements of a size; nothing if it has another one."""
+        """Return the shape of a global array for an element size; empty if sizes differ."""
         arrays = self.launch.arguments.arrays
         array = arrays[number] if 0 <= number < len(arrays) else None
         if array is None or array.dtype.itemsize != size or not array.flags.c_contiguous:
@@ -39,7 +39,7 @@ class Shapes:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - lives as long as one launch
     def variable(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
-        """The shape that the source gives an array of so many bytes, of elements of a size."""
+        """Return the declared shape of an array with a given size and element size."""
         entry = (
             self.launch.kernel.origin.entry
             if self.launch.kernel.origin
@@ -56,10 +56,10 @@ class Shapes:
     def piece(
         self, memory: str, at: int, nbytes: int, size: int, code: str
     ) -> LocalVariableExtent | None:
-        """The variable that a byte of a function's local memory belongs to, or is next to.
+        """Return the variable at, or next to, a byte of a function's local memory.
 
-        Optimised code does not say. There it is the array that the line of code names, if that
-        fills the memory.
+        Optimised code has no such information. There it is the array that the line's code names, if
+        that fills the memory.
         """
         own = [one for one in self._locals if one.memory == memory]
         if own:
@@ -80,7 +80,7 @@ class Shapes:
         )
 
     def index(self, shape: Shape, element: int) -> str:
-        """``[16][0]``: an element by its number; beyond the array in its first dimension."""
+        """Return ``[16][0]`` for an element number; beyond the array in its first dimension."""
         numbers = list[int]()
         for count in reversed(shape[1:]):
             element, rest = divmod(element, count)

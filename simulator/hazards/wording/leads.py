@@ -1,4 +1,4 @@
-"""The first words of a race's title: what is missing; and how a cure changes them."""
+"""First words of a race's title: what is missing, refined by a verified fix."""
 
 import re
 
@@ -8,14 +8,14 @@ BARRIER, FENCE, WAIT, RACE = "Missing barrier", "Missing fence", "Missing wait",
 WARP_BARRIER = "Missing __syncwarp()"
 
 
-def with_cure(title: str, cure: Fix | None) -> str:
-    """A title that names what the verified edit puts in."""
+def title_with_fix(title: str, fix: Fix | None) -> str:
+    """Return the title with the statement that the verified fix inserts."""
     lead, _, rest = title.partition(": ")
-    if cure is None or lead not in (BARRIER, WARP_BARRIER):
+    if fix is None or lead not in (BARRIER, WARP_BARRIER):
         return title
-    if re.search(r"sync|bar", cure.text):
-        return f"{BARRIER}: {rest}" if "__syncthreads" in cure.text else title
+    if re.search(r"sync|bar", fix.text):
+        return f"{BARRIER}: {rest}" if "__syncthreads" in fix.text else title
     for word, better in (("fence", FENCE), ("wait", WAIT)):
-        if word in cure.text:
+        if word in fix.text:
             return f"{better}: {rest}"
     return f"{RACE}: {rest}"

@@ -1,4 +1,4 @@
-"""What an address is called in a report: the variable it belongs to, and the element."""
+"""Names of addresses in reports: variable and element."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -94,8 +94,8 @@ def _element(
     size = site.size
     if relative % size:
         return Spot(space, name, None, f"{name} at byte {relative}", f"{name} has {nbytes} bytes")
-    elements, left = divmod(nbytes, size)
-    extent = f"{nbytes} bytes" if left else f"{elements} element{'s' if elements != 1 else ''}"
+    elements, remainder = divmod(nbytes, size)
+    extent = f"{nbytes} bytes" if remainder else f"{elements} element{'s' if elements != 1 else ''}"
     if len(shape) > 1:
         extent = f"{' x '.join(map(str, shape))} elements"
     element = relative // size
@@ -112,8 +112,8 @@ _FAR = 1 << 24
 def _overflow(relative: int, site: Site) -> str:
     """What to say of an index that looks as if it had not fitted into 32 bits."""
     for size in dict.fromkeys((site.nbytes, site.size)):
-        index, left = divmod(relative, size)
-        if left:
+        index, remainder = divmod(relative, size)
+        if remainder:
             continue
         if 1 << 31 <= index < 1 << 32:
             text = f"; {index} is {index - (1 << 32)} as an unsigned int"
@@ -130,17 +130,17 @@ def _owner(
     home: InterleavedMemory, at: int, site: Site, layout: Layout, functions: Mapping[str, Function]
 ) -> Placed | None:
     """The variable that an address was computed from; if that is not clear, the nearest."""
-    held = [p for p in layout.placed.values() if p.variable.space == home.space]
+    same_space = [p for p in layout.placed.values() if p.variable.space == home.space]
     function = functions.get(site.function)
     names = named(origins(function), site) if function else frozenset()
-    own = [p for p in held if p in [layout.named(site.function, name) for name in names]]
+    own = [p for p in same_space if p in [layout.named(site.function, name) for name in names]]
 
     def distance(placed: Placed) -> int:
         size = placed.variable.nbytes
         end = home.nbytes if placed.variable.external else placed.address + size
         return max(placed.address - at, at - end + 1, 0)
 
-    return min(own or held, key=distance, default=None)
+    return min(own or same_space, key=distance, default=None)
 
 
 def place_at(

@@ -18,10 +18,10 @@ _CUT = "..."
 
 
 def report(
-    headline: str, involved: Sequence[Participant], notes: Sequence[str], cure: Fix | None,
+    headline: str, involved: Sequence[Participant], notes: Sequence[str], fix: Fix | None,
     columns: int = COLUMNS, beneath: tuple[str, Sequence[str]] = ("", ()),
 ) -> str:  # fmt: skip
-    """The finding, the lines that take part in it, what else is to say, and the cure.
+    """The finding, the lines that take part in it, what else is to say, and the fix.
 
     ``beneath``: further findings that it explains, and a line that says so.
     """
@@ -50,7 +50,7 @@ def report(
             text.append(f"{indent}{who}")
     for note in notes:
         text += wrap(note, columns, "  ", "    ")
-    text += cured(cure, columns) if cure else []
+    text += fix_lines(fix, columns) if fix else []
     what, others = beneath
     text += wrap(what, columns, "  ", "  ") if others else []
     for other in others:
@@ -58,10 +58,10 @@ def report(
     return "\n".join(text)
 
 
-def cured(cure: Fix, columns: int = COLUMNS) -> list[str]:
-    """A cure: what it is, the lines it changes, and what proved it."""
-    text = _paragraph(f"cure  {cure}", columns) + _shown(cure.diff, columns)
-    return text + (_paragraph(f"      {cure.proof}", columns) if cure.proof else [])
+def fix_lines(fix: Fix, columns: int = COLUMNS) -> list[str]:
+    """A fix: what it is, the lines it changes, and what proved it."""
+    text = _paragraph(f"fix  {fix}", columns) + _shown(fix.diff, columns)
+    return text + (_paragraph(f"     {fix.proof}", columns) if fix.proof else [])
 
 
 def in_short(severity: str, message: str, involved: Sequence[Participant]) -> str:

@@ -45,7 +45,7 @@ def kinds(modifiers: tuple[str, ...]) -> tuple[str, ...]:
     return (*found, found[0]) if len(found) == 3 else found
 
 
-def held(kind: str) -> str:
+def register_type(kind: str) -> str:
     """The type as which the registers of a matrix are read and written."""
     return kind if kind in ("f32", "f64") else "u32"
 

@@ -41,9 +41,9 @@ def load_matrices(ins: Instruction) -> Op:
         found = []
         for matrix in range(count):
             parts = [warp.read(ins, word, matrix * 8 + row) for word in words]
-            left = np.where(column == 0, parts[0], parts[1])
+            first = np.where(column == 0, parts[0], parts[1])
             right = np.where(column == 2, parts[2], parts[3])
-            fragment = np.where(column < 2, left, right)
+            fragment = np.where(column < 2, first, right)
             found.append(_transposed(ins, warp, fragment) if ins.has("trans") else fragment)
         return tuple(found) if count > 1 else found[0]
 

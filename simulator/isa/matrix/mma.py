@@ -12,7 +12,7 @@ from ..architectures import sums
 from ..numerics import tensor_integers, tensor_numerics
 from ..table import Op, lines, row
 from . import fragments
-from .fragments import BITS, ProductShape, bits_of, held, kinds, registers, shape, widest
+from .fragments import BITS, ProductShape, bits_of, kinds, register_type, registers, shape, widest
 
 SECTION = "Warp Level Matrix Multiply-Accumulate Instructions"
 Product = Callable[[Lanes, Lanes, Lanes], Lanes]
@@ -63,7 +63,7 @@ def multiply(ins: Instruction) -> Op:
     modifiers = ins.modifiers
     size, types, counts = shape(modifiers), kinds(modifiers), registers(modifiers)
     quarters = size == ProductShape(8, 8, 4) and types[1] == "f16"
-    result = np.uint16 if types[0] == "f16" else DTYPES[held(counts["d"][1])]
+    result = np.uint16 if types[0] == "f16" else DTYPES[register_type(counts["d"][1])]
     layouts = [m for m in modifiers if m in ("row", "col")]
 
     def apply(arch: int, warp: WarpView, *words: Lanes) -> tuple[Lanes, ...]:
@@ -82,7 +82,7 @@ def multiply(ins: Instruction) -> Op:
         return warp.together(ins, tuple(fragments.to_registers(warp.geometry, found)))
 
     inputs, outputs = (
-        tuple(held(counts[name][1]) for name in names for _ in range(counts[name][0]))
+        tuple(register_type(counts[name][1]) for name in names for _ in range(counts[name][0]))
         for names in ("abc", "d")
     )
     work = 2 * size.m * size.n * size.k * (4 if quarters else 1) // 32
@@ -125,6 +125,6 @@ def _matrices(
     """A, B and C of registers; of single bits, a word is an element."""
     a, b, c = parts
     bits = [BITS[kind] if BITS[kind] > 1 else 32 for kind in types]
-    left = fragments.rows_of(geometry, a, bits[1], rows)
+    a_rows = fragments.rows_of(geometry, a, bits[1], rows)
     right = fragments.rows_of(geometry, b, bits[2])
-    return widest(left, right, bits_of(fragments.outputs_of(geometry, c, bits[3], rows)))
+    return widest(a_rows, right, bits_of(fragments.outputs_of(geometry, c, bits[3], rows)))

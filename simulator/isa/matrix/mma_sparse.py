@@ -15,7 +15,7 @@ from ..architectures import sums
 from ..numerics import tensor_integers, tensor_numerics
 from ..table import Op, lines, row
 from . import fragments
-from .fragments import BITS, bits_of, held, kinds, registers, shape, widest
+from .fragments import BITS, bits_of, kinds, register_type, registers, shape, widest
 from .mma import SECTION, counted
 
 _SHAPES = """
@@ -41,24 +41,24 @@ def _forms() -> str:
     )
 
 
-def places(geometry: Geometry, word: Lanes, kept: int, bits: int, selector: int) -> Lanes:
+def places(geometry: Geometry, word: Lanes, compressed: int, bits: int, selector: int) -> Lanes:
     """Where along K the elements of A stand, ``(kept, 16, warps)``."""
     size = 4 if bits == 32 else 2  # bits of a place
     lanes = fragments.stacked(geometry, [word], 1)[0]  # warps, 8, 4, blocks
     warps, blocks = lanes.shape[0], lanes.shape[3]
-    found = np.empty((kept, 2, 8, warps, blocks), np.int64)
-    for i in range(kept):
+    found = np.empty((compressed, 2, 8, warps, blocks), np.int64)
+    for i in range(compressed):
         for high in range(2):
             if bits == 8:  # a row's sixteen places fill a word
                 lane, at = high + i // 16 * 2, i % 16
             else:
                 each = 16 // size
                 lane, at = i // each, i % each + each * high
-            lane += selector * (1 if kept * size <= 16 else 2)
+            lane += selector * (1 if compressed * size <= 16 else 2)
             place = lanes[:, :, lane] >> np.uint32(size * at) & np.uint32((1 << size) - 1)
             first = i * 2 if bits == 32 else i // 2 * 4
             found[i, high] = (first + (place >> 3 if bits == 32 else place)).transpose(1, 0, 2)
-    return found.reshape(kept, 16, warps * blocks)
+    return found.reshape(compressed, 16, warps * blocks)
 
 
 @row("mma", section=SECTION, waits="lanes", arch_dependent=True, forms=_forms())
@@ -69,23 +69,23 @@ def multiply(ins: Instruction) -> Op:
     selector = ins.operands[-1]
     assert isinstance(selector, Imm)
     chosen = selector.value
-    result = np.uint16 if types[0] == "f16" else DTYPES[held(counts["d"][1])]
+    result = np.uint16 if types[0] == "f16" else DTYPES[register_type(counts["d"][1])]
 
     def apply(arch: int, warp: WarpView, *words: Lanes) -> tuple[Lanes, ...]:
         g, parts, at = warp.geometry, [], 0
         for name in "abc":
             parts.append(words[at : at + counts[name][0]])
             at += counts[name][0]
-        kept = fragments.rows_of(g, parts[0], BITS[types[1]], 16)
-        where = places(g, words[-2], len(kept), BITS[types[1]], chosen)
+        compressed = fragments.rows_of(g, parts[0], BITS[types[1]], 16)
+        where = places(g, words[-2], len(compressed), BITS[types[1]], chosen)
         b = fragments.rows_of(g, parts[1], BITS[types[2]])
         c = bits_of(fragments.outputs_of(g, parts[2], BITS[types[3]], 16))
-        kept, where, b, c = widest(kept, where, b, c)
-        found = product(ins, arch, kept, where, b, c)
+        compressed, where, b, c = widest(compressed, where, b, c)
+        found = product(ins, arch, compressed, where, b, c)
         return warp.together(ins, tuple(fragments.to_registers(g, found.view(result))))
 
     inputs, outputs = (
-        tuple(held(counts[name][1]) for name in names for _ in range(counts[name][0]))
+        tuple(register_type(counts[name][1]) for name in names for _ in range(counts[name][0]))
         for names in ("abc", "d")
     )
     work = size.m * size.n * size.k // 32  # half of a dense one
@@ -95,16 +95,16 @@ def multiply(ins: Instruction) -> Op:
 
 
 def product(
-    ins: Instruction, arch: int, kept: Lanes, where: Lanes, b: Lanes, c: Lanes,
+    ins: Instruction, arch: int, compressed: Lanes, where: Lanes, b: Lanes, c: Lanes,
     warpgroup: bool = False,
 ) -> Lanes:  # fmt: skip
     """The sum of the products that there are; ``where``: of what is kept, its place along K."""
     types = kinds(ins.modifiers)
 
     def spread(part: slice | Lanes) -> tuple[Lanes, Lanes]:
-        dense = np.zeros((len(b), *kept.shape[1:]), kept.dtype)
+        dense = np.zeros((len(b), *compressed.shape[1:]), compressed.dtype)
         there = np.zeros(dense.shape, bool)
-        np.put_along_axis(dense, where[part], kept[part], axis=0)
+        np.put_along_axis(dense, where[part], compressed[part], axis=0)
         np.put_along_axis(there, where[part], True, axis=0)
         return dense, there
 
@@ -114,10 +114,10 @@ def product(
     rule = sums(arch, types[1], warpgroup)
     whole = rule._replace(step=len(b))  # those of a step lie among zeros
     if arch == 90 and BITS[types[1]] == 8 and not warpgroup:
-        first = np.arange(len(kept)) % 4 < 2
+        first = np.arange(len(compressed)) % 4 < 2
         parts = [(*spread(np.flatnonzero(half)), b) for half in (first, ~first)]
         return tensor_numerics.unpacked(parts, c, types, whole)
-    for k in range(0, len(kept), rule.step):
+    for k in range(0, len(compressed), rule.step):
         dense, there = spread(slice(k, k + rule.step))
         c = tensor_numerics.floats(dense, b, c, types, whole, there)
     return c

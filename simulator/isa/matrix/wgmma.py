@@ -19,8 +19,8 @@ from .fragments import (
     BITS,
     bits_of,
     elements,
-    held,
     kinds,
+    register_type,
     registers,
     shape,
     stacked,
@@ -185,7 +185,7 @@ def multiply(ins: Instruction) -> Op:
     numbers = [operand.value for operand in ins.operands[3:] if isinstance(operand, Imm)]
     negative = numbers.count(-1) % 2 == 1
     bits = [BITS[kind] if BITS[kind] > 1 else 32 for kind in types]
-    result = np.uint16 if types[0] == "f16" else DTYPES[held(counts["d"][1])]
+    result = np.uint16 if types[0] == "f16" else DTYPES[register_type(counts["d"][1])]
 
     def apply(arch: int, warp: WarpView, *words: Lanes) -> Results:
         g, scale = warp.geometry, words[-1]
@@ -212,7 +212,7 @@ def multiply(ins: Instruction) -> Op:
 
     loads = -(-size.n * _chunks(ins) // 32)
     others = parts_a + 4 * loads + sparse
-    inputs = (held(counts["d"][1]),) * sums + ("u32",) * others + ("pred",)
-    outputs = (held(counts["d"][1]),) * sums
+    inputs = (register_type(counts["d"][1]),) * sums + ("u32",) * others + ("pred",)
+    outputs = (register_type(counts["d"][1]),) * sums
     work = 2 * ROWS * size.n * size.k // 32 // (1 + sparse)
     return Op(apply, inputs, outputs, f"tensor_{counted(types[1])}", work, warp=True)

@@ -16,7 +16,7 @@ from kernels.ptx.types import DTYPES
 from ...core.geometry import Geometry, Lanes, WarpView
 from ..table import Op, Results, lines, row
 from . import fragments
-from .fragments import BITS, bits_of, held, kinds, registers, shape, widest
+from .fragments import BITS, bits_of, kinds, register_type, registers, shape, widest
 from .mma import counted, product
 
 SECTION = "Warp Level Matrix Multiply-Accumulate Instructions"
@@ -104,8 +104,10 @@ def pieces(modifiers: tuple[str, ...]) -> tuple[FragmentAccess, ...]:
         both = 2 if bits >= 32 else 1
         for r in range(rows * columns * bits // (2048 if bits == 64 else 1024)):
             tile, down, right = r // (high * both), r // both % high, r % both
-            top, left = (tile * 16, 0) if rows == 32 else (0, tile * 8)
-            found = [(top + 8 * down + group, left + 2 * within + right + j) for j in range(per)]
+            top, first_column = (tile * 16, 0) if rows == 32 else (0, tile * 8)
+            found = [
+                (top + 8 * down + group, first_column + 2 * within + right + j) for j in range(per)
+            ]
             places.append([(y, x) for x, y in found] if transposed else found)
     in_rows = "row" in modifiers
     made = []
@@ -170,7 +172,7 @@ def load(ins: Instruction) -> Op:
         result = tuple(found[r % len(found)] for r in range(count))
         return result if count > 1 else result[0]
 
-    return Op(apply, tuple(piece.type for piece in split), (held(kind),) * count)
+    return Op(apply, tuple(piece.type for piece in split), (register_type(kind),) * count)
 
 
 @row(
@@ -193,7 +195,7 @@ def store(ins: Instruction) -> Op:
             for piece in split
         )
 
-    return Op(apply, (held(kind),) * count, tuple(piece.type for piece in split))
+    return Op(apply, (register_type(kind),) * count, tuple(piece.type for piece in split))
 
 
 @row(
@@ -205,7 +207,7 @@ def multiply(ins: Instruction) -> Op:
     modifiers = ins.modifiers
     size, types, counts = shape(modifiers), kinds(modifiers), registers(modifiers)
     rows, columns, transposed = _blocks(modifiers)
-    result = np.uint16 if types[0] == "f16" else DTYPES[held(counts["d"][1])]
+    result = np.uint16 if types[0] == "f16" else DTYPES[register_type(counts["d"][1])]
     bits = [BITS[kind] if BITS[kind] > 1 else 32 for kind in types]
     per = 32 // bits[1] if bits[1] < 32 else 1
     steps = max(size.k // (4 * per), 1) if types[1] != "b1" else 1
@@ -220,8 +222,8 @@ def multiply(ins: Instruction) -> Op:
     def apply(arch: int, warp: WarpView, *words: Lanes) -> Results:
         g, (many, more) = warp.geometry, (counts["a"][0], counts["b"][0])
         given = words[:many], words[many : many + more]
-        left, right = given[::-1] if transposed else given
-        a, b = operand(g, left, rows, tall), operand(g, right, columns, 8)
+        a_tile, right = given[::-1] if transposed else given
+        a, b = operand(g, a_tile, rows, tall), operand(g, right, columns, 8)
         sums = words[many + more :]
         blocks = rows // tall
         each = len(sums) // blocks
@@ -238,7 +240,7 @@ def multiply(ins: Instruction) -> Op:
         )
 
     inputs, outputs = (
-        tuple(held(counts[name][1]) for name in names for _ in range(counts[name][0]))
+        tuple(register_type(counts[name][1]) for name in names for _ in range(counts[name][0]))
         for names in ("abc", "d")
     )
     work = 2 * size.m * size.n * size.k // 32

@@ -28,24 +28,27 @@ def initial(count: Lanes) -> Lanes:
 
 
 def arrived(
-    old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lanes, held: Lanes = _NONE
+    old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lanes, locked: Lanes = _NONE
 ) -> Lanes:
-    """The object after an arrival.
+    """Return the state of an ``mbarrier`` after an arrival, int64.
 
     Args:
-        old: What it held, int64.
-        count: Arrivals, int64.
-        expected: Bytes that are to come, besides the others.
-        come: Bytes that have come.
-        dropped: Arrivals that later phases do without.
-        held: Not 0 where it must not end the phase: one that would is undefined, here never ends.
+        old: State before the arrival, int64.
+        count: Arrivals that this operation makes, int64.
+        expected: Transaction bytes added by ``expect_tx``.
+        come: Transaction bytes that have completed.
+        dropped: Arrivals by which ``arrive_drop`` lowers the expected count of later phases.
+        locked: Non-zero where the operation must not complete the phase (``.noComplete``). PTX
+            leaves a completing one undefined; here such a phase never completes.
     """
     pending = (old - count) & _ARRIVALS
     wanted = ((old >> _EACH) - dropped) & _ARRIVALS
     to_come = ((old >> _SUM) + expected - come) & _BYTES
-    ends = (pending == 0) & (to_come == 0) & (held == 0)
-    parity = (old >> PARITY & 1) ^ ends
-    return np.where(ends, wanted, pending) | wanted << _EACH | to_come << _SUM | parity << PARITY
+    completes = (pending == 0) & (to_come == 0) & (locked == 0)
+    parity = (old >> PARITY & 1) ^ completes
+    return (
+        np.where(completes, wanted, pending) | wanted << _EACH | to_come << _SUM | parity << PARITY
+    )
 
 
 def to_come(state: int) -> tuple[int, int, int]:

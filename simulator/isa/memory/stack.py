@@ -37,9 +37,9 @@ def allocate(ins: Instruction) -> Op:
     below = np.uint64(align - 1)
 
     def apply(size: Lanes, *given: Lanes) -> tuple[Lanes, Lanes]:
-        start, left, used = given[-3:]
+        start, available, used = given[-3:]
         at = (start + used + below) & ~below
-        fits = (at <= left) & (size.astype(np.uint64) <= left - np.minimum(at, left))
+        fits = (at <= available) & (size.astype(np.uint64) <= available - np.minimum(at, available))
         end = at + size.astype(np.uint64) - start
         return np.where(fits, at, _NOWHERE).astype(size.dtype), np.where(fits, end, used)
 

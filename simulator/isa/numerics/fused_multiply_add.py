@@ -48,9 +48,9 @@ def fma(a: Lanes, b: Lanes, c: Lanes, shape: tuple[int, ...]) -> Lanes:
     Two lanes at least: for a single one NumPy has a loop of its own, which rounds twice.
     """
     kind, lanes = _COMPLEX[a.dtype], math.prod(shape)
-    left, right = (x[:lanes].reshape(shape) for x in _rooms.take(kind, lanes))
-    left.real, left.imag, right.imag = a, c, b
-    result: Lanes = np.multiply(left, right, out=left).imag.copy()
+    factor, right = (x[:lanes].reshape(shape) for x in _rooms.take(kind, lanes))
+    factor.real, factor.imag, right.imag = a, c, b
+    result: Lanes = np.multiply(factor, right, out=factor).imag.copy()
     return result
 
 

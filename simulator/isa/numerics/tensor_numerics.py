@@ -130,10 +130,10 @@ def floats(
     for rows, columns, warps in pieces(c.shape):
         sums = c[rows, columns, warps]
         for step in steps:
-            left = x.part((step, rows, warps))
+            x_part = x.part((step, rows, warps))
             right = y.part((step, columns, warps))
             some = None if there is None else there[step, rows, warps]
-            sums = summed(left, right, decode(sums, types[3]), rule, out, some)
+            sums = summed(x_part, right, decode(sums, types[3]), rule, out, some)
         found[rows, columns, warps] = sums
     return found
 
@@ -205,7 +205,7 @@ def summed(
     special = _special(a, b, c, there)
     if out == "f16":
         return _to_f16(result, special)
-    return _to_f32(result, special, rule.kept)
+    return _to_f32(result, special, rule.fraction_bits)
 
 
 def _special(a: Numbers, b: Numbers, c: Numbers, there: Lanes | None) -> Lanes | None:
@@ -220,9 +220,9 @@ def _special(a: Numbers, b: Numbers, c: Numbers, there: Lanes | None) -> Lanes |
     return found
 
 
-def _to_f32(x: Lanes, special: Lanes | None, kept: int) -> Lanes:
+def _to_f32(x: Lanes, special: Lanes | None, fraction_bits: int) -> Lanes:
     """float64 cut off to f32; too large is infinite."""
-    mask = np.int64(-(1 << (52 - kept)))
+    mask = np.int64(-(1 << (52 - fraction_bits)))
     with np.errstate(over="ignore", invalid="ignore"):
         found: Lanes = (x.view(np.int64) & mask).view(np.float64).astype(np.float32)
         tiny = np.abs(x) < 2.0**-126
@@ -232,7 +232,7 @@ def _to_f32(x: Lanes, special: Lanes | None, kept: int) -> Lanes:
             np.copyto(found, special.astype(np.float32), where=np.isinf(special))
     words = found.view(np.uint32)
     if tiny.any():
-        words &= np.uint32(-(1 << (23 - kept)) & 0xFFFFFFFF)
+        words &= np.uint32(-(1 << (23 - fraction_bits)) & 0xFFFFFFFF)
     if special is not None:
         np.copyto(words, NAN32, where=np.isnan(special))
     return words
@@ -253,16 +253,16 @@ def _to_f16(x: Lanes, special: Lanes | None) -> Lanes:
 def small(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str]) -> Lanes:
     """``m8n8k4`` of f16 since Turing: the driver makes of it a few operations of f32."""
     x, y = (decode(n, "f16") for n in (a, b))
-    left, right = (n.value if n.special is None else n.special for n in (x, y))
-    left, right = left.astype(np.float32)[:, :, None], right.astype(np.float32)[:, None]
+    x_values, right = (n.value if n.special is None else n.special for n in (x, y))
+    x_values, right = x_values.astype(np.float32)[:, :, None], right.astype(np.float32)[:, None]
     start = (c.view(np.float16) if types[3] == "f16" else c.view(np.float32)).astype(np.float32)
     with np.errstate(invalid="ignore", over="ignore"):
         if types[0] == "f32":
             sums = np.zeros_like(start)
-            for u, v in zip(left, right, strict=True):
+            for u, v in zip(x_values, right, strict=True):
                 sums = ieee.fma_f32(u, v, sums)
             return np.asarray(ieee.canonical(sums + start)).view(np.uint32)
-        products = left * right
+        products = x_values * right
         sums = (products[2] + products[3]) + ((products[0] + products[1]) + start)
         return np.where(np.isnan(sums), NAN16, sums.astype(np.float16).view(np.uint16))
 
@@ -277,6 +277,6 @@ def rounded(sums: Lanes) -> Lanes:
 def doubles(a: Lanes, b: Lanes, c: Lanes, mode: str) -> Lanes:
     """``c + a @ b`` in double precision: fused, one after the other from C on."""
     for x, y in zip(a, b, strict=True):
-        left, right = (np.broadcast_to(n, c.shape) for n in (x[:, None], y))
-        c = ieee.propagate(ieee.fma_f64(left, right, c, mode), right, c, left)
+        x_values, right = (np.broadcast_to(n, c.shape) for n in (x[:, None], y))
+        c = ieee.propagate(ieee.fma_f64(x_values, right, c, mode), right, c, x_values)
     return c

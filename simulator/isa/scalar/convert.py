@@ -264,5 +264,5 @@ def _half_nan(x: Lanes, words: Lanes, target: str) -> Lanes:
     bits = 7 if target == "bf16" else 10
     top = pattern >> np.uint64(52 - bits) & np.uint64((1 << bits) - 1)
     quiet = np.uint64(int(half.infinity(target)) | 1 << (bits - 1))
-    kept = (pattern >> np.uint64(48)) & np.uint64(0x8000) | quiet | top
-    return np.where(nan, kept.astype(words.dtype), words)
+    payload = (pattern >> np.uint64(48)) & np.uint64(0x8000) | quiet | top
+    return np.where(nan, payload.astype(words.dtype), words)

@@ -86,8 +86,8 @@ _SCALAR = {"add": add_sub, "sub": add_sub, "mul": mul, "fma": fma}
 
 def _single(ins: Instruction) -> Op:
     """The same on ``.f32`` alone."""
-    kept = (m for m in ins.modifiers if m not in ("f16", "bf16", "f32", "f32x2"))
-    single = dataclasses.replace(ins, modifiers=(*kept, "f32"), decoded=None)
+    modifiers = (m for m in ins.modifiers if m not in ("f16", "bf16", "f32", "f32x2"))
+    single = dataclasses.replace(ins, modifiers=(*modifiers, "f32"), decoded=None)
     return _SCALAR[ins.opcode](single)
 
 

@@ -19,7 +19,7 @@ class Products:
     2.4.6). A NaN stays one, so it is enough that the last is the GPU's.
     """
 
-    __slots__ = ("factor", "left", "narrow", "real", "right", "shape", "sum")
+    __slots__ = ("complex_a", "factor", "narrow", "real", "right", "shape", "sum")
 
     def __init__(self, a: Lanes, b: Lanes, c: Lanes) -> None:
         self._begin(a, b, c)
@@ -31,18 +31,18 @@ class Products:
         if lanes < 2 or not rounds_once():
             self.sum = fma_f32(a, b, c)
             return
-        left, right = _rooms.take(np.complex64, lanes)
+        complex_a, right = _rooms.take(np.complex64, lanes)
         # What lanes share is not spread over them, but rows are as long as the whole's.
         self.narrow = b.shape if b.shape[-1:] == shape[-1:] != (1,) else shape
-        self.left = left[:lanes].reshape(shape)
+        self.complex_a = complex_a[:lanes].reshape(shape)
         self.right = right[: math.prod(self.narrow)].reshape(self.narrow)
-        self.real, self.factor = self.left.real, self.right.imag
-        self.left.imag = c
+        self.real, self.factor = self.complex_a.real, self.right.imag
+        self.complex_a.imag = c
         self._multiply(a, b)
 
     def _multiply(self, a: Lanes, b: Lanes) -> None:
         self.real[...], self.factor[...] = a, b
-        np.multiply(self.left, self.right, out=self.left)
+        np.multiply(self.complex_a, self.right, out=self.complex_a)
 
     def add(self, a: Lanes, b: Lanes) -> None:
         """The next product."""
@@ -61,4 +61,4 @@ class Products:
         return self._found()
 
     def _found(self) -> Lanes:
-        return canonical(self.left.imag.copy()) if self.sum is None else self.sum
+        return canonical(self.complex_a.imag.copy()) if self.sum is None else self.sum

@@ -28,14 +28,14 @@ class Small(NamedTuple):
         bits: Of a number.
         fraction: Bits of its significand without the hidden one.
         least: Least exponent of a number that is not subnormal.
-        most: Largest finite number.
+        largest: Largest finite number.
     """
 
     dtype: np.dtype[np.generic]
     bits: int
     fraction: int
     least: int
-    most: float
+    largest: float
 
     @property
     def sign(self) -> int:
@@ -60,7 +60,12 @@ TYPES = {
 def encode(x: Lanes, kind: str, relu: bool) -> Words:
     """Round float64 to nearest even; a number that is too large becomes the largest one."""
     small = TYPES[kind]
-    code = np.clip(x, -small.most, small.most).astype(small.dtype).view(np.uint8).astype(np.uint32)
+    code = (
+        np.clip(x, -small.largest, small.largest)
+        .astype(small.dtype)
+        .view(np.uint8)
+        .astype(np.uint32)
+    )
     if relu:
         code = np.where(np.signbit(x), np.uint32(0), code)
     return np.where(np.isnan(x), np.uint32(small.sign - 1), code)

@@ -109,12 +109,12 @@ def shift_right(ins: Instruction) -> Op:
 @row("shf", section=SECTION, forms="l|r! clamp|wrap .b32 : t = t t i32")
 def funnel_shift(ins: Instruction) -> Op:
     """The upper (``.l``) or lower (``.r``) word of the pair ``b:a`` shifted; clamp or wrap."""
-    left, wrap = ins.has("l"), ins.has("wrap")
+    is_left, wrap = ins.has("l"), ins.has("wrap")
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         n = (c & 31) if wrap else np.minimum(c, 32)
         pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
-        if left:  # shifting by 32 - n to the right shows the same word
+        if is_left:  # shifting by 32 - n to the right shows the same word
             n = 32 - n
         return (pair >> n.astype(np.uint64)).astype(np.uint32)
 

@@ -22,21 +22,28 @@ from .fp8 import TYPES, encode
 _BITS = 16
 
 
-class _Kept(NamedTuple):
+class _TargetFormat(NamedTuple):
     """What a type keeps: bits of the significand, the least exponent, the largest number."""
 
     bits: int
     least: int
-    most: float
+    largest: float
 
 
-_HALVES = {"f16": _Kept(11, -14, 65504.0), "bf16": _Kept(8, -126, float.fromhex("0x1.fep127"))}
-_SMALL = {kind: _Kept(t.fraction + 1, t.least, t.most) for kind, t in TYPES.items()}
+_HALVES = {
+    "f16": _TargetFormat(11, -14, 65504.0),
+    "bf16": _TargetFormat(8, -126, float.fromhex("0x1.fep127")),
+}
+_SMALL = {kind: _TargetFormat(t.fraction + 1, t.least, t.largest) for kind, t in TYPES.items()}
 
 
-def rounded(x: Lanes, noise: Lanes, drawn: int, kept: _Kept) -> Lanes:
+def rounded(x: Lanes, noise: Lanes, drawn: int, target: _TargetFormat) -> Lanes:
     """Numbers (float64), each in a format's precision; ``noise``: ``drawn`` bits for each."""
-    last = np.maximum(np.frexp(np.where(np.isfinite(x), x, 1.0))[1] - 1, kept.least) - kept.bits + 1
+    last = (
+        np.maximum(np.frexp(np.where(np.isfinite(x), x, 1.0))[1] - 1, target.least)
+        - target.bits
+        + 1
+    )
     below = np.ldexp(np.abs(x), drawn - last)
     units = np.floor((np.floor(below) + noise) * 2.0**-drawn)
     result: Lanes = np.copysign(np.ldexp(units, last), x)
@@ -50,13 +57,13 @@ def rounded(x: Lanes, noise: Lanes, drawn: int, kept: _Kept) -> Lanes:
 def to_halves(ins: Instruction) -> Op:
     """Two halves, the first above."""
     kind = "bf16" if ins.has("bf16x2") else "f16"
-    kept, drawn = _HALVES[kind], 24 - _HALVES[kind].bits
+    target, drawn = _HALVES[kind], 24 - _HALVES[kind].bits
     finite, relu = ins.has("satfinite"), ins.has("relu")
 
     def one(x: Lanes, noise: Lanes) -> half.Words:
-        value = rounded(x.astype(float), noise & np.uint32((1 << drawn) - 1), drawn, kept)
+        value = rounded(x.astype(float), noise & np.uint32((1 << drawn) - 1), drawn, target)
         if finite:
-            value = np.clip(value, -kept.most, kept.most)
+            value = np.clip(value, -target.largest, target.largest)
         if relu:
             value = np.where(np.signbit(value), 0.0, value)
         nan = np.isnan(x)
@@ -78,11 +85,11 @@ def to_halves(ins: Instruction) -> Op:
 def to_four(ins: Instruction) -> Op:
     """Four numbers of few bits, the first at the top."""
     kind = next(m[:-2] for m in ins.modifiers if m[:-2] in TYPES)
-    kept, relu = _SMALL[kind], ins.has("relu")
+    target, relu = _SMALL[kind], ins.has("relu")
     room = 4 if kind == "e2m1" else 8
 
     def one(x: Lanes, noise: Lanes) -> Lanes:
-        return encode(rounded(x.astype(float), noise, _BITS, kept), kind, relu)
+        return encode(rounded(x.astype(float), noise, _BITS, target), kind, relu)
 
     def apply(a: Lanes, b: Lanes, e: Lanes, f: Lanes, noise: Lanes) -> Lanes:
         high, low = noise >> np.uint32(16), noise & np.uint32(0xFFFF)

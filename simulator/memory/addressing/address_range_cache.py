@@ -41,7 +41,7 @@ class AddressRangeCache:
         low, high, _ = self._extent(address)
         key = sites[0].number, len(sites)
         if key not in self._offsets:
-            ends = [site.offset + site.nbytes for site in sites]
-            self._offsets[key] = min([site.offset for site in sites]), max(ends)
+            stops = [site.offset + site.nbytes for site in sites]
+            self._offsets[key] = min([site.offset for site in sites]), max(stops)
         first, last = self._offsets[key]
         return low + first, high + last

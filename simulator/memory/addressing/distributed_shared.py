@@ -17,12 +17,14 @@ _RANKS = 1 << 5
 
 
 class Far(NamedTuple):
-    """Lanes of an access that say by a number in the cluster whose shared memory they mean.
+    """Lanes of an access that address shared memory of other blocks by their rank in the cluster.
 
     Attributes:
-        parts: Where they fall, with the lanes; ``events``: what is told of them.
-        inside: Their places in that memory.
-        outside: Lanes that reach beyond it; first (with true) those for which there is no block.
+        parts: Target blocks, with the lanes that access each.
+        events: Event of each part.
+        inside: Offsets in the target's shared memory.
+        outside: Lanes that reach beyond it; the first entry (true) has those without a target
+            block.
     """
 
     parts: list[tuple[Mask, PlaceIndex]]
@@ -62,18 +64,18 @@ def take(
     shared: InterleavedMemory,
     site: Site,
     address: Addresses,
-    left: Mask,
+    pending: Mask,
     aligned: Mask,
 ) -> Far:
-    """Take such lanes out of those that are ``left``, by addresses of ``windows.map_address``.
+    """Take such lanes out of the ``pending`` ones, by addresses of ``windows.map_address``.
 
     All are in the geometry's full shape.
     """
     if site.space == "generic":
         address = address - np.int64(WINDOWS["shared"])
     whose = address >> np.int64(RANK_BITS)
-    lanes = left & (whose > 0) & (whose <= _RANKS)
-    left &= ~lanes
+    lanes = pending & (whose > 0) & (whose <= _RANKS)
+    pending &= ~lanes
     block = lanes & (whose <= g.clusters.size)
     inside = address & np.int64((1 << RANK_BITS) - 1)
     there = block & (inside <= shared.nbytes - site.nbytes)

@@ -18,11 +18,13 @@ _AT_ONCE = 1 << 16
 
 
 class Loads:
-    """They are looked up and told at the first of them, and done together where lanes are few.
+    """Loads that are looked up and dispatched together at the first of them.
+
+    They also execute together if few lanes are active.
 
     Args:
-        accesses: Of one 4-byte element each, of one type.
-        callbacks: Called with the sites, and an event for each.
+        accesses: Loads of one 4-byte element each, all of one type.
+        callbacks: Called with the sites and one event for each.
     """
 
     __slots__ = (
@@ -91,8 +93,8 @@ class Loads:
         self._rows, self._events, memory = None, list[AccessEvent](), self.memories.shared
         low, high, bits = self.memories.extent(base)
         inside = low + self._low >= 0 and high + self._high <= memory.nbytes
-        alike = base.ndim == 0 or 1 in (base.shape[3], memory.count)
-        if not (inside and alike) or (bits | self._bits) & 3:
+        is_uniform = base.ndim == 0 or 1 in (base.shape[3], memory.count)
+        if not (inside and is_uniform) or (bits | self._bits) & 3:
             for access in self.accesses:  # what it did last may be told since of all
                 access.forget()
             return

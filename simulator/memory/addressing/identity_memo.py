@@ -8,12 +8,12 @@ from ...core.address_deltas import AddressDeltas
 from ...core.geometry import Lanes
 
 Found = TypeVar("Found")
-_MOST = 8
+_MAX_ENTRIES = 8
 """Arrays whose results are kept; they are held as long."""
 _SMALL, _CONTENTS = 512, 64
 """Lanes of an array that is known by its content as well, and how many such are: a loop that makes
 its addresses anew goes to and fro between a few stages."""
-_Kept = dict[int, tuple[Lanes, Found]]
+_Entries = dict[int, tuple[Lanes, Found]]
 
 
 class IdentityMemo(Generic[Found]):
@@ -26,22 +26,22 @@ class IdentityMemo(Generic[Found]):
 
     def __init__(self, make: Callable[[Lanes], Found], move: Callable[[Found, int], Found]) -> None:
         self._make, self._move = make, move
-        self._kept: _Kept[Found] = {}
+        self._entries: _Entries[Found] = {}
         self._contents: dict[tuple[object, ...], Found] = {}
-        self._origins: _Kept[Found] = {}
+        self._origins: _Entries[Found] = {}
 
     def start(self, moves: AddressDeltas) -> None:
         """A batch begins: let go of what there was."""
         self.moves = moves
-        self._kept.clear()
+        self._entries.clear()
         self._contents.clear()
         self._origins.clear()
 
     def __call__(self, array: Lanes) -> Found:
         """What was made of it."""
-        known = self._kept.get(id(array))
+        known = self._entries.get(id(array))
         if known is None:
-            known = self._keep(self._kept, array, self._found(array))
+            known = self._keep(self._entries, array, self._found(array))
         return known[1]
 
     def _found(self, array: Lanes) -> Found:
@@ -67,8 +67,8 @@ class IdentityMemo(Generic[Found]):
                 self._keep(self._origins, origin, self._move(found, -by))
         return found
 
-    def _keep(self, kept: _Kept[Found], array: Lanes, found: Found) -> tuple[Lanes, Found]:
-        if len(kept) >= _MOST:
-            del kept[next(iter(kept))]
-        kept[id(array)] = array, found
+    def _keep(self, entries: _Entries[Found], array: Lanes, found: Found) -> tuple[Lanes, Found]:
+        if len(entries) >= _MAX_ENTRIES:
+            del entries[next(iter(entries))]
+        entries[id(array)] = array, found
         return array, found

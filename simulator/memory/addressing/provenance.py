@@ -1,8 +1,8 @@
-"""Which variables an address was computed from, and how far those reach.
+"""Provenance: the variables from which an address was computed, and their extents.
 
-C++ has no array beside an array: who runs over the end of one does not mean what stands behind it.
-The hardware's limit is the block's shared memory; the text of the program tells of which variable
-an address was made.
+In C++ an access beyond the end of an array does not refer to the next variable. The hardware's
+limit is the block's shared memory; the program text shows from which variable an address was
+derived.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -100,5 +100,5 @@ def set_object_bounds(layout: Layout, functions: Iterable[Function], sites: Iter
         placed = [layout.named(site.function, name) for name in names]
         variables = [p for p in placed if p and p.variable.space == "shared" and p.variable.nbytes]
         if variables and len(variables) == len(placed):
-            ends = [p.address + p.variable.nbytes for p in variables]
-            site.object_bounds = min(p.address for p in variables), max(ends)
+            stops = [p.address + p.variable.nbytes for p in variables]
+            site.object_bounds = min(p.address for p in variables), max(stops)

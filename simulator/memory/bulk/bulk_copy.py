@@ -1,4 +1,4 @@
-"""Copies in bulk: a lane moves many elements at once, and each is told of."""
+"""Bulk copies: one lane moves many elements, each with an event."""
 
 from dataclasses import dataclass, field
 
@@ -90,7 +90,7 @@ class BulkCopy:
         return None
 
     def _side(self, site: Site, places: Flat, thread: int, column: int) -> BulkEndpoint | None:
-        """What there is of elements; what there is not is told."""
+        """Return the existing elements of one side; report the others."""
         memories = self.memories
         if not len(places):
             return None
@@ -177,9 +177,9 @@ class BulkCopy:
                 np.repeat([sides[i].block for i in those], counts),
             )
             away = any(sides[i].block != sides[i].column for i in those)
-            told = values and (np.concatenate([values[i][sides[i].inside] for i in those]),)
+            copied = values and (np.concatenate([values[i][sides[i].inside] for i in those]),)
             event = AccessEvent(
-                site, "cluster" if away else site.space, where, None, False, home, told or None
+                site, "cluster" if away else site.space, where, None, False, home, copied or None
             )
             for callback in self.memories.access_callbacks:
                 callback(event)

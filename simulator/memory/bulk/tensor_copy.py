@@ -229,8 +229,8 @@ def _rows(tiling: Tiling, place: int) -> _Rows | None:
 
 def _is_whole(tiling: Tiling, where: list[int]) -> bool:
     """Whether all of a box lies in its array."""
-    ends = zip(where, tiling.counts, tiling.steps, tiling.shape, strict=True)
-    return all(0 <= first <= extent - 1 - (n - 1) * step for first, n, step, extent in ends)
+    axes = zip(where, tiling.counts, tiling.steps, tiling.shape, strict=True)
+    return all(0 <= first <= extent - 1 - (n - 1) * step for first, n, step, extent in axes)
 
 
 def _near(tiling: Tiling, place: int) -> Flat:

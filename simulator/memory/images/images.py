@@ -19,11 +19,11 @@ from ..storage.word_ops import unique
 _HANDLES = 0x7E << 52
 """Handles begin here: an array's number and which of its objects follow."""
 Picture = Texture | Surface
-MOST = 256
+MAX_IMAGES = 256
 
 
 def handle(array: Allocation, of: Picture) -> bytes:
-    """An object's handle, as a kernel gets it; an array has room for ``MOST`` objects.
+    """An object's handle, as a kernel gets it; an array has room for ``MAX_IMAGES`` of them.
 
     Raises:
         LaunchError: One more.
@@ -31,8 +31,8 @@ def handle(array: Allocation, of: Picture) -> bytes:
     if of not in array.pictures:
         array.pictures.append(of)
     which = array.pictures.index(of)
-    if which == MOST:
-        raise LaunchError(f"{array.name} has more than {MOST} textures and surfaces")
+    if which == MAX_IMAGES:
+        raise LaunchError(f"{array.name} has more than {MAX_IMAGES} textures and surfaces")
     return (_HANDLES | array.number << 8 | which).to_bytes(8, "little")
 
 

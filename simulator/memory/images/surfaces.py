@@ -43,15 +43,15 @@ class SurfaceAccess(ImageAccess):
             text = f"byte {where[0][wrong][0]} of a row of {array.name}"
             self.bad(MISALIGNED, some, array, 0, text)
         inside = np.ones(len(wrong), bool)
-        ends = [of.sizes[0] * texel - size, *(n - 1 for n in of.sizes[1:])]
-        for axis, end in zip(where, ends, strict=True):
+        last = [of.sizes[0] * texel - size, *(n - 1 for n in of.sizes[1:])]
+        for axis, end in zip(where, last, strict=True):
             inside &= (axis >= 0) & (axis <= end)
         if layer is not None:
             inside &= layer < of.layers
         if ins.has("clamp"):
-            where = [np.clip(axis, 0, max(end, 0)) for axis, end in zip(where, ends, strict=True)]
+            where = [np.clip(axis, 0, max(end, 0)) for axis, end in zip(where, last, strict=True)]
             layer = None if layer is None else np.minimum(layer, of.layers - 1)
-            inside[:] = ends[0] >= 0
+            inside[:] = last[0] >= 0
         elif ins.has("trap") and not inside.all():
             self._outside(array, of, lanes, [*where, *([] if layer is None else [layer])], ~inside)
         good = np.flatnonzero(inside & ~wrong)
@@ -133,9 +133,9 @@ def _formatted(stored: list[Flat], of: Picture) -> Flat:
     elif dtype.kind == "f":
         made = _halves(words.view(np.float32))
     else:
-        ends = np.iinfo(dtype)
+        info = np.iinfo(dtype)
         values = words.view(np.int32) if dtype.kind == "i" else words
-        made = np.clip(values, ends.min, ends.max).astype(dtype)
+        made = np.clip(values, info.min, info.max).astype(dtype)
     return np.ascontiguousarray(made).view(np.uint8)
 
 

@@ -27,11 +27,11 @@ def allocate(
     layout: Layout,
     functions: Collection[str],
     arguments: Arguments,
-    held: Mapping[str, VariableState],
+    known: Mapping[str, VariableState],
 ) -> dict[int, Allocation]:
     """Global memory: the argument arrays, the parameters, the module's variables.
 
-    ``held``: what variables hold that the launch does not fill.
+    ``known``: what variables hold that the launch does not fill.
     """
     made = {
         number: Allocation(
@@ -66,24 +66,24 @@ def allocate(
         if variable.space in ("global", "const"):
             number = array_number(p.address)
             given = None if scope else arguments.symbols.get(name)
-            kept = None if scope or given is not None else held.get(name)
+            previous = None if scope or given is not None else known.get(name)
             if given is not None and name in arguments.filled:
                 raw = bytearray(arguments.filled[name].filled(array_address, encoded))
                 given = np.frombuffer(raw, np.uint8)
             initial = np.frombuffer(variable_bytes(layout, variable, addresses), np.uint8)
             initial = initial if given is None else content(given)
-            initial = initial if kept is None else kept.over(initial)
+            initial = initial if previous is None else previous.over(initial)
             writable = variable.space == "global" and (given is None or given.flags.writeable)
             nbytes = max(variable.nbytes, len(initial))
             made[number] = made_one = Allocation(
                 number, initial, variable_name(name), writable, nbytes, variable.space
             )
-            filled = given is not None or kept is not None
+            filled = given is not None or previous is not None
             made_one.unfilled = variable.space == "const" and not variable.init and not filled
             made_one.missing = None if given is None else missing_of(given)
             made_one.lent_flags = made_one.missing is not None
-            if kept is not None and kept.missing is not None:
-                made_one.missing, made_one.lent_flags = kept.missing.copy(), False
+            if previous is not None and previous.missing is not None:
+                made_one.missing, made_one.lent_flags = previous.missing.copy(), False
     return made
 
 
@@ -91,7 +91,7 @@ def module_variables_after(
     layout: Layout,
     functions: Collection[str],
     arguments: Arguments,
-    held: Mapping[str, VariableState],
+    known: Mapping[str, VariableState],
     allocations: Mapping[int, Allocation],
 ) -> dict[str, VariableState]:
     """What variables hold behind a launch, of those that it or the host has filled."""
@@ -104,8 +104,8 @@ def module_variables_after(
         if memory.changed or name in arguments.symbols:
             initial = np.frombuffer(variable_bytes(layout, p.variable, addresses), np.uint8)
             given = given_addresses(arguments, name, memory.nbytes)
-            if name not in arguments.symbols and name in held:
-                initial = held[name].over(initial)
+            if name not in arguments.symbols and name in known:
+                initial = known[name].over(initial)
             found[name] = hold(memory, initial, given, allocations)
     return found
 

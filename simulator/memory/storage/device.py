@@ -221,10 +221,10 @@ class Device:
         made.labels = ["memory that is not allocated"] * count
         for number, text in self.freed.items():
             made.labels[number] = text
-        for number, one in self.allocations.items():
-            made.arrays[number] = one.array
-            made.labels[number] = f"memory allocated at {one.place}" if one.place else "memory"
-            made.buffers[number] = one.buffer
+        for number, live in self.allocations.items():
+            made.arrays[number] = live.array
+            made.labels[number] = f"memory allocated at {live.place}" if live.place else "memory"
+            made.buffers[number] = live.buffer
         names = kernel.labels()
         for i, (param, one) in enumerate(zip(kernel.params, given, strict=True)):
             value = self._value(param, one)

@@ -1,9 +1,9 @@
-"""What module variables hold from one launch to the next, as long as their module is loaded.
+"""Module variables that persist between launches, as long as their module is loaded.
 
-A launch by itself finds ``__device__`` and ``__constant__`` variables as the module has them; in
-one program of several launches they keep what the host and earlier launches put there (CUDA guide,
-"Device Memory Specifiers"). Arrays have other addresses in each launch: an address that was kept
-in a variable is told as unset when it is read.
+A single launch finds ``__device__`` and ``__constant__`` variables as the module initialises them.
+In a program of several launches they retain what the host and earlier launches stored (CUDA guide,
+"Device Memory Specifiers"). Arrays have other addresses in each launch, so that an address in such
+a variable is reported as unset when it is read.
 """
 
 import contextlib
@@ -90,20 +90,20 @@ class ModuleMemory:
     """The variables of the modules that a program has loaded.
 
     Attributes:
-        held: What they hold, by module and the variable's name in the PTX.
+        contents: Their contents, by module and the variable's name in the PTX.
     """
 
-    held: dict[object, dict[str, VariableState]] = field(default_factory=dict)
+    contents: dict[object, dict[str, VariableState]] = field(default_factory=dict)
 
     def of(self, kernel: Kernel) -> dict[str, VariableState]:
         """Those of a kernel's module: what was loaded, or else what is compiled from one source."""
         origin = kernel.origin
         known = (origin.source, origin.options) if origin else kernel.sha256
-        return self.held.setdefault(known if kernel.module is None else kernel.module, {})
+        return self.contents.setdefault(known if kernel.module is None else kernel.module, {})
 
 
 _Find = Callable[[Kernel], dict[str, VariableState]]
-_kept: list[tuple[_Find, bool]] = []
+_memories: list[tuple[_Find, bool]] = []
 
 
 @contextlib.contextmanager
@@ -116,20 +116,20 @@ def keep(memory: ModuleMemory) -> Iterator[None]:
 @contextlib.contextmanager
 def as_of(kernel: Kernel) -> Iterator[None]:
     """Launches inside find what the next one of this kernel would, and leave it as it is."""
-    known = _kept[-1][0](kernel) if _kept else {}
+    known = _memories[-1][0](kernel) if _memories else {}
     with _found(lambda _: known, False):
         yield
 
 
 @contextlib.contextmanager
 def _found(find: _Find, changed: bool) -> Iterator[None]:
-    _kept.append((find, changed))
+    _memories.append((find, changed))
     try:
         yield
     finally:
-        _kept.pop()
+        _memories.pop()
 
 
-def kept() -> tuple[_Find | None, bool]:
+def current_memory() -> tuple[_Find | None, bool]:
     """What finds what a kernel's variables hold, if any do, and whether it keeps what is left."""
-    return _kept[-1] if _kept else (None, False)
+    return _memories[-1] if _memories else (None, False)

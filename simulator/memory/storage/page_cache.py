@@ -11,7 +11,7 @@ import numpy as np
 from ...core.geometry import Flat
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_KEPT, _LARGE = 256 << 20, 32 << 20
+_MAX_CACHED, _LARGE = 256 << 20, 32 << 20
 """Bytes that stay with the process, and from which on an array's go back (its most, on 64 bits)."""
 _FRESH = 1 << 20
 """Bytes that are better not looked at: what comes from the C library is, to make it zero."""
@@ -21,17 +21,17 @@ _ALIGNED = 16
 
 @functools.cache
 def keep_pages() -> None:
-    """Have the C library hand what is freed to the next array, not back to the system.
+    """Make the C library reuse freed memory instead of returning it to the system.
 
-    A register of a batch is an array of some hundred KiB, and its pages cost more to get from the
-    system than to compute on: saxpy of 2^22 takes half the time. (glibc, ``mallopt``; other
-    systems are left alone, and so is a user who has set this in the environment.)
+    A register of a batch has some hundred KiB, and its page faults cost more than its arithmetic:
+    saxpy of 2^22 elements takes half the time. It uses glibc's ``mallopt``; other systems, and
+    users that set these values in the environment, are not affected.
     """
     if sys.platform != "linux" or any(name.startswith("MALLOC_") for name in os.environ):
         return
     tune = getattr(ctypes.CDLL(None), "mallopt", None)
     if tune is not None:
-        tune(_TRIM_THRESHOLD, _KEPT)
+        tune(_TRIM_THRESHOLD, _MAX_CACHED)
         tune(_MMAP_THRESHOLD, _LARGE)
 
 

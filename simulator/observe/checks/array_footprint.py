@@ -1,7 +1,7 @@
-"""Which bytes of its arrays a launch reads and writes: what the order between launches is held to.
+"""Bytes of its arrays that a launch reads and writes, for the order between launches.
 
-Told where the host's memory has them, so that two launches can be compared that get views of one
-array, or the same one under two names.
+Addresses are those of host memory, so that two launches are comparable if their arguments are views
+of one array, or one array under two names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class ArrayFootprint:
     Attributes:
         name: The parameter's; ``address``: where the host has it; ``itemsize``: of its elements.
         how: ``load``, ``store``, ``atomic`` (a strong store is one), or ``peek``: a strong load.
-        starts: Addresses of the host's memory, int64, ascending; ``ends``: one past each run.
+        starts: Start of each run in host memory, int64, ascending.
+        stops: One past the end of each run.
         exists: Whether the memory is still that array's, and not given to another one.
     """
 
@@ -40,7 +41,7 @@ class ArrayFootprint:
     itemsize: int
     how: str
     starts: Flat
-    ends: Flat
+    stops: Flat
     exists: Callable[[], bool]
 
     @classmethod

@@ -128,8 +128,8 @@ class Members:
 
 def undefined_members(members: list[tuple[int, Bits]], bits: Flat) -> bool:
     """Whether any undefined bit of an array is a member's."""
-    left = bits & member_bits(members, len(bits))
-    return bool(left.any())
+    undefined = bits & member_bits(members, len(bits))
+    return bool(undefined.any())
 
 
 def member_bits(members: list[tuple[int, Bits]], nbytes: int) -> Bits:
@@ -160,12 +160,12 @@ def may_be_padding(written: Written, bits: Flat, undefined: Flat) -> bool:
     defined = np.where(written.mask[first:], ~(bits | undefined)[first:], np.uint8(0))
     length = written.stride
     if length == 0:
-        return _alike(bits[first:], defined, len(defined))
+        return _same_pattern(bits[first:], defined, len(defined))
     lengths = range(2, _ELEMENTS + 1) if length == 1 else [length]
-    return any(_alike(bits[first:], defined, length) for length in lengths)
+    return any(_same_pattern(bits[first:], defined, length) for length in lengths)
 
 
-def _alike(undefined: Flat, defined: Flat, length: int) -> bool:
+def _same_pattern(undefined: Flat, defined: Flat, length: int) -> bool:
     """Whether no element of so many bytes has defined bits where another one has undefined ones."""
     rows = []
     for content in (undefined, defined):

@@ -9,7 +9,7 @@ from ...events import Observer
 from ...isa.memory.address_windows import WINDOWS
 from ...memory.storage.spaces import Allocation
 
-MOST = 1 << 20
+MAX_OUTPUT = 1 << 20
 """Characters that are kept, as many as a GPU's buffer has by default (CUDA C++ Programming Guide,
 "Formatted Output": 1 MB)."""
 _LITERALS = ("$str", "__unnamed")
@@ -21,13 +21,13 @@ class PrintCollector(Observer):
 
     Attributes:
         parts: Block, thread and text of each call, in the order they ran.
-        lost: Calls beyond ``MOST`` characters.
+        lost: Calls beyond ``MAX_OUTPUT`` characters.
         read: Of texts by ``%s``: the number of the block that prints, and the space it is in.
     """
 
     def __init__(self) -> None:
         self.parts: list[tuple[int, int, str]] = []
-        self.room = MOST
+        self.room = MAX_OUTPUT
         self.lost = 0
         self.read = set[tuple[int, str]]()
 
@@ -58,7 +58,9 @@ class PrintCollector(Observer):
 
     def notes(self) -> tuple[str, ...]:
         """What ``text`` leaves out, a sentence."""
-        what = f"{self.lost:,} more calls of printf, beyond {MOST:,} characters, are not shown"
+        what = (
+            f"{self.lost:,} more calls of printf, beyond {MAX_OUTPUT:,} characters, are not shown"
+        )
         return (what,) if self.lost else ()
 
     def text(self) -> str:

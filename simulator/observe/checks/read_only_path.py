@@ -30,7 +30,7 @@ from ...memory.storage.spaces import Allocation
 from ...races.accesses import EscalateCheck, PrecisionPlan, by_block
 from ...races.shadow.stored_values import changing
 
-_MOST = np.iinfo(np.int32).max
+_NEVER = np.iinfo(np.int32).max
 
 
 def is_read_only(site: Site) -> bool:
@@ -61,11 +61,11 @@ class _AccessGroup(NamedTuple):
 
 @dataclasses.dataclass
 class _Table:
-    """Who accesses what of an array.
+    """Accesses of one kind to an array, by granule.
 
     Attributes:
-        site: Of the accesses the first in the program.
-        threads: By granule the lowest thread of the launch that accesses it, or ``nobody``.
+        site: First accessing site in the program.
+        threads: Lowest accessing thread of the launch for each granule, or ``nobody``.
     """
 
     site: int
@@ -91,9 +91,9 @@ class ReadOnlyPathCheck(Observer):
     ) -> None:  # fmt: skip
         self.findings, self.sites, self.granule = findings, sites, granule
         self.pointers, self.bases, self.watched = pointers, bases, pointers.names
-        few = threads < _MOST
+        few = threads < _NEVER
         self.dtype = np.dtype(np.int32 if few else np.int64)
-        self.nobody = int(_MOST if few else np.iinfo(np.int64).max)
+        self.nobody = int(_NEVER if few else np.iinfo(np.int64).max)
         self.read_only = [is_read_only(site) for site in self.sites]
         self.close = {number for number in closer if number < -1}
         self.loaded, self.written, self.quiet = set[int](), set[int](), set[int]()

@@ -34,7 +34,7 @@ def _thread(g: Geometry, lane: tuple[int, ...]) -> tuple[Flat, Flat]:
 
 
 class ConstantCheck(Observer):
-    """Reads of constant variables that nothing fills; a site is told of once."""
+    """Check of reads of constant variables that were never set; each site is reported once."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
@@ -187,11 +187,11 @@ class LocalCheck(Observer):
 
 
 class ShuffleCheck(Observer):
-    """Reads of registers of lanes that take no part, by source line.
+    """Check of reads of inactive lanes' registers, by source line.
 
     Attributes:
-        reads: Of each line an instruction; who reads from whom (``InactiveLaneRead.reads``), with
-            the lowest block that does; and how often.
+        reads: For each line an example instruction, the lowest block for each pair of lanes
+            (``InactiveLaneRead.reads``), and the number of reads.
     """
 
     def __init__(self, findings: Findings) -> None:

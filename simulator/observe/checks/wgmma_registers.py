@@ -1,7 +1,7 @@
-"""Registers of a ``wgmma``, in a run: who touches them while it is under way, or with no fence.
+"""Registers of a ``wgmma``: accesses while it is in flight, or without a ``wgmma.fence``.
 
-``compile/passes/wgmma_dataflow.py`` finds the accesses that may do so; this check follows whether
-the group has been waited for by then. All four warps of a warpgroup have to execute a ``wgmma``
+``compile/passes/wgmma_dataflow.py`` finds instructions that may do so; this check follows at run
+time whether the group has been waited for. All four warps of a warpgroup must execute a ``wgmma``
 (PTX ISA, ``.aligned``).
 """
 
@@ -24,13 +24,15 @@ _GROUP = 4
 
 
 class ProductCheck(Observer):
-    """Follows the products of a batch.
+    """Check of the products of a batch.
 
     Attributes:
-        runs: Of each product: the groups and lanes of its executions, while they are under way.
-        made, done: Of each lane: how many groups it has made, how many are done.
-        last: When each lane executed a flight last, 0 for never; ``fenced``: a fence.
-        told: Of each product: the lanes of which something has been told since.
+        runs: For each product in flight, groups and lanes of its executions.
+        made: Number of committed groups of each lane.
+        done: Number of completed groups of each lane.
+        last: Step at which each lane last executed a flight; 0: never.
+        fenced: Step of its last fence.
+        reported: For each product, the lanes with a report since.
     """
 
     def __init__(
@@ -71,24 +73,24 @@ class ProductCheck(Observer):
     def _touched(
         self, flight: WgmmaRegisterUse, product: int, ages: frozenset[int], on: Rows
     ) -> None:
-        told = self.reported.get(product)
+        reported = self.reported.get(product)
         for group, lanes in self.runs.get(product, ()):
-            left = on & lanes & (group >= self.done)
-            if told is not None:
-                left &= ~told
-            if not left.any():
+            pending = on & lanes & (group >= self.done)
+            if reported is not None:
+                pending &= ~reported
+            if not pending.any():
                 continue
             age = np.where(group == self.made, OPEN, np.minimum(self.made - 1 - group, OLDEST))
             for open_ in (True, False):
-                bad = left & np.isin(age, list(ages)) & ((age == OPEN) == open_)
+                bad = pending & np.isin(age, list(ages)) & ((age == OPEN) == open_)
                 if bad.any():
                     case = "ungrouped" if open_ else "registers"
                     self._tell(case, flight, product, bad)
-                    told = bad if told is None else told | bad
-                    self.reported[product] = told
+                    reported = bad if reported is None else reported | bad
+                    self.reported[product] = reported
 
     def _tell(self, case: str, other: WgmmaRegisterUse | None, product: int, lanes: Rows) -> None:
-        """Who touches registers of a product, or has; ``None``: there was never a fence."""
+        """Report an access to registers of a product; without a product a fence was missing."""
         g = self.geometry
         how = "write" if other is None or other.writes else "read"
         if other and product in other.reads_a:
@@ -99,15 +101,15 @@ class ProductCheck(Observer):
 
     def _product(self, number: int, flight: WgmmaRegisterUse, on: Rows) -> None:
         g = self.geometry
-        told = ~on
+        reported = ~on
         for touch in flight.touches:
             since = self.last.get(touch)
-            bad = ~told if since is None else ~told & (since > self.fenced)
+            bad = ~reported if since is None else ~reported & (since > self.fenced)
             if since is None or not bad.any():
                 continue
-            told = told | bad
+            reported = reported | bad
             self._tell("unfenced", self.flights[touch], number, bad)
-        bad = ~told & (self.fenced == 0) & ~self.started
+        bad = ~reported & (self.fenced == 0) & ~self.started
         if bad.any():
             self._tell("unfenced", None, number, bad)
         self.started |= on
@@ -120,16 +122,16 @@ class ProductCheck(Observer):
         self.times[number] = some + self.times.get(number, np.zeros_like(some))
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
         if queue != "product":
             return
         on = self.geometry.full(as_mask(lanes))
-        if left is None:
+        if pending is None:
             self.made += on
             return
-        self.done = np.where(on, np.maximum(self.done, self.made - left), self.done)
+        self.done = np.where(on, np.maximum(self.done, self.made - pending), self.done)
         for number, runs in self.runs.items():
             self.runs[number] = [
                 (group, which) for group, which in runs if (which & (group >= self.done)).any()

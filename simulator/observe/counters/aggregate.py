@@ -25,7 +25,7 @@ class SourcePlaces:
     Attributes:
         instructions: The first of each place: of a user's line, or of a line of the PTX.
         blocks: Of each basic block, how many of its instructions stand at which place.
-        ends: The place of each basic block's last.
+        terminator_places: The place of each basic block's last.
         arithmetic: Floating-point instructions, and how many there are of a kind.
         accesses: The place and the counter of each access, by ``TrafficCounter``'s slots.
     """
@@ -37,7 +37,7 @@ class SourcePlaces:
         self.instructions: list[Instruction] = []
         self._numbers: dict[tuple[str | None, int], int] = {}
         self.blocks = [Counter(map(self._place, block.block.instructions)) for block in blocks]
-        self.ends = [
+        self.terminator_places = [
             self._place(b.block.instructions[-1]) if own else -1
             for b, own in zip(blocks, self.blocks, strict=True)
         ]
@@ -95,7 +95,7 @@ def collect(
                 for counters in targets(place):
                     counters.thread_instructions += threads * times
                     counters.warp_instructions += warps * times
-            for counters in targets(places.ends[number]) if block else ():
+            for counters in targets(places.terminator_places[number]) if block else ():
                 counters.divergent_branches += ran.parted[number]
                 counters.barriers += ran.met[number]
     for (number, tally, place, count, flops), times in places.arithmetic.items():
@@ -108,7 +108,7 @@ def collect(
                     more = work if count in TENSOR else threads * times
                     setattr(counters, count, getattr(counters, count) + more)
     together: dict[tuple[int, str], list[list[int]]] = {}
-    for slot, figures in traffic.seen():
+    for slot, figures in traffic.costs():
         together.setdefault(places.accesses[slot], []).append(figures)
     for (place, name), several in together.items():
         cost = Traffic(*map(sum, zip(*several, strict=True)))

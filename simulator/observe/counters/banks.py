@@ -145,12 +145,12 @@ def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     size = np.full(len(lanes), {8: 16, 16: 8}.get(width, WARP))
     if width > 4:
         if load:
-            alike = np.zeros(len(lanes), bool)
+            is_broadcast = np.zeros(len(lanes), bool)
             for step in (1, 2):
                 partner = np.arange(WARP) ^ step
                 same = (lanes == lanes[:, partner]) | ~live | ~live[:, partner]
-                alike |= same.all(axis=1)
-            size[alike] *= 2
+                is_broadcast |= same.all(axis=1)
+            size[is_broadcast] *= 2
         group = (np.arange(WARP) // size[:, None]).astype(lanes.dtype)[:, :, None]
         groups, words = 4, words[:, :, None] + np.arange(width // 4, dtype=lanes.dtype)
         bank = (words & (BANKS - 1)) + group * BANKS

@@ -32,7 +32,11 @@ def bulk_cost(event: AccessEvent, columns: int) -> Flat:
         np.add.at(elements, np.searchsorted(names, copy), each)
         ideal = int((-(-elements * size // SECTOR)).sum())
         address, times = where.address + np.int64(event.site.offset), 1
-        if len(names) == len(begins) > 1 and (each == each[0]).all() and _alike(address, len(each)):
+        if (
+            len(names) == len(begins) > 1
+            and (each == each[0]).all()
+            and _is_periodic(address, len(each))
+        ):
             address, times = address[: each[0]], len(each)
             new, copy, begins = new[: len(address)], copy[:1], begins[:1]
         at = address >> SECTOR.bit_length() - 1
@@ -45,7 +49,7 @@ def bulk_cost(event: AccessEvent, columns: int) -> Flat:
     return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)
 
 
-def _alike(address: Flat, copies: int) -> bool:
+def _is_periodic(address: Flat, copies: int) -> bool:
     """Whether the elements of copies, as many of each, lie as those of the first one do."""
     rows = address.reshape(copies, -1)
     first = rows[:, :1]
@@ -102,7 +106,7 @@ class Sorted:
         flat = rows.reshape(-1)
         live = flat != off(rows)
         last = live[self.width - 1 :: self.width].copy()
-        self.on, self.ends = int(np.count_nonzero(live)), len(rows) - int(np.count_nonzero(last))
+        self.on, self.repeats = int(np.count_nonzero(live)), len(rows) - int(np.count_nonzero(last))
         live[:-1] &= flat[1:] != flat[:-1]
         live[self.width - 1 :: self.width] = last
         bits = np.packbits(live).view(f"u{self.width // 8}")  # 0.1 of adding up along the rows
@@ -115,7 +119,7 @@ class Sorted:
             flat = flat + flat.dtype.type(offset & off(flat))
         far = (flat[1:] ^ flat[:-1]) >= SECTOR
         across = np.count_nonzero(far[self.width - 1 :: self.width])
-        moved = int(np.count_nonzero(far) - across) + len(self.rows) - self.ends
+        moved = int(np.count_nonzero(far) - across) + len(self.rows) - self.repeats
         asked, some = self.each * width, np.count_nonzero(self.each)
         total, ideal = int(asked.sum()), int((-(-asked // SECTOR)).sum())
         return np.array([some, self.on, self.on * width, total, moved, 0, 0, ideal], np.int64)
@@ -130,8 +134,8 @@ class Requests:
 
     def __init__(self, begins: Flat, lanes: int) -> None:
         counts = np.diff(begins, append=lanes)
-        most = int(counts.max())
-        width = 8 if most <= 8 else 16 if most <= 16 else 32
+        widest = int(counts.max())
+        width = 8 if widest <= 8 else 16 if widest <= 16 else 32
         self._shape = len(begins), width
         taken = np.arange(width, dtype=np.uint8) < counts.astype(np.uint8)[:, None]
         self._places = np.flatnonzero(taken)  # half the time of a mask
@@ -184,9 +188,9 @@ def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:
         fullest = banks.max(axis=1)
         passes, conflicts = int(fullest.sum()) << swaps, int(fullest.sum()) - some
     elif space != "cluster" and on:
-        ends = np.append(starts[1:], lanes[-1] + 1)
+        stops = np.append(starts[1:], lanes[-1] + 1)
         live_before = np.concatenate([[0], np.cumsum(live.reshape(-1))])
-        times = live_before[ends] - live_before[starts]
+        times = live_before[stops] - live_before[starts]
         sector = flat[starts] >> flat.dtype.type(SECTOR.bit_length() - 1)
         new = _starts(row[starts], sector)
         moved = int(np.maximum.reduceat(times, new).sum())

@@ -17,7 +17,7 @@ from .banks import LINE
 
 PATTERNS = 16
 """So many patterns of an access are looked up; of more of them all warps are judged at once."""
-_MOST = 256
+_MAX_PATTERNS = 256
 """So many patterns are kept."""
 _SMALL = 1 << 14
 """So many lanes are compared as fast as a part of them is."""
@@ -106,7 +106,7 @@ class Patterns:
         pattern = pattern_of(address)
         if pattern is None:
             return None
-        if len(self._known) > _MOST:
+        if len(self._known) > _MAX_PATTERNS:
             self._known.clear()
         key = pattern.content, len(pattern.first), *pattern.begins
         known = self._known.setdefault(key, pattern)
@@ -125,16 +125,16 @@ def moved(pattern: Pattern | None, by: int) -> Pattern | None:
     return found
 
 
-Alike = tuple[Flat, list[Mask]]
+EqualMasks = tuple[Flat, list[Mask]]
 """Of each block the number of its mask, and the masks there are, ``(threads,)``."""
 
 
-def group_equal_masks(rows: Rows, most: int) -> Alike | None:
+def group_equal_masks(rows: Rows, max_groups: int) -> EqualMasks | None:
     """Which blocks have the same mask: at a ragged edge many have one of a few.
 
     Args:
         rows: The mask, ``(threads, blocks)``.
-        most: ``None`` if there are more masks than so many.
+        max_groups: The function returns ``None`` if there are more distinct masks.
     """
     starts = np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))
     runs = np.flatnonzero(starts)
@@ -146,7 +146,7 @@ def group_equal_masks(rows: Rows, most: int) -> Alike | None:
         number = numbers.setdefault(mask.tobytes(), len(masks))
         if number == len(masks):
             masks.append(mask)
-            if number == most:
+            if number == max_groups:
                 return None
         found.append(number)
     return np.array(found)[np.cumsum(starts) - 1], masks
@@ -156,12 +156,12 @@ class Masks:
     """The last masks that were looked at, and what was judged of each: loops repeat them."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Mask, Alike | None, dict[object, Flat | None]]] = {}
+        self._known: dict[int, tuple[Mask, EqualMasks | None, dict[object, Flat | None]]] = {}
 
     def group_equal_masks(
         self, mask: Mask, rows: Rows, shape: tuple[int, ...]
-    ) -> tuple[Alike | None, dict[object, Flat | None]]:
-        """``alike``, its masks in the ``shape`` of a block; and where to keep what is judged."""
+    ) -> tuple[EqualMasks | None, dict[object, Flat | None]]:
+        """Equal masks in the ``shape`` of a block; and where to keep what is judged."""
         known = self._known.get(id(mask))
         if known is None or known[0] is not mask:
             if len(self._known) >= PATTERNS:

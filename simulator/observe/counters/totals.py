@@ -24,12 +24,12 @@ class WorkCounter(Observer):
         together: Warps of a whole batch, which execute a basic block in one step.
 
     Attributes:
-        most: Warps that executed basic blocks in the longest batch, which are no fewer than its
-            steps.
+        max_batch_steps: Warp-level basic blocks of the longest batch, an upper bound of
+            its steps.
     """
 
     def __init__(self, together: int) -> None:
-        self._warps = self._accesses = self.most = self._batch = 0
+        self._warps = self._accesses = self.max_batch_steps = self._batch = 0
         self._together = together
         self.geometry: Geometry
 
@@ -49,13 +49,13 @@ class WorkCounter(Observer):
 
     def finish(self) -> None:
         """See ``Observer``."""
-        self.most = max(self.most, self._batch)
+        self.max_batch_steps = max(self.max_batch_steps, self._batch)
 
     def merge(self, other: WorkCounter) -> None:
         """See ``Observer``."""
         self._warps += other._warps
         self._accesses += other._accesses
-        self.most = max(self.most, other.most)
+        self.max_batch_steps = max(self.max_batch_steps, other.max_batch_steps)
 
 
 class RaceWorkCounter(WorkCounter):

@@ -143,7 +143,7 @@ class TrafficCounter(Observer):
         self._put_by.add(slot, LaneSample(site, event.space, address, places, lanes.warps, offset))
 
     def _picture(self, event: AccessEvent) -> None:
-        """Textures and surfaces: who asks, and for how many bytes."""
+        """Count an access to a texture or surface: requests, threads and bytes."""
         site = event.site
         threads, warps = self._shape.active(event.mask)
         nbytes = (
@@ -166,7 +166,7 @@ class TrafficCounter(Observer):
             space: Traffic(*row) for space, row in zip(COUNTED_SPACES, rows, strict=True) if row[0]
         }
 
-    def seen(self) -> list[tuple[int, list[int]]]:
+    def costs(self) -> list[tuple[int, list[int]]]:
         """The slots, a site's four side by side, of what has cost anything, and its figures."""
         slots = np.flatnonzero(self._totals[:, 0])
         return list(zip(slots.tolist(), self._totals[slots].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Global arrays as a trace has them, and who touched which of their elements how often."""
+"""Global arrays of a trace, with the access count and last writer of each element."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SHARED, LOCAL, NOWHERE = -1, -2, -3
 
 @dataclass
 class ArrayMap:
-    """A global array, and how often each of its elements was accessed by all threads.
+    """A global array and the accesses of all threads to each of its elements.
 
     Attributes:
         size: Bytes of an element.
-        dtype, shape: As the launch's argument has them; module variables are flat.
-        before, after: The content, flat bytes.
-        reads, writes: Thread accesses of each element, atomics in both.
-        owner: Who wrote each element last: block number times threads of a block, plus the
-            thread's number; -1 for nobody.
+        dtype, shape: Those of the argument; module variables are flat.
+        before, after: Content before and after the launch, flat bytes.
+        reads, writes: Accesses of each element; atomics count in both.
+        owner: Last writer of each element: block number times threads of a block, plus the thread's
+            number; -1 if unwritten.
     """
 
     number: int

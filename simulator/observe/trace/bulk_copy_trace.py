@@ -33,8 +33,8 @@ def pieces(
         rows.append(ranks.get(piece.column, 0))
         ranks[piece.column] = rows[-1] + 1
     threads = max(ranks.values(), default=1)
-    most = max((len(source) for source, _ in lists), default=1)
-    cells = np.full((2, 1, threads, most, columns), -1, np.int64)
+    longest = max((len(source) for source, _ in lists), default=1)
+    cells = np.full((2, 1, threads, longest, columns), -1, np.int64)
     about = np.full((3, 1, threads, 1, columns), NOWHERE, np.int64)
     for row, (site, piece), pair in zip(rows, own, lists, strict=True):
         assert site.bulk

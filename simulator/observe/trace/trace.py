@@ -212,12 +212,12 @@ class Trace(Observer):
         if mask is not None and not mask.any():
             return
         values = tuple(self._crop(value) for value in event.values)
-        kept = TraceEvent(
+        recorded = TraceEvent(
             event.watched, mask, self._crop(event.place), self._crop(event.offset), values
         )
-        self.batch.events.append(kept)
+        self.batch.events.append(recorded)
         self._events += 1
-        self._bytes += sum(v.nbytes for v in (mask, kept.offset, *values) if v is not None)
+        self._bytes += sum(v.nbytes for v in (mask, recorded.offset, *values) if v is not None)
         if self._bytes > self.max_bytes or self._events > _EVENTS:
             self.batch.full = True
 

@@ -18,7 +18,7 @@ from .change import Change, places, plain, worst
 _WASTE, _SHIFTED = 1.25, 1.1
 """Sectors over those that would do from which on lanes stand apart, or rows begin inside one."""
 _ARITHMETIC = ("fma", "half", "fp64", "tensor", "sfu")
-_APART = 3
+_MIN_DISTANCE = 3
 """Sectors of a request beyond those that would do: two rows of a tile are no defect."""
 _BUILT_IN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\.[xyz]\b")
 _FIELD = re.compile(
@@ -33,30 +33,30 @@ _WIDER = 4
 
 
 def _stride(case: PredictionCase, one: SiteWork) -> int | None:
-    found = case.seen.sample.requests.strides.get(one.site.number, 0)
+    found = case.observed.sample.requests.strides.get(one.site.number, 0)
     return None if found is None else abs(found)
 
 
-def _apart(case: PredictionCase, one: SiteWork) -> str:
+def _distance_text(case: PredictionCase, one: SiteWork) -> str:
     """How the lanes of a wasteful access stand; nothing if it wastes little."""
     stride, width = _stride(case, one), one.site.nbytes
     if not plain(one) or one.sectors < _SHIFTED * one.ideal:
         return ""
     if stride == width and one.sectors <= one.ideal + 1.1 * one.requests:
         return "unaligned"
-    if one.sectors < _WASTE * one.ideal or one.sectors - one.ideal < _APART * one.requests:
+    if one.sectors < _WASTE * one.ideal or one.sectors - one.ideal < _MIN_DISTANCE * one.requests:
         return ""
     return "strided" if stride is not None and stride > width else "scattered"
 
 
 def strided(case: PredictionCase) -> Change | None:
     """Lanes stand evenly apart, further than they are wide."""
-    return _compact(case, places(case, lambda one: _apart(case, one) == "strided"))
+    return _compact(case, places(case, lambda one: _distance_text(case, one) == "strided"))
 
 
 def scattered(case: PredictionCase) -> Change | None:
     """Lanes go anywhere."""
-    return _compact(case, places(case, lambda one: _apart(case, one) == "scattered"))
+    return _compact(case, places(case, lambda one: _distance_text(case, one) == "scattered"))
 
 
 def unaligned(case: PredictionCase) -> Change | None:
@@ -69,7 +69,9 @@ def unaligned(case: PredictionCase) -> Change | None:
     }
 
     def wanted(one: SiteWork) -> bool:
-        return _apart(case, one) == "unaligned" and array.get(one.site.number) not in aligned
+        return (
+            _distance_text(case, one) == "unaligned" and array.get(one.site.number) not in aligned
+        )
 
     return _compact(case, places(case, wanted))
 
@@ -99,7 +101,7 @@ def _compact(case: PredictionCase, some: Mapping[int, SiteWork]) -> Change | Non
     stride = _stride(case, shown[0]) or 0
     fields = {
         "stride": stride,
-        "cure": "keep each field in an array of its own"
+        "change": "keep each field in an array of its own"
         if stride <= _STRUCTURE and _takes_field(case, first)
         else "let neighbouring lanes take neighbouring elements",
         "each": sum(one.sectors for one in shown) / requests,
@@ -195,10 +197,10 @@ def conflicts(case: PredictionCase) -> Change | None:
     whole = sum(one.wavefronts for one in case.work.sites if one.space == "shared")
     more = sum(one.wavefronts - changed[at].wavefronts for at, one in some.items())
     words, step = (_stride(case, shown) or 0) // 4, max(1, shown.site.nbytes // 4)
-    cure = "pad its rows, or spread its lanes over the banks by xor"
+    change = "pad its rows, or spread its lanes over the banks by xor"
     if words >= BANKS // 16 and words % 2 == 0:
-        cure = f"pad the row from {words} to {words + step} words"
+        change = f"pad the row from {words} to {words + step} words"
     ways = shown.wavefronts / max(1.0, shown.wavefronts - shown.conflicts)
     return Change(
-        case.with_sites(changed), first, {"ways": ways, "share": more / whole, "cure": cure}
+        case.with_sites(changed), first, {"ways": ways, "share": more / whole, "change": change}
     )

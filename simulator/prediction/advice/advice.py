@@ -11,7 +11,7 @@ from ..model_input import PredictionCase
 from . import access_defects, redundant_barriers, reuse_defects, thread_defects
 from .change import Change
 
-MOST = 3
+MAX_ADVICE = 3
 """Pieces of advice that are given."""
 _LEAST = 0.1
 """Share of the time, without the launch's own, that advice has to save: by which nine in ten
@@ -20,12 +20,13 @@ predictions are off at most (docs/predicted.md)."""
 
 @dataclass(frozen=True)
 class Rule:
-    """A defect.
+    """A performance defect.
 
     Attributes:
-        name: Of the defect.
-        found: Whether a launch has it: what the counters say, and the launch without it.
-        cause: What to say of it, with the ``told`` of the change; ``change``: what to do.
+        name: Name of the defect.
+        found: Detects the defect and returns the launch without it; ``None`` if it is absent.
+        cause: Explanation, a format string with the fields of the ``Change``.
+        change: Advice, a format string likewise.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Rule:
 
 RULES = (
     Rule("strided", access_defects.strided,
-         "lanes {stride:,} bytes apart, {each:.0f} sectors a request for {ideal:.0f}", "{cure}"),
+         "lanes {stride:,} bytes apart, {each:.0f} sectors a request for {ideal:.0f}", "{change}"),
     Rule("uncoalesced", access_defects.scattered,
          "lanes go anywhere, {each:.0f} sectors a request for {ideal:.0f}",
          "sort what is looked up, or stage it in shared memory"),
@@ -46,12 +47,12 @@ RULES = (
     Rule("small transactions", access_defects.small,
          "a warp asks for {requests} bytes at a time", "let a thread take 4 elements at once"),
     Rule("bank conflicts", access_defects.conflicts,
-         "{ways:.0f}-way bank conflicts, {share:.0%} of shared wavefronts", "{cure}"),
+         "{ways:.0f}-way bank conflicts, {share:.0%} of shared wavefronts", "{change}"),
     Rule("redundant loads", reuse_defects.redundant,
          "a block loads each sector {times:.0f} times", "load tiles into shared memory"),
     Rule("redundant between blocks", reuse_defects.between_blocks,
          "blocks load the same {times:.0f} times from L2",
-         "{cure}: four times the results from what a block loads"),
+         "{change}: four times the results from what a block loads"),
     Rule("missing reuse", reuse_defects.again,
          "the same address in {share:.0%} of the rounds", "keep it in a register"),
     Rule("operands", reuse_defects.operands,
@@ -61,7 +62,7 @@ RULES = (
          "{share:.0%} of the instructions spill registers to local memory",
          "allow more registers (launch bounds, --maxrregcount), or unroll less"),
     Rule("low occupancy", thread_defects.occupancy,
-         "only {warps} of {most} warps fit, for {limiter}", "{cure}"),
+         "only {warps} of {most} warps fit, for {limiter}", "{change}"),
     Rule("too few blocks", thread_defects.few_blocks,
          "{blocks} for {sms} multiprocessors", "split the work over {wanted:,} blocks"),
     Rule("divergence", thread_defects.divergence,
@@ -150,4 +151,4 @@ def advise(case: PredictionCase) -> tuple[Advice, ...]:
             )
         )  # fmt: skip
     found.sort(key=lambda advice: advice.changed_ms)
-    return tuple(found[:MOST])
+    return tuple(found[:MAX_ADVICE])

@@ -34,7 +34,7 @@ def barriers(case: PredictionCase) -> Change | None:
         for ins in block.block.instructions
         if roles(ins).flow is Flow.BARRIER
     ]
-    steps = sum(case.seen.sample.path.rounds.values()) / len(case.seen.sample.blocks)
+    steps = sum(case.observed.sample.path.rounds.values()) / len(case.observed.sample.blocks)
     saved = case.took.total - _without(case, every).took.total
     if steps > _STEPS or saved < _LEAST * case.own:
         return None
@@ -43,7 +43,7 @@ def barriers(case: PredictionCase) -> Change | None:
     if not found:
         return None
     mended = _without(case, found)
-    ran = case.seen.sample.ran.warps
+    ran = case.observed.sample.ran.warps
     number = {ins.line: b.number for b in launch.program.blocks for ins in b.block.instructions}
     first = max(found, key=lambda ins: ran[number[ins.line]])
     count = f"{case.work.barriers - mended.work.barriers:,.0f}"

@@ -29,7 +29,7 @@ def redundant(case: PredictionCase) -> Change | None:
         for at, one in some.items():
             times[at] = ideal / distinct
             changed[at] = dataclasses.replace(one, space="shared", wavefronts=one.requests)
-            if case.seen.sample.requests.strides.get(one.site.number) == 0:
+            if case.observed.sample.requests.strides.get(one.site.number) == 0:
                 # All lanes want the same: of a tile, ptxas loads four in a row at once.
                 rest = one.requests / 4
                 changed[at] = dataclasses.replace(
@@ -68,7 +68,7 @@ def between_blocks(case: PredictionCase) -> Change | None:
         array = arrays.get(one.site.number)
         asked[array] = asked.get(array, 0.0) + one.missed * 32 * case.shape.blocks
     # Of an array so small that none of it is in the sample nothing is known.
-    times = {a: asked.get(a, 0.0) / there for a, there in case.seen.memory.arrays.items()}
+    times = {a: asked.get(a, 0.0) / there for a, there in case.observed.memory.arrays.items()}
 
     def often(one: SiteWork) -> float:
         return times.get(arrays.get(one.site.number, -1), 0.0)
@@ -85,13 +85,13 @@ def between_blocks(case: PredictionCase) -> Change | None:
     first = worst(loads.values(), lambda one: one.missed)
     fields = max(often(one) for one in loads.values() if one.site.line == first.user_line)
     tiled = any(one.space == "shared" and one.site.access == "store" for one in case.work.sites)
-    cure = "larger tiles" if tiled else "more results a block"
-    return Change(case.with_sites(changed), first, {"times": fields, "cure": cure})
+    change = "larger tiles" if tiled else "more results a block"
+    return Change(case.with_sites(changed), first, {"times": fields, "change": change})
 
 
 def again(case: PredictionCase) -> Change | None:
     """Loads and stores in a loop that go to one place in all of its rounds."""
-    counts = case.seen.sample.requests
+    counts = case.observed.sample.requests
 
     def share(one: SiteWork) -> float:
         ran = counts.executed[one.site.number]
@@ -121,12 +121,12 @@ def operands(case: PredictionCase) -> Change | None:
         if one.space == "shared" and one.site.access == "store"
     )
     requests = sum(one.requests for one in loads.values())
-    ran = case.seen.sample.ran.warps
+    ran = case.observed.sample.ran.warps
     products = sum(
         ran[entry.block]
         for entry in case.launch.program.arithmetic
         if (entry.count or "").startswith("fma")
-    ) / len(case.seen.sample.blocks)
+    ) / len(case.observed.sample.blocks)
     if not loads or not products or requests < max(_TIMES * stored, 0.9 * products):
         return None
     changed = {
@@ -160,9 +160,9 @@ def spills(case: PredictionCase) -> Change | None:
                 counts[i.line] = counts.get(i.line, 0.0) + piece.warps
     if not sum(counts.values()):
         return None
-    most = max(counts, key=lambda line: counts[line])
+    busiest = max(counts, key=lambda line: counts[line])
     there = {
         ins.line: ins for block in case.launch.program.blocks for ins in block.block.instructions
     }
-    share = sum(counts.values()) / len(case.seen.sample.blocks) / sum(case.work.issued.values())
-    return Change(case.without(lambda i: own(i.pipe, i.line)), there.get(most), {"share": share})
+    share = sum(counts.values()) / len(case.observed.sample.blocks) / sum(case.work.issued.values())
+    return Change(case.without(lambda i: own(i.pipe, i.line)), there.get(busiest), {"share": share})

@@ -25,27 +25,29 @@ _SUMS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 def occupancy(case: PredictionCase) -> Change | None:
     """Few warps fit on a multiprocessor, so that all of them wait at once."""
-    held, launch, gpu = case.seen.occupancy, case.launch, case.seen.gpu
+    found, launch, gpu = case.observed.occupancy, case.launch, case.observed.gpu
     threads = math.prod(launch.block)
-    if "warps" in held.limiters or held.registers is None:
+    if "warps" in found.limiters or found.registers is None:
         return None
-    others = (n for name, n in held.limits.items() if n and name not in held.limiters)
-    wanted = min(2 * held.blocks, *others)
-    cures = []
-    if "registers" in held.limiters:
-        fits = (n for n in range(held.registers, 15, -1)
+    others = (n for name, n in found.limits.items() if n and name not in found.limiters)
+    wanted = min(2 * found.blocks, *others)
+    changes = []
+    if "registers" in found.limiters:
+        fits = (n for n in range(found.registers, 15, -1)
                 if (occupancy_of(gpu, threads, n).limits["registers"] or 0) >= wanted)  # fmt: skip
-        most = next(fits, 16)
-        cures.append(f"{most} registers a thread or fewer instead of {held.registers} "
+        limit = next(fits, 16)
+        changes.append(f"{limit} registers a thread or fewer instead of {found.registers} "
                      f"(__launch_bounds__({threads}, {wanted}))")  # fmt: skip
-    if "shared memory" in held.limiters:
-        most = most_shared(gpu.architecture, wanted)
-        cures.append(f"{most:,} bytes of shared memory a block instead of {launch.shared_bytes:,}")
-    if "blocks" in held.limiters:
-        cures.append(f"larger blocks than {threads} threads")
+    if "shared memory" in found.limiters:
+        limit = most_shared(gpu.architecture, wanted)
+        changes.append(
+            f"{limit:,} bytes of shared memory a block instead of {launch.shared_bytes:,}"
+        )
+    if "blocks" in found.limiters:
+        changes.append(f"larger blocks than {threads} threads")
     fields = {
-        "warps": held.warps, "most": held.most_warps, "limiter": " and ".join(held.limiters),
-        "cure": ", and ".join(cures),
+        "warps": found.warps, "most": found.most_warps, "limiter": " and ".join(found.limiters),
+        "change": ", and ".join(changes),
     }  # fmt: skip
     shape = dataclasses.replace(case.shape, resident=wanted)
     return Change(dataclasses.replace(case, shape=shape), None, fields)
@@ -53,8 +55,8 @@ def occupancy(case: PredictionCase) -> Change | None:
 
 def few_blocks(case: PredictionCase) -> Change | None:
     """The grid leaves multiprocessors without a block, or with fewer than they can hold."""
-    gpu, shape = case.seen.gpu, case.shape
-    blocks = len(case.seen.sample.blocks)
+    gpu, shape = case.observed.gpu, case.shape
+    blocks = len(case.observed.sample.blocks)
     rounds = max((piece.rounds / blocks for piece in case.found), default=1.0)
     slots = gpu.sms * shape.resident
     there = -(-shape.blocks // gpu.sms) * shape.warps
@@ -83,7 +85,7 @@ def few_blocks(case: PredictionCase) -> Change | None:
 
 def divergence(case: PredictionCase) -> Change | None:
     """Warps go both ways at a branch: as many threads would fit into fewer warps."""
-    sample, program = case.seen.sample, case.launch.program
+    sample, program = case.observed.sample, case.launch.program
     if not any(sample.ran.parted):
         return None
     threads, warps = sample.ran.threads, sample.ran.warps
@@ -102,7 +104,7 @@ def divergence(case: PredictionCase) -> Change | None:
         n: count * fewer[n] / warps[n] if warps[n] else count
         for n, count in sample.path.rounds.items()
     }
-    mended = case.with_code(counted(case.seen, fewer, rounds))
+    mended = case.with_code(counted(case.observed, fewer, rounds))
     changed = {}
     for at, one in enumerate(case.work.sites):
         n = one.site.block
@@ -134,7 +136,7 @@ def atomics(case: PredictionCase) -> Change | None:
     some = {at: one for at, one in _global_sums(case).items() if _serial(case, one)}
     if not some:
         return None
-    blocks, same = len(case.seen.sample.blocks), case.seen.sample.atomics.same
+    blocks, same = len(case.observed.sample.blocks), case.observed.sample.atomics.same
     changed, rest = {}, []
     for at, one in some.items():
         by_lane = one.passes > one.requests * 1.01  # otherwise ptxas sums the warp
@@ -153,8 +155,8 @@ def atomics(case: PredictionCase) -> Change | None:
 
 def atomics_of_blocks(case: PredictionCase) -> Change | None:
     """Each of many blocks adds to the same few places."""
-    sample, shape = case.seen.sample, case.shape
-    slots = case.seen.gpu.sms * shape.resident
+    sample, shape = case.observed.sample, case.shape
+    slots = case.observed.gpu.sms * shape.resident
     if shape.blocks <= slots:
         return None
     times = shape.blocks / slots
@@ -199,7 +201,7 @@ def _serial(case: PredictionCase, one: SiteWork) -> bool:
 
 def _sums(case: PredictionCase, one: SiteWork) -> bool:
     """Whether a block could do fewer of an atomic: not of a lock's, nor of one lane's ticket."""
-    ran, site = case.seen.sample.ran, one.site
+    ran, site = case.observed.sample.ran, one.site
     alone = ran.threads[site.block] <= ran.warps[site.block]
     return site.operation in _SUMS and not (site.returns and alone)
 

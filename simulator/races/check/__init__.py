@@ -1,1 +1,1 @@
-"""Observers that hold each access against order and shadow memory."""
+"""Race checks: each access against happens-before and shadow memory."""

@@ -1,7 +1,7 @@
-"""Shared memory between two barriers, judged once for each pattern of accesses.
+"""Barrier intervals of shared memory, checked once for each pattern of accesses.
 
-What one thread alone touches, what is only read and what only atomics touch does not race
-(``ownership.OwnershipTable``); who accessed the rest is held against warp barriers.
+Locations that one thread accesses, that are only read, or that only atomics access do not race
+(``ownership.OwnershipTable``). The other accesses are checked against warp barriers.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -17,7 +17,7 @@ from ..shadow.conflicts import WRITTEN, clash, use
 from ..shadow.ownership import OwnershipTable
 from ..shadow.shadow_memory import ShadowMemory
 
-_Told = tuple[tuple[Site, ...], Lanes, Mask | None]
+_Event = tuple[tuple[Site, ...], Lanes, Mask | None]
 """An access, or several from one base; or (no site) a warp barrier's member masks."""
 _Step = tuple[int, int, tuple[tuple[int, int, Hashable, Hashable], ...]]
 Memo = dict[str, Any]
@@ -27,29 +27,29 @@ _LONG = 50_000
 
 
 def _content(value: Lanes | None) -> Hashable:
-    """Something small that is equal for equal arrays."""
+    """Return a small key that is equal for equal arrays."""
     if value is None or not value.ndim:
         return None if value is None else value.item()
     return hash((value.shape, value.tobytes()))
 
 
 def _which(sites: tuple[Site, ...]) -> tuple[int, int]:
-    """Tells several sites from any others that come together."""
+    """Return a key of a group of sites."""
     return (sites[0].number, len(sites)) if sites else (-1, 0)
 
 
-def _each(told: Iterable[_Told]) -> Iterator[tuple[Site, Lanes, Mask | None]]:
-    """Every access by itself."""
-    return ((site, address, mask) for sites, address, mask in told for site in sites)
+def _each(events: Iterable[_Event]) -> Iterator[tuple[Site, Lanes, Mask | None]]:
+    """Yield the accesses of groups one by one."""
+    return ((site, address, mask) for sites, address, mask in events for site in sites)
 
 
 class BarrierIntervals:
-    """Shared memory without the table: what happens between two barriers, judged once.
+    """Check of shared memory without shadow memory, one barrier interval at a time.
 
-    Which locations have been written so far is a state; a state and an interval lead to
-    the next state, or to suspicion. The steps are remembered across batches and launches.
+    The set of written locations is a state. A state and an interval give the next state or a
+    suspicion; these transitions are cached across batches and launches.
 
-    Its arguments are those of ``RaceCheck``; ``reserved``: bytes that are written from the start.
+    The arguments are those of ``RaceCheck``. ``reserved``: bytes that are initialised.
     """
 
     def __init__(
@@ -68,20 +68,20 @@ class BarrierIntervals:
         self.kinds: dict[tuple[tuple[int, int], ...], bool] = memo.setdefault("kinds", {})
 
     def start(self, geometry: Geometry) -> None:
-        """A new batch begins: nothing is written."""
+        """Begin a batch: nothing is written."""
         self.geometry = geometry
         self.state = 0
-        self.pending: list[_Told] = []
+        self.pending: list[_Event] = []
         self.tokens = {}
 
     def add(self, sites: tuple[Site, ...], address: Addresses, mask: Mask | None) -> None:
-        """Accesses from one base, or (no site) a warp barrier and its member masks."""
+        """Add accesses from one base, or (without a site) a warp barrier with its member masks."""
         self.pending.append((sites, address, mask))
         if len(self.pending) > _LONG:
             raise EscalateCheck(SHARED)
 
     def close(self) -> None:
-        """A barrier: judge what has happened since the last one."""
+        """Handle a barrier: check the interval that it ends."""
         pending = self.pending
         if not pending:
             return
@@ -98,11 +98,11 @@ class BarrierIntervals:
             following = self.steps[key] = self._judge(pending)
         self.state = following
 
-    def _wide(self, pending: list[_Told]) -> int:
+    def _wide(self, pending: list[_Event]) -> int:
         return max(columns_of(a, m) for _, a, m in pending)
 
     def _token(self, value: Lanes | None) -> Hashable:
-        """Something small that is equal for equal arrays."""
+        """Return a small key that is equal for equal arrays."""
         if value is None:
             return None
         known = self.tokens.get(id(value))
@@ -114,7 +114,7 @@ class BarrierIntervals:
         self.tokens[id(value)] = (value, token)
         return token
 
-    def _judge(self, pending: list[_Told]) -> int:
+    def _judge(self, pending: list[_Event]) -> int:
         g = self.geometry
         before = self.states[self.state]
         races = self.races and not (self._one_kind(pending) or self._is_race_free(pending))
@@ -147,25 +147,25 @@ class BarrierIntervals:
 
     @property
     def _full(self) -> bool:
-        """Whether all has been written: an interval without a race changes nothing more."""
+        """Whether all locations are written; race-free intervals then change no state."""
         if self.state not in self.full:
             written = self.states[self.state]
             self.full[self.state] = written is not None and bool(written.all())
         return self.full[self.state]
 
-    def _one_kind(self, pending: list[_Told]) -> bool:
-        """Whether none of it can race: all accesses are of one use (``conflicts.use``)."""
+    def _one_kind(self, pending: list[_Event]) -> bool:
+        """Whether all accesses are of one use (``conflicts.use``), so that none can race."""
         which = tuple([_which(sites) for sites, _, _ in pending])
         if which not in self.kinds:
             uses = {use(site) for sites, _, _ in pending for site in sites}
             self.kinds[which] = len(uses) <= 1 and WRITTEN not in uses
         return self.kinds[which]
 
-    def _is_race_free(self, pending: list[_Told]) -> bool:
-        """Whether none of it can race whichever lanes are on; where only masks tell blocks apart.
+    def _is_race_free(self, pending: list[_Event]) -> bool:
+        """Whether an interval cannot race under the union of all blocks' masks.
 
-        So it is if no two threads would touch the same location if each were on that is on in any
-        of the blocks.
+        It is race-free if no two threads access one location with every lane active that is active
+        in any block.
         """
         if self._wide(pending) == 1 or columns_of(*(a for s, a, _ in pending if s)) > 1:
             return False
@@ -187,15 +187,15 @@ class BarrierIntervals:
     def _places(
         self, g: Geometry, site: Site, address: Addresses, mask: Mask | None
     ) -> Iterator[tuple[Flat, Flat]]:
-        """The locations of an access and its threads, for each location that a lane accesses."""
+        """Yield the locations of an access and the accessing threads."""
         granules = -(-self.shared_bytes // self.granule)
         at, thread = by_block(g, site, address, mask)
         place = at // self.granule + thread // g.threads * granules
         for part in range(max(1, site.nbytes // self.granule)):
             yield place + part, thread
 
-    def _look_at(self, contested: Mask, pending: list[_Told], g: Geometry) -> None:
-        """Is what several threads access at some locations in order, by warp barriers?"""
+    def _look_at(self, contested: Mask, pending: list[_Event], g: Geometry) -> None:
+        """Check whether warp barriers order the accesses to contested locations."""
         shadow, happens_before = ShadowMemory(g.threads * g.columns, g.threads), HappensBefore(g)
         for now, (sites, address, mask) in enumerate(pending, 1):
             if not sites:
@@ -224,5 +224,8 @@ class BarrierIntervals:
 
 
 def _first(reserved: int, granule: int, nbytes: int) -> Mask | None:
-    """What is written at the start: the system's part of shared memory, where there is one."""
+    """Return the initially written locations.
+
+    The system's part of shared memory, if there is one.
+    """
     return np.arange(-(-nbytes // granule))[None] < reserved // granule if reserved else None

@@ -1,7 +1,7 @@
-"""One look at what several instructions did: mostly all of it comes before the lanes that ask.
+"""Combined lookup of the accesses of several instructions, most of which happen before the lanes.
 
-A loop that is unrolled eight times takes its lock at eight instructions, and each access behind it
-is held against those of all eight: one look at them together costs a fifth of eight.
+A loop that is unrolled eight times acquires its lock at eight instructions, and each later access
+is checked against all of them. One combined lookup costs a fifth of eight.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Locked = tuple[Flat, Flat, Lock, Flat]
 that were asked for these are."""
 _FEW = 2
 """Instructions that were at the lanes' locations before: more are looked at together."""
-_MOST = 1 << 16
+_MAX_ROWS = 1 << 16
 """Pairs that are looked at together."""
 
 
 def all_before(
     histories: Sequence[AccessHistory], asked: Asked, ask: Callable[..., Ordered]
 ) -> dict[int, list[Locked]]:
-    """The instructions of which all comes before the lanes; and of each what locks put in order.
+    """Return the instructions whose accesses all happen before the lanes, with lock-ordered pairs.
 
-    ``ask``: ``ShadowChecker.ordered`` but for the instruction, ``locked`` and ``strong``.
+    ``ask``: ``ShadowChecker.ordered`` without the instruction, ``locked`` and ``strong``.
     """
     groups: dict[tuple[bool, bool], list[AccessHistory]] = {}
     for history in histories if len(histories) > _FEW else ():
@@ -48,16 +48,16 @@ def all_before(
 def _before(
     histories: Sequence[AccessHistory], asked: Asked, ordered: Ordered, locked: list[Locked]
 ) -> dict[int, list[Locked]]:
-    """The same of instructions that are asked for alike; ``locked``: what ``ordered`` adds to."""
+    """As ``all_before``, for instructions with equal questions; ``ordered`` adds to ``locked``."""
     pairs = [_pairs(history, asked) for history in histories]
-    ends = np.cumsum([len(lane) for _, _, lane in pairs]).tolist()
-    if ends[-1] > _MOST:
+    stops = np.cumsum([len(lane) for _, _, lane in pairs]).tolist()
+    if stops[-1] > _MAX_ROWS:
         return {}
-    starts = [0, *ends[:-1]]
+    starts = [0, *stops[:-1]]
     times, earlier, lane = (np.concatenate(column) for column in zip(*pairs, strict=True))
     late = ~ordered(times, earlier, lane) if len(lane) else np.zeros(0, bool)
     found = {}
-    for history, start, end in zip(histories, starts, ends, strict=True):
+    for history, start, end in zip(histories, starts, stops, strict=True):
         if not late[start:end].any():
             parts = [(one, (one[3] >= start) & (one[3] < end)) for one in locked]
             found[history.site.whole] = [_some(one, part) for one, part in parts if part.any()]
@@ -65,7 +65,7 @@ def _before(
 
 
 def _pairs(history: AccessHistory, asked: Asked) -> tuple[Flat, Flat, Flat]:
-    """Of what others did at the lanes' locations: the times, and threads; and the lanes."""
+    """Return times and threads of earlier accesses to the lanes' locations, and the lanes."""
     if asked.low > history.high or asked.high <= history.low:
         return (np.zeros(0, np.int64),) * 3
     keys = history.table.keys

@@ -1,6 +1,6 @@
-"""Two tables, of blocks that were watched apart, held against each other.
+"""Races between two shards of a launch, found by comparing their shadow memories.
 
-Their blocks hand nothing on to each other, so no access of the one is ordered to the other's.
+Blocks of different shards do not synchronise, so that none of their accesses are ordered.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from .shadow_check import ShadowChecker
 def find_between(
     look: ShadowChecker, first: ShadowMemory, second: ShadowMemory, home: Allocation
 ) -> None:
-    """Write down the races of what a table remembers with what another one does."""
+    """Log the races between the accesses of two shadow memories."""
     g = look.geometry
     for later in second.histories.values():
         for earlier, how in first.conflicting_histories(later.site):

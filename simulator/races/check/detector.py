@@ -1,10 +1,10 @@
-"""Race detection: which accesses no barrier, warp barrier or release puts in order.
+"""Race detection: conflicting accesses without happens-before.
 
-Cheap where nothing is wrong. Shared memory is judged once for each *interval* (what is
-accessed between two barriers), and intervals that repeat are remembered; a global array
-costs a look only when it is written, and if it is read as well, a dense table of owners.
-Where a quick look finds something suspicious it raises ``EscalateCheck``, and the launch starts
-again with the exact ``Shadow`` table on for those locations, which tells who raced with whom.
+Race-free launches are cheap. Shared memory is checked once for each *barrier interval*, and
+repeated intervals are cached. A global array is checked only when it is written, and, if it is read
+as well, in a dense table of owners. If the cheap check cannot rule out a race, it raises
+``EscalateCheck``, and the launch is repeated with full shadow memory for those locations, which
+identifies the racing threads.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from .uninitialised_shared import Report
 
 
 class RaceCheck(Observer):
-    """Observer of accesses, barriers and fences.
+    """Observer of accesses, barriers and fences that detects races.
 
     Args:
-        closer: What to look at closely, by array number (and ``SHARED``): see ``EscalateCheck``.
+        closer: Arrays (and ``SHARED``) that need full shadow memory: see ``EscalateCheck``.
         granules: Bytes of a location.
-        book: Where races are written down.
-        uninitialised: Called with reads of shared memory that nothing wrote.
-        exited: Called with accesses to shared memory of blocks that may have left.
-        memo: What is known of intervals, for this shape of block and these checks.
+        book: The race log.
+        uninitialised: Called with reads of uninitialised shared memory.
+        exited: Called with accesses to shared memory of blocks that may have exited.
+        memo: Cached intervals for this block shape and these checks.
 
     Attributes:
-        order: What puts accesses in order.
-        shared: The checks of shared memory.
+        order: Happens-before order.
+        shared: Checks of shared memory.
     """
 
     geometry: Geometry
@@ -77,7 +77,7 @@ class RaceCheck(Observer):
         self.shared = SharedMemory(intervals, self.exact, uninitialised, exited)
 
     def start(self, geometry: Geometry) -> None:
-        """A new batch begins."""
+        """Begin a batch."""
         self.geometry = geometry
         self.reaches.start(geometry.moves)
         self.order.start(geometry)
@@ -87,14 +87,14 @@ class RaceCheck(Observer):
             owners.reset_cache()
 
     def finish(self) -> None:
-        """The batch is done."""
+        """End a batch."""
         self.shared.finish()
 
     def end(self) -> None:
-        """The launch is done.
+        """End the launch.
 
         Raises:
-            EscalateCheck: Locations of an array are contested.
+            EscalateCheck: Several threads conflict on locations of an array.
         """
         for number, owners in self.owners.items():
             if owners.has_contention:
@@ -109,7 +109,7 @@ class RaceCheck(Observer):
         """See ``Observer``.
 
         Raises:
-            EscalateCheck: What neither had to suspect alone, the two have together.
+            EscalateCheck: The two parts conflict on a location.
         """
         self.quick.merge(other.quick)
         for number, owners in other.owners.items():
@@ -153,7 +153,7 @@ class RaceCheck(Observer):
         self.shared.grouped_loads(sites, events[0])
 
     def compact_access(self, event: CompactAccessEvent) -> None:
-        """See ``Observer``; what is only read, or a thread's own, need not be looked at."""
+        """See ``Observer``; read-only arrays and a thread's own locations need no check."""
         site, space = event.site, event.space
         if not site.counted:
             return
@@ -194,7 +194,7 @@ class RaceCheck(Observer):
         self.order.fence(lanes, reach)
 
     def stuck(self, stall: Stall) -> None:
-        """See ``Observer``; who waits for ever does not leave."""
+        """See ``Observer``; the stalled threads' blocks do not exit."""
         self.shared.exits.staying = stall.staying
 
     # -- global memory ---------------------------------------------------------------
@@ -234,7 +234,7 @@ class RaceCheck(Observer):
         self.exact.check_and_record(shadow, event, self.order.now, lanes, place, thread, values)
 
     def _load(self, number: int, site: Site, lanes: Accesses, place: Flat, thread: Flat) -> None:
-        """A load of global memory may leave its sectors in L1, if anything asks for that."""
+        """Record a global load that may leave its sectors in L1, if a check needs that."""
         if site.access != "load" or site.strong or not cached(site):
             return
         if self.order.releases.relaxed:
@@ -244,7 +244,7 @@ class RaceCheck(Observer):
             sectors.load(place, self.geometry.blocks[lanes.column], self.exact.looks(thread))
 
     def forget(self, home: Allocation, piece: range) -> None:
-        """Bytes begin a new life: who used them before has nothing to do with it."""
+        """Forget accesses to bytes that are reallocated; earlier users are unrelated."""
         granule = self.granules.array
         places = range(piece.start // granule, -(-piece.stop // granule))
         if home.number in self.owners:

@@ -1,7 +1,7 @@
-"""Shared memory of a block that may have left: a block's memory lasts as long as the block.
+"""Accesses to shared memory of blocks that may have exited.
 
-Who accesses that of another block of the cluster has to be seen to have done so by some thread of
-that block, before it leaves: they meet once more at the cluster's barrier, or at an ``mbarrier``
+Shared memory lasts as long as its block. A thread that accesses another block's memory must
+synchronise with some thread of that block afterwards, at the cluster's barrier or an ``mbarrier``
 (CUDA C++ Programming Guide, "Distributed Shared Memory").
 """
 
@@ -21,7 +21,7 @@ Report = Callable[[Site, Flat, Flat], None]
 
 
 class Exits:
-    """The accesses of one batch to shared memory of other blocks, the last of each kind."""
+    """The latest accesses of a batch to shared memory of other blocks."""
 
     def __init__(self, geometry: Geometry) -> None:
         self.geometry = geometry
@@ -29,7 +29,7 @@ class Exits:
         self._last: dict[int, tuple[Site, NDArray[np.int64]]] = {}
 
     def access(self, site: Site, lanes: Accesses, now: int) -> None:
-        """Lanes access the memory of their homes."""
+        """Record accesses to the memory of other blocks."""
         g = self.geometry
         if site.number not in self._last:
             shape = (g.clusters.size, g.threads, g.columns)  # of whom, and in whose memory
@@ -41,7 +41,10 @@ class Exits:
     def look(
         self, order: ClusterClocks, releases: ReleaseAcquireTracker | None, report: Report
     ) -> None:
-        """The batch is done: tell of those of whom their homes have not heard since."""
+        """Report accesses with which the memory's block has not synchronised since.
+
+        It runs at the end of a batch.
+        """
         g = self.geometry
         for site, times in self._last.values():
             late: list[tuple[int, int]] = []

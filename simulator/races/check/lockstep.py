@@ -1,4 +1,4 @@
-"""Which lanes of a warp come to a store together, and which take turns at it."""
+"""Lanes of a warp that reach a store together, and lanes that reach it in turns."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class InStep:
-    """When each thread came to each store the first time."""
+    """Time at which each thread first reached each store."""
 
     def __init__(self) -> None:
         self._began: dict[int, Flat] = {}
 
     def access(self, site: Site, thread: Flat, threads: np.int64, now: int) -> None:
-        """Threads do, of so many."""
+        """Record a store of ``thread``, out of ``threads`` in the launch."""
         if site.access != "store":
             return
         began = self._began.get(site.number)
@@ -25,12 +25,12 @@ class InStep:
             began = self._began[site.number] = np.full(threads, _NEVER)
         began[thread[began[thread] == _NEVER]] = now
 
-    def apart(
+    def unordered_lanes(
         self, site: Site, other: Site, conflict: Conflict, history: AccessHistory | None
     ) -> tuple[tuple[bool, Mask], ...]:
-        """Which pairs are of one execution, or of two that the lanes did not come to together.
+        """Return the pairs of one execution, and of executions not reached together.
 
-        (Who was not there when the other one was, the first time, is not in step with it.)
+        A lane that was absent from the other's first execution is not in lockstep with it.
         """
         found = np.full(len(conflict.lane), history is None)
         if history is not None and site is other and site.number in self._began:

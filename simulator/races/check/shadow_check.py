@@ -1,4 +1,4 @@
-"""The exact look: lanes held against the table of who accessed each location before."""
+"""Full check: accesses against shadow memory."""
 
 import dataclasses
 import functools
@@ -24,7 +24,7 @@ from ..report.pairs import DISTANCES, distances
 from ..report.race_log import UNACQUIRED, RaceLog
 from ..shadow.access_history import AccessHistory
 from ..shadow.conflicts import clash
-from ..shadow.lookups import Alike, Clocks
+from ..shadow.lookups import Clocks, EqualRows
 from ..shadow.shadow_memory import Conflict, Ordered, ShadowMemory
 from ..shadow.stored_values import compare, in_steps, other_values, out_of_scope
 from .combined_lookup import Locked, all_before
@@ -35,11 +35,11 @@ _DOUBTS = 100_000
 
 
 class ShadowChecker:
-    """Finds the races of accesses with what a table remembers, location by location.
+    """Detects races of accesses with earlier ones in shadow memory, location by location.
 
     Attributes:
-        doubts: Pairs that a lock put in order, with the time of the second: would it have, had
-            that come first?
+        doubts: Lock-ordered pairs with the time of the second access; it is open whether the lock
+            would also order them the other way.
     """
 
     geometry: Geometry
@@ -58,7 +58,7 @@ class ShadowChecker:
     def start(
         self, g: Geometry, happens_before: HappensBefore, releases: ReleaseAcquireTracker
     ) -> None:
-        """A new batch begins."""
+        """Begin a batch."""
         self.geometry, self.happens_before, self.releases = g, happens_before, releases
 
     def check_and_record(
@@ -72,10 +72,10 @@ class ShadowChecker:
         values: Flat | None,
         again: bool = False,
     ) -> None:
-        """Hold lanes, a location each, against all that was there before; and remember them.
+        """Check accesses, one location a lane, against shadow memory, and record them there.
 
-        ``place`` is each lane's location, ``thread`` its global number, ``values``: see
-        ``written``; ``again``: what races with these lanes did so before, but for other stores.
+        ``place``: the location of each lane. ``thread``: its global number. ``values``: see
+        ``stored_values``. ``again``: the same lanes raced before, except with other stores.
         """
         self.now = now
         if self.releases.acquiring and event.site.access != "load":
@@ -110,12 +110,12 @@ class ShadowChecker:
         since: Flat,
         again: bool,
     ) -> None:
-        """Write down the races of lanes with what is remembered, and of each other."""
+        """Log the races of lanes with recorded accesses, and with each other."""
         site = event.site
         asked = shadow.asked(place, thread)
         locked: list[Locked] = []
         clocks = Clocks()
-        together: Alike | None = None
+        together: EqualRows | None = None
 
         clusters = event.space != "global" and self.happens_before.cluster is not None
         own = event.space == "shared" and self.happens_before.cluster is None
@@ -141,17 +141,17 @@ class ShadowChecker:
                 before = self._by_group(lanes, before)
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
             if far and shadow.many(history, place):
-                together = self._alike(site, lanes, place, thread, clocks)
+                together = self._equal_rows(site, lanes, place, thread, clocks)
 
             def races(
                 distance: str, bound: PairBound | None = None, history: AccessHistory = history,
-                before: Ordered = before, alike: Alike | None = together,
+                before: Ordered = before, equal_rows: EqualRows | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
                 free = None
                 stores = site.access == history.site.access == "store"
                 if stores and values is not None and bound and not bound.learnt():
                     free = other_values(history, asked.start, shadow.threads, values)
-                return shadow.races(history, asked, before, distance, alike, bound, free)
+                return shadow.races(history, asked, before, distance, equal_rows, bound, free)
 
             one_look = "near" if own else "any" if together is None else ""
             known = not one_look or self._known(event, history.site, how)
@@ -185,10 +185,10 @@ class ShadowChecker:
     def _granule(self, space: str) -> int:
         return self.granules.array if space == "global" else self.granules.shared
 
-    def _alike(
+    def _equal_rows(
         self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: Clocks
-    ) -> Alike | None:
-        """Lanes of a block, at one location, that have heard the same of other blocks."""
+    ) -> EqualRows | None:
+        """Return lanes of a block, at one location, with equal clocks of other blocks."""
         if self.happens_before.cluster is not None:
             return None
         number = np.zeros(len(thread), np.int64)
@@ -197,19 +197,21 @@ class ShadowChecker:
             number[which] = i
         alone = np.flatnonzero(np.isin(thread, list(self.releases.locks.takers)))
         number[alone] = -1 - alone  # who has a lock asks for itself
-        return Alike(number, thread // self.geometry.threads, place)
+        return EqualRows(number, thread // self.geometry.threads, place)
 
     def _all_locked(
-        self, locked: list[Locked], thread: Flat, alike: Alike | None
+        self, locked: list[Locked], thread: Flat, equal_rows: EqualRows | None
     ) -> Iterator[Locked]:
-        """With each lane those for which it was asked; until there are ``_DOUBTS``."""
+        """Expand lanes to those that they represent, up to ``_DOUBTS``."""
         for lane, earlier, lock, pair in locked:
             if self._doubted >= _DOUBTS:
                 return
             far = earlier // self.geometry.threads != thread[lane] // self.geometry.threads
-            far &= alike is not None
+            far &= equal_rows is not None
             yield lane[~far], earlier[~far], lock, pair[~far]
-            for those, member in alike.members(alike.group[lane[far]]) if alike else ():
+            for those, member in (
+                equal_rows.members(equal_rows.group[lane[far]]) if equal_rows else ()
+            ):
                 yield member, earlier[far][those], lock, pair[far][those]
 
     def _conflict(
@@ -234,11 +236,11 @@ class ShadowChecker:
         )  # fmt: skip
 
     def polled(self, *sites: Site) -> bool:
-        """A flag that one thread writes and another only looks at, both ``volatile``."""
+        """Whether a ``volatile`` flag is written by one thread and only read by the other."""
         return any(site.access == "load" and self.steering.is_polled(site) for site in sites)
 
     def _known(self, event: AccessEvent, other: Site, how: str) -> bool:
-        """Whether such races have been found."""
+        """Whether a race of these sites has been logged already."""
         return any(self.book.knows(self._race(event, other, how, far)) for far in DISTANCES)
 
     def _write_down(
@@ -248,8 +250,8 @@ class ShadowChecker:
     ) -> None:  # fmt: skip
         site = event.site
         for distance in DISTANCES:
-            apart = event.space == "shared" and self.happens_before.cluster is None
-            if (distance == "block" and apart) or (how == "scope" and distance != "block"):
+            per_block = event.space == "shared" and self.happens_before.cluster is None
+            if (distance == "block" and per_block) or (how == "scope" and distance != "block"):
                 continue
             race = self._race(event, other, how, distance)
             for conflict in races(distance, self.book.bound(race)):
@@ -259,20 +261,24 @@ class ShadowChecker:
                     home = lanes.home[conflict.lane]
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
-                for race.same_execution, some in self.in_step.apart(site, other, conflict, history):
+                for race.same_execution, some in self.in_step.unordered_lanes(
+                    site, other, conflict, history
+                ):
                     behind = self._behind(race, conflict, history, lanes)
                     for race.behind in (False, True) if behind.any() else (False,):
                         at = np.flatnonzero(some & (behind == race.behind))
                         for one, part in self._by_looks(race, conflict.some(at), history, lanes):
                             if part.any():
-                                left = conflict.some(at[part])
-                                self.book.add(one, left, *(column[at[part]] for column in found))
+                                remaining = conflict.some(at[part])
+                                self.book.add(
+                                    one, remaining, *(column[at[part]] for column in found)
+                                )
                     race.behind = False
 
     def _behind(
         self, race: Race, conflict: Conflict, history: AccessHistory | None, lanes: Accesses
     ) -> Mask:
-        """Which reads come behind an earlier write of the same location by the same thread."""
+        """Return the reads that follow an earlier write of the same thread to the same location."""
         site, other, out = race.site, race.other, np.zeros(len(conflict.lane), bool)
         late = site.access == "load"
         if history is None or late == (other.access == "load"):
@@ -294,9 +300,9 @@ class ShadowChecker:
     def _by_looks(
         self, race: Race, conflict: Conflict, history: AccessHistory | None, lanes: Accesses
     ) -> Iterator[tuple[Race, Mask]]:
-        """The races that a fence behind a relaxed read would order, and the others.
+        """Separate races that a fence after a relaxed read would order from the others.
 
-        The first say which sectors L1 would have to hold (``looks``).
+        The former name the sectors that L1 would have to contain (``looks``).
         """
         one, other, every = race.site, race.other, np.ones(len(conflict.lane), bool)
         read = next((s for s in (one, other) if s.access == "load" and not s.strong), None)
@@ -326,7 +332,7 @@ class ShadowChecker:
         yield race, rest
 
     def looks(self, thread: Flat) -> Flat:
-        """Of how many relaxed reads of their blocks threads (global numbers) know now."""
+        """Return how many relaxed reads of their block threads (global numbers) know of."""
         g = self.geometry
 
         def horizon(other: Flat, mine: Flat) -> Flat:
@@ -341,10 +347,10 @@ class ShadowChecker:
         self, site: Site, other: Site, lanes: Accesses, locked: list[Locked], clocks: Clocks,
         reads: Reads | None = None, strong: bool = True,
     ) -> Ordered:  # fmt: skip
-        """What orders lanes after earlier accesses of ``other``.
+        """Return a function: which accesses of ``other`` happen before lanes of ``site``.
 
-        ``locked`` gets those that a lock does; ``reads``: which strong reads count, if not those
-        that each of the two accesses needs; ``strong``: see ``Clock.covers``.
+        ``locked``: receives lock-ordered pairs. ``reads``: strong reads that count; default: those
+        that each access needs. ``strong``: see ``VectorClock.happens_after``.
         """
         g, releases = self.geometry, self.releases
         mine = needed(site) if reads is None else reads
@@ -377,7 +383,7 @@ class ShadowChecker:
     def _by_clock(
         self, site: Site, lanes: Accesses, asking: Flat, clocks: Clocks, reads: Reads
     ) -> Iterator[tuple[VectorClock, Mask]]:
-        """What others have handed on to the threads of some lanes; and to which of them that."""
+        """Yield the clocks that lanes' threads have acquired, with the lanes of each."""
         missing = clocks.missing(asking, len(lanes.thread))
         if missing.size:
             g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
@@ -394,21 +400,21 @@ class ShadowChecker:
                 asker = block * g.threads + me
                 clock = clocks.of.get(asker) if block in blocks else BOTTOM
                 if clock is None:
-                    seen = (
+                    known = (
                         happens_before.known(me, at)
                         if happens_before.has_partial_barriers
                         else None
                     )
-                    clock = self.releases.known(site, asker, met, warp, seen, reads)
+                    clock = self.releases.known(site, asker, met, warp, known, reads)
                 clocks.add(i, asker, clock)
         yield from clocks.groups(asking)
 
     def _by_group(self, lanes: Accesses, ordered: Ordered) -> Ordered:
-        """As ``ordered``, for what a ``wgmma`` read: it is one operation of its whole warpgroup.
+        """As ``ordered``, for reads of a ``wgmma``, which is one operation of its whole warpgroup.
 
-        So whoever of them has waited for it tells for all ("wgmma.wait_group": the groups that
-        are waited for are the warpgroup's), as one thread does for CUTLASS. A lane of it
-        has waited itself: what is still under way is told elsewhere (``async_copies.py``).
+        A thread of the warpgroup that has waited for it represents all ("wgmma.wait_group": the
+        groups that are waited for are the warpgroup's), as in CUTLASS. A lane's own wait is checked
+        in ``async_copies.py``.
         """
         g = self.geometry
 
@@ -418,18 +424,18 @@ class ShadowChecker:
             (block, other), lane = np.divmod(earlier[rest], g.threads), which[rest]
             mine, column = lanes.thread[lane], lanes.column[lane]
             own = (block == g.blocks[column]) & (mine // GROUP == other // GROUP)
-            seen = self.happens_before.known_epoch_of_warpgroup(other, mine, column)
-            out[rest] = own | (time[rest] <= seen)
+            known = self.happens_before.known_epoch_of_warpgroup(other, mine, column)
+            out[rest] = own | (time[rest] <= known)
             return out
 
         return together
 
     def resolve_lock_ordered_pairs(self) -> None:
-        """The launch is done: write down the doubts that were right."""
+        """At the end of the launch, log the lock-ordered pairs that race in the other order."""
         for lock, time, raced in self.lock_ordered_pairs:
             race = raced[0]
             if self.releases.doubtful(lock, time, race.other, race.site):
                 self.book.add(*raced)
         for group in self.book.groups.values():
-            group.fresh &= not any(loaded.held() for loaded in group.loaded)
+            group.fresh &= not any(loaded.is_valid() for loaded in group.loaded)
             group.loaded = []

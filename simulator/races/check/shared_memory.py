@@ -1,4 +1,4 @@
-"""Race checks of shared memory: judged by barrier intervals, or with the exact table."""
+"""Race checks of shared memory, by barrier intervals or by shadow memory."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .uninitialised_shared import Report, Unwritten
 
 
 class SharedMemory:
-    """The checks of the shared memory of a batch's blocks.
+    """Race checks of the shared memory of a batch's blocks.
 
     Args:
-        intervals: What judges it as long as no exact table is needed.
-        exact: What judges it with one.
-        uninitialised: Called with reads of what nothing wrote.
-        exited: Called with accesses to the memory of blocks that may have left.
+        intervals: The check by barrier intervals, used until shadow memory is needed.
+        exact: The check by shadow memory.
+        uninitialised: Called with reads of uninitialised memory.
+        exited: Called with accesses to memory of blocks that may have exited.
 
     Attributes:
-        order: What puts accesses in order.
-        shadow: The exact table, if it is kept.
-        written: Whether each location has been written, where there is a table.
+        order: Happens-before order.
+        shadow: Shadow memory, if it is enabled.
+        written: Whether each location has been written, with shadow memory.
     """
 
     order: SyncObserver
@@ -51,7 +51,7 @@ class SharedMemory:
         self._accesses, self._arrived = 0, -1
 
     def start(self, order: SyncObserver, exactly: bool) -> None:
-        """Begin a batch; ``exactly``: with the table."""
+        """Begin a batch; ``exactly``: with shadow memory."""
         self.order, g = order, order.geometry
         self.shadow: ShadowMemory | None = None
         self.repeats = Repeats()
@@ -66,7 +66,7 @@ class SharedMemory:
         self.intervals.start(g)
 
     def finish(self) -> None:
-        """Judge what is left at the end of a batch."""
+        """Check the last interval of a batch."""
         if self.shadow is None:
             self.intervals.close()
             return
@@ -76,10 +76,10 @@ class SharedMemory:
             self.exits.look(cluster, self.order.releases, self.exited)
 
     def need_table(self) -> None:
-        """Go on with the table only.
+        """Continue with shadow memory only.
 
         Raises:
-            EscalateCheck: It is not kept.
+            EscalateCheck: Shadow memory is not enabled.
         """
         if self.shadow is None:
             raise EscalateCheck(SHARED)
@@ -87,7 +87,7 @@ class SharedMemory:
     # -- barriers ---------------------------------------------------------------------
 
     def barrier(self, whole: bool) -> None:
-        """A block barrier; ``whole``: every thread of every block was there."""
+        """Handle a block barrier; ``whole``: of all threads of all blocks."""
         if not whole:
             self.arrive()
         elif self.shadow is None:
@@ -99,23 +99,23 @@ class SharedMemory:
                 self.repeats.meet(self.order.now)
 
     def arrive(self) -> None:
-        """Some threads come to a barrier: intervals do not end there."""
+        """Handle an arrival without a wait, which ends no interval."""
         if self.nbytes:
             self.need_table()
 
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
-        """``bar.warp.sync``."""
+        """Handle ``bar.warp.sync``."""
         if self.shadow is None:
             self.intervals.add((), members, lanes)
 
     def cluster_arrive(self, whole: bool) -> None:
-        """``barrier.cluster.arrive``; ``whole``: all threads arrive, and release."""
+        """Handle ``barrier.cluster.arrive``; ``whole``: all threads arrive with release."""
         self._arrived = self._accesses if whole else -1
 
     def cluster_wait(self, whole: bool) -> None:
-        """``barrier.cluster.wait``; ``whole``: all threads wait.
+        """Handle ``barrier.cluster.wait``; ``whole``: all threads wait.
 
-        If all arrived since the last access, it is a barrier of all blocks.
+        If all threads have arrived since the last access, it is a barrier of all blocks.
         """
         if not whole or self._arrived != self._accesses:
             self.arrive()
@@ -128,12 +128,12 @@ class SharedMemory:
     # -- accesses ---------------------------------------------------------------------
 
     def grouped_loads(self, sites: tuple[Site, ...], first: AccessEvent) -> None:
-        """Loads from one base, without the table; ``first``: the first of them."""
+        """Handle loads from one base without shadow memory; ``first``: the first of them."""
         self._accesses += len(sites)
         self.intervals.add(sites, cast(Addresses, first.address), first.mask)
 
     def access(self, event: AccessEvent) -> None:
-        """An access of shared memory, or of that of another block of the cluster."""
+        """Handle an access to shared memory of this block or of another block of the cluster."""
         self._accesses += 1
         if self.shadow is not None:
             self.order.make(event)

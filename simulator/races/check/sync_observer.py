@@ -1,4 +1,4 @@
-"""The order of accesses, made of barriers, fences and strong accesses."""
+"""Happens-before order of a launch, from its barriers, fences and strong accesses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..shadow.stored_values import written
 
 
 class SyncObserver:
-    """Vector clocks and releases of the present batch, and the time.
+    """Vector clocks of the current batch, the release/acquire state of the launch, and the time.
 
     Attributes:
         now: Time, in events of the launch.
@@ -45,9 +45,9 @@ class SyncObserver:
         """Begin a batch."""
         self.geometry = geometry
         program, sites = self.steering.program, self.steering.program.sites
-        ends = [block.block.end for block in program.blocks if block.cluster]
-        mixed = any(end and end.has("relaxed") for end in ends)
-        clustered = bool(ends) or geometry.clusters.size > 1
+        terminators = [block.block.end for block in program.blocks if block.cluster]
+        mixed = any(end and end.has("relaxed") for end in terminators)
+        clustered = bool(terminators) or geometry.clusters.size > 1
         at_phases = (site.instruction for site in sites if roles(site.instruction).row.phase)
         loose = mixed or any(map(relaxed, at_phases))
         self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
@@ -56,7 +56,7 @@ class SyncObserver:
             self.releases, self._started = ReleaseAcquireTracker(self.steering, *shape), True
 
     def barrier(self, lanes: Mask | None, number: int) -> bool:
-        """A block barrier let lanes go; whether every thread of every block was there."""
+        """Handle a block barrier; return whether all threads of all blocks took part."""
         self.now += 1
         whole = self.happens_before.barrier(lanes, number, self.now)
         if self.releases.active:
@@ -65,7 +65,7 @@ class SyncObserver:
         return whole
 
     def arrive(self, lanes: Mask | None, number: int) -> None:
-        """``bar.arrive``."""
+        """Handle ``bar.arrive``."""
         self.now += 1
         self.happens_before.arrive(lanes, number, self.now)
         if self.releases.active:
@@ -74,7 +74,7 @@ class SyncObserver:
                 self.releases.arrive(threads, self.now, (block, number))
 
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
-        """``bar.warp.sync``; each lane meets those of its member mask."""
+        """Handle ``bar.warp.sync``: each lane synchronises with the lanes of its member mask."""
         self.now += 1
         self.happens_before.warp_sync(lanes, members, self.now)
         if self.releases.fences:
@@ -82,18 +82,18 @@ class SyncObserver:
             self.releases.warp_barrier(self.geometry.blocks[columns], warps, together, self.now)
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
-        """Lanes have seen that a phase of an mbarrier is over."""
+        """Handle lanes that observe a complete phase of an mbarrier."""
         self.now += 1
         for place, threads in at_barriers(self.geometry, lanes, base, offset):
             near = scope(wait) == "cta"
             self.happens_before.wait_at(place, threads, self.now, relaxed(wait), near)
             if not relaxed(wait):
-                self._told(place, threads, scope(wait) == "cluster")
+                self._notify_order(place, threads, scope(wait) == "cluster")
 
-    def _told(self, place: Key, threads: Flat, fences: bool = False) -> None:
-        """Threads of a block have seen what a phase of an ``mbarrier`` hands on.
+    def _notify_order(self, place: Key, threads: Flat, fences: bool = False) -> None:
+        """Join the clock of a complete ``mbarrier`` phase into threads of a block.
 
-        ``fences``: their wait names the cluster's scope: ptxas invalidates L1 behind that alone.
+        ``fences``: the wait has cluster scope; only after such a wait does ptxas invalidate L1.
         """
         if self.releases.active:
             numbers = self._numbers(place[0], threads)
@@ -103,19 +103,19 @@ class SyncObserver:
         return mbarrier_at(int(self.geometry.blocks[place[0]]), place[1])
 
     def arrive_at(self, event: AccessEvent) -> None:
-        """Threads arrive at mbarriers, or bytes of copies do."""
+        """Handle arrivals of threads, or of bytes of copies, at mbarriers."""
         hands_on = scope(event.site.instruction) != "cta"
         for arrival in self.arrivals(event):
             self._arrive_at(arrival, hands_on, relaxed(event.site.instruction))
 
     def arrivals(self, event: AccessEvent) -> list[PhaseArrival]:
-        """See ``mbarrier_phases.arrivals``, of the present event."""
+        """Return ``mbarrier_phases.arrivals`` of the current event, cached."""
         if self._arrived is None or self._arrived[0] is not event:
             self._arrived = event, list(arrivals(event, self.geometry))
         return self._arrived[1]
 
     def _arrive_at(self, arrival: PhaseArrival, hands_on: bool, loose: bool) -> None:
-        """Threads arrive at an mbarrier; see ``HappensBefore.arrive_at``; ``loose``: relaxed."""
+        """Handle an arrival at an mbarrier; see ``HappensBefore.arrive_at``; ``loose``: relaxed."""
         self.happens_before.arrive_at(arrival, self.now, hands_on, loose)
         place, threads, column, end = arrival
         far = column != place[0]
@@ -124,19 +124,19 @@ class SyncObserver:
             numbers = self._numbers(column, threads)
             known = self.happens_before.clocks_of(numbers) if far else None
             at = self._at(place)
-            for some, ends in ((slice(cut), end is not None), (slice(cut, None), False)):
+            for some, is_end in ((slice(cut), end is not None), (slice(cut, None), False)):
                 given = numbers[some] if hands_on or not far else numbers[:0]
-                told = known and known[some]
-                if len(given) or ends:
-                    self.releases.arrive(given, self.now, at, ends, told, loose)
+                known_clocks = known and known[some]
+                if len(given) or is_end:
+                    self.releases.arrive(given, self.now, at, is_end, known_clocks, loose)
 
     def _numbers(self, column: int, threads: Flat) -> Flat:
-        """Numbers in the launch of threads of a block."""
+        """Return the global numbers of threads of a block."""
         numbers: Flat = self.geometry.blocks[column] * self.geometry.threads + threads
         return numbers
 
     def cluster_arrive(self, lanes: Mask | None, releases: bool) -> bool:
-        """``barrier.cluster.arrive``; whether all threads arrive, and release."""
+        """Handle ``barrier.cluster.arrive``; return whether all threads arrive with release."""
         self.now += 1
         full, cluster = self.geometry.full(as_mask(lanes)), self.happens_before.cluster
         assert cluster is not None
@@ -147,7 +147,7 @@ class SyncObserver:
         return releases and bool(full.all())
 
     def cluster_wait(self, lanes: Mask | None) -> bool:
-        """``barrier.cluster.wait``; whether all threads wait."""
+        """Handle ``barrier.cluster.wait``; return whether all threads wait."""
         self.now += 1
         full, cluster = self.geometry.full(as_mask(lanes)), self.happens_before.cluster
         assert cluster is not None
@@ -158,13 +158,13 @@ class SyncObserver:
         return bool(full.all())
 
     def make(self, event: AccessEvent) -> None:
-        """An access that initialises mbarriers, if it does: of interest in clusters."""
+        """Handle an access that may initialise mbarriers; relevant in clusters."""
         cluster = self.happens_before.cluster
         if cluster is not None and roles(event.site.instruction).row.phase == "init":
             cluster.make(self.geometry.full(as_mask(event.mask)), self.now)
 
     def fence(self, lanes: Mask | None, reach: int) -> None:
-        """``membar``, ``fence``; ``reach``: of its scope."""
+        """Handle ``membar`` or ``fence``; ``reach``: the number of its scope."""
         self.now += 1
         cluster = self.happens_before.cluster
         if reach == INITS:
@@ -176,7 +176,7 @@ class SyncObserver:
         if (unfenced := self.happens_before.unfenced) is not None:
             full = self.geometry.full(as_mask(lanes))
             for place, heard in unfenced.fence(full, self.now, reach):
-                self._told(place, heard)
+                self._notify_order(place, heard)
         if self.releases.acquiring:
             threads = self.geometry.numbers(lanes)
             met, warp = self.happens_before.met_by(threads)
@@ -184,9 +184,9 @@ class SyncObserver:
             self.releases.fence(threads, self.now, reach, met, warp, known)
 
     def strong_access(self, event: AccessEvent) -> None:
-        """A strong access releases and acquires; its lanes take turns.
+        """Handle a strong access, which may release and acquire, lane after lane.
 
-        Block by block, threads ascending, as ``atomics`` has it.
+        The order is block by block with ascending threads, as in ``atomics``.
         """
         g, site, releases = self.geometry, event.site, self.releases
         if not releases.acquiring:
@@ -218,9 +218,9 @@ class SyncObserver:
 
 
 def _meeting(g: Geometry, lanes: Mask | None, members: Lanes) -> tuple[Flat, Flat, Flat]:
-    """The lanes that meet at a ``bar.warp.sync``: column and number of a warp, and its lanes' bits.
+    """Return the lanes that meet at a ``bar.warp.sync``: column, warp number, and lane bits.
 
-    A lane meets those of its member mask that come; who has ended does not.
+    A lane meets the lanes of its member mask that arrive; exited lanes do not.
     """
     on = EVERY_LANE if lanes is None else lanes
     bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))

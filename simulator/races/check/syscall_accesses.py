@@ -1,7 +1,9 @@
-"""What functions of the system do to memory: ``%s`` reads a text, ``free`` ends what is there.
+"""Memory accesses of system functions.
 
-A text is read up to its NUL, as loads would. Whoever frees a piece takes it from all that still use
-it, as a store to each of its bytes would.
+``%s`` of ``printf`` reads a string, ``free`` ends its bytes.
+
+A string is read up to its NUL like by loads. ``free`` conflicts with all later uses of the bytes,
+like a store to each of them.
 """
 
 from collections.abc import Iterable
@@ -23,7 +25,10 @@ ACCESS = {"vprintf": "load", FREES: "store"}
 
 
 def called_sites(blocks: Iterable[CompiledBlock], first: int, granule: int) -> list[Site]:
-    """The calls of such functions, numbered from ``first`` on, ``granule`` bytes each."""
+    """Return sites for calls of such functions, numbered from ``first`` on.
+
+    Each accesses ``granule`` bytes.
+    """
     calls = [one for one in blocks if one.called in ACCESS and one.block.end is not None]
     return [
         Site(
@@ -35,10 +40,10 @@ def called_sites(blocks: Iterable[CompiledBlock], first: int, granule: int) -> l
 
 
 class CallCheck(Observer):
-    """Tells the race checks of what such calls access of global and shared memory.
+    """Passes the accesses of such calls to the race checks.
 
     Args:
-        sites: ``called_sites``.
+        sites: Result of ``called_sites``.
     """
 
     def __init__(self, sites: Iterable[Site], race: RaceCheck) -> None:
@@ -81,7 +86,7 @@ class CallCheck(Observer):
         self, site: Site, space: str, lane: tuple[int, ...], where: tuple[int, int, int],
         place: int, home: Allocation | None,
     ) -> None:  # fmt: skip
-        """Tell of a lane's bytes from an address up to another one, which count from a third."""
+        """Dispatch an access of one lane to a range of bytes."""
         g, (start, end, base) = self.geometry, where
         first = (start - base) // site.size * site.size + base
         places = np.arange(first, end, site.size)

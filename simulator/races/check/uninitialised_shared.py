@@ -1,4 +1,4 @@
-"""Reads of shared memory that nothing had written yet."""
+"""Reads of uninitialised shared memory."""
 
 from collections.abc import Callable
 
@@ -23,10 +23,10 @@ location."""
 
 
 class Unwritten:
-    """Such reads since the block last met: told when it is clear that they are no race.
+    """Reads of unwritten locations since the last block barrier, reported once they are no race.
 
-    Where another thread writes the location with nothing between the two, which of them
-    comes first is a matter of the schedule: that is the race, and reported as one.
+    If another thread writes the location without synchronisation in between, the schedule decides
+    which comes first: that is a race, and it is reported as one.
     """
 
     def __init__(self, report: Report) -> None:
@@ -37,7 +37,7 @@ class Unwritten:
     def add(
         self, site: Site, lanes: Accesses, at: Flat, place: Flat, thread: Flat, now: int
     ) -> None:
-        """Some lanes (numbers: ``at``) read locations, global threads given."""
+        """Record reads of lanes (indices ``at``) with their locations and global threads."""
         number = len(self._accesses)
         self._accesses.append((site, lanes))
         same = np.ones(len(at), np.int64)
@@ -50,14 +50,14 @@ class Unwritten:
 
     @property
     def any(self) -> bool:
-        """Whether there are any."""
+        """Whether any reads are recorded."""
         return bool(self._accesses)
 
     def overtake(self, site: Site, place: Flat, thread: Flat, ordered: Ordered) -> None:
-        """Lanes write locations: reads that no barrier puts before them might have come later.
+        """Drop reads that a write may precede under another schedule, as no barrier orders them.
 
-        Nor does a lock: who takes it first is a matter of the schedule, too. Two atomics are no
-        race, and the second sets no more than the first did.
+        A lock does not order them either, as any thread may acquire it first. Two atomics are no
+        race, and the second initialises no more than the first.
         """
         for atomics in (False,) if site.access == "atomic" else (False, True):
             known = self._reads[atomics]
@@ -74,11 +74,11 @@ class Unwritten:
             self._reads[atomics] = [reads for reads in known if reads.shape[1]]
 
     def tell(self) -> None:
-        """Report those that are left."""
+        """Report the remaining reads."""
         nothing = np.zeros((5, 0), np.int64)
-        left = np.concatenate([nothing, *self._reads[False], *self._reads[True]], axis=1)
-        for number in unique(left[2]):
+        pending = np.concatenate([nothing, *self._reads[False], *self._reads[True]], axis=1)
+        for number in unique(pending[2]):
             site, lanes = self._accesses[number]
-            read = lanes.some(np.sort(left[4, left[2] == number]))
+            read = lanes.some(np.sort(pending[4, pending[2] == number]))
             self.report(site, read.address, read.thread, read.column, read.home)
         self._accesses, self._reads = [], {False: [], True: []}

@@ -1,1 +1,1 @@
-"""Asynchronous copies, bulk copies and proxies."""
+"""Operations in flight: asynchronous and bulk copies, ``wgmma`` operands, proxy fences."""

@@ -1,12 +1,12 @@
-"""Asynchronous copies and products: what touches their bytes before they are done.
+"""Asynchronous copies and products: accesses to their bytes while they are in flight.
 
-A copy reads its source at once, and writes its destination some time before a wait for it ends
-(PTX ISA, "Asynchronous Data Movement": ``cp.async``). So it is two writes to the other race
-checks, one at either end; what touches the bytes in between is told here. That only goes for
-bytes: copies to other places of shared memory are told apart by their extents first, which costs
-next to nothing. A copy in bulk is done when the phase of the mbarrier is over in which its bytes
-arrive; one that reads shared memory, when its group has been waited for. A ``wgmma`` likewise
-reads shared memory until it has been waited for: two reads, and who writes in between is told.
+A ``cp.async`` reads its source at once and writes its destination at any time until a wait for it
+(PTX ISA, "Asynchronous Data Movement"). The other race checks see it as two writes, at either end;
+this check reports accesses in between. Accesses to other bytes are excluded first by the extents of
+the copies, at almost no cost. A bulk copy completes with the phase of the mbarrier at which its
+bytes arrive; one that reads shared memory completes when its group has been waited for. A ``wgmma``
+reads shared memory until it has been waited for: it counts as two reads, and writes in between are
+reported.
 """
 
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ _FINISHED = 32
 
 
 class AsyncCopyCheck(Observer):
-    """Follows the copies of a batch until somebody has waited for them.
+    """Check of the copies of a batch, until a wait for each.
 
     Args:
-        book: Where races are written down.
+        book: The race log.
         granule: Bytes of a location.
-        race: The other race checks, which are told of the end of a copy.
+        race: The other race checks, which receive the completion of a copy as a write.
     """
 
     def __init__(self, book: RaceLog, granule: int, race: RaceCheck) -> None:
@@ -98,7 +98,7 @@ class AsyncCopyCheck(Observer):
             super().grouped_loads(sites, events)
 
     def _far(self, sites: tuple[Site, ...], event: AccessEvent) -> bool:
-        """Whether accesses are surely of other bytes than copies are, lanes that are off too."""
+        """Whether accesses cannot overlap any copy, even with inactive lanes included."""
         if isinstance(event.address, LaneAddressList):
             return False
         low, high = self.race.reaches.of_all(sites, event.address)
@@ -106,28 +106,28 @@ class AsyncCopyCheck(Observer):
         return not any(low < copy.high and copy.low < high for copy in copies)
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
         on = EVERY_LANE if lanes is None else self.geometry.full(lanes)
-        if left is None:
+        if pending is None:
             self.groups[queue] = self.groups[queue] + on
             return
-        awaited, everyone = self.groups[queue] - left, self.geometry.everyone_on
+        awaited, everyone = self.groups[queue] - pending, self.geometry.everyone_on
         for copy in self.open:
             if copy.event.site.queue != queue:
                 continue
             late = on & (copy.group < awaited)
-            copy.awaits(on, left, self.groups[queue], self.order.now)
+            copy.awaits(on, pending, self.groups[queue], self.order.now)
             if not late.any():
                 continue
             done = copy.lanes & late if late.ndim else copy.lanes
             if done is copy.lanes or done.any():
                 if copy.touched:
-                    self._ends(copy, done, wait)
+                    self._complete(copy, done, wait)
                 if copy.barrier is not None:  # it is already, to who sees the end of a phase
                     self.order.now += 1
-                    copy.ends(done & (copy.barrier >= 0), self.order.now)
+                    copy.complete(done & (copy.barrier >= 0), self.order.now)
                     done = done & (copy.barrier < 0)
                 copy.lanes = _NOBODY if done is copy.lanes else copy.lanes & ~done
                 mask = None
@@ -140,7 +140,7 @@ class AsyncCopyCheck(Observer):
         self.open = [c for c in self.open if c.lanes is not _NOBODY and c.lanes.any()]
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
-        """See ``Observer``; what is to be seen at the barrier is as if written now."""
+        """See ``Observer``; to threads that wait at the barrier, the copies are written now."""
         on = self.geometry.full(as_mask(lanes))
         at = self.geometry.full(base) + offset
         for copy in self.open:
@@ -149,41 +149,41 @@ class AsyncCopyCheck(Observer):
             which = copy.lanes & on
             copy.arrives(which, barrier_number(np.arange(self.geometry.columns), at))
             mask = self.geometry.from_rows(which)
-            self._ends(copy, which)
+            self._complete(copy, which)
             self.race.access(copy.event._replace(mask=mask, repeated=False))
             copy.since = np.where(which, self.order.now, copy.since)
 
     def finish(self) -> None:
-        """See ``Observer``; what nobody has waited for is under way until the end."""
+        """See ``Observer``; copies without a wait are in flight until the end."""
         for copy in self.open:
             for touch in copy.touched:
                 self._tell(touch.race, touch.conflict)
 
-    def _ends(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
-        """Lanes' copies end: what touched them surely came before that, or races with it anyway.
+    def _complete(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
+        """Complete the copies of some lanes; recorded accesses preceded that, or race elsewhere.
 
-        (An access that nothing puts before the end is told by the other race checks, which take
-        the end for a write: whether it was seen before or behind is a matter of the schedule.)
+        The other race checks treat the completion as a write. They report an access that nothing
+        orders with it, whichever came first under this schedule.
         """
-        left = []
+        open_touches = []
         for touch in copy.touched:
-            ends = done[touch.issuer, touch.column]
+            completed = done[touch.issuer, touch.column]
             if touch.near and wait is None:  # it arrives: who waits for that may wait for it
-                ends = np.zeros(len(ends), bool)
+                completed = np.zeros(len(completed), bool)
             if touch.near:  # behind its wait in the text: then it is a race of two lanes
-                told = ends & (wait is None or not self._between(touch, wait))
+                is_known = completed & (wait is None or not self._between(touch, wait))
             else:
                 known = self.order.happens_before.known_epoch(
                     touch.mine, touch.issuer, touch.column
                 )
-                told = ends & (known >= touch.time)
-            self._tell(touch.race, touch.conflict.some(told))
-            if not ends.all():
-                left.append(touch.some(~ends))
-        copy.touched = left
+                is_known = completed & (known >= touch.time)
+            self._tell(touch.race, touch.conflict.some(is_known))
+            if not completed.all():
+                open_touches.append(touch.some(~completed))
+        copy.touched = open_touches
 
     def _between(self, touch: InFlightAccess, wait: Instruction) -> bool:
-        """Whether a wait stands between a copy and what touches its bytes in the text."""
+        """Whether a wait lies between a copy and an access to its bytes in program order."""
         return self.book.find_order().waits_between(touch.race.other, touch.race.site, wait)
 
     def _tell(self, race: Race, conflict: Conflict) -> None:
@@ -192,7 +192,7 @@ class AsyncCopyCheck(Observer):
             self.book.add(race, conflict, ones, ~ones)
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
-        """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
+        """See ``Observer``; a lane that observes a complete phase does so for its warp."""
         self.order.now += 1
         on = self.geometry.full(as_mask(lanes))
         numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
@@ -221,31 +221,32 @@ class AsyncCopyCheck(Observer):
         self._forget()
 
     def _see(self, copy: Copy, column: int, threads: Flat, wait: Instruction) -> None:
-        """Threads see that a copy is done, for their warps; those touched it before they did.
+        """Handle threads that learn, for their warps, that a copy is complete.
 
-        Another lane of a warp may touch it before the wait or behind it: the text says.
+        Their own recorded accesses preceded the wait. Another lane of the warp may access the bytes
+        on either side of the wait; program order decides.
         """
         if not copy.touched:
             return
-        warps, left = whole_warps(threads), []
+        warps, remaining = whole_warps(threads), []
         for touch in copy.touched:
             own = (touch.column == column) & threads[touch.mine] & touch.near
             mates = (touch.column == column) & warps[touch.mine] & touch.near
             self._tell(touch.race, touch.conflict.some(own))
-            left.append(touch.some(~own & ~(mates & self._between(touch, wait))))
-        copy.touched = [touch for touch in left if touch.mine.size]
+            remaining.append(touch.some(~own & ~(mates & self._between(touch, wait))))
+        copy.touched = [touch for touch in remaining if touch.mine.size]
 
     def _forget(self) -> None:
-        """Copies that are done are followed no more: what touched them touched them before."""
+        """Stop tracking completed copies; all recorded accesses preceded the completion."""
         for copy in self.open:
             if not copy.lanes.any():
                 for touch in copy.touched:
-                    told = np.full(len(touch.mine), touch.near)
-                    self._tell(touch.race, touch.conflict.some(told))
+                    known = np.full(len(touch.mine), touch.near)
+                    self._tell(touch.race, touch.conflict.some(known))
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
-        """Threads of a block have seen that a copy is done."""
+        """Handle threads of a block that have waited for a copy."""
         if copy.waited is None or copy.known is None:
             copy.waited = np.zeros(copy.lanes.shape, np.int64)
             copy.known = np.zeros(copy.lanes.shape, bool)
@@ -256,7 +257,7 @@ class AsyncCopyCheck(Observer):
             copy.leave((slice(None), column))
 
     def _look(self, copy: Copy, event: AccessEvent, lanes: Rows) -> None:
-        """Of those who access what a copy is to write: who does not know that it is done."""
+        """Report accesses to a copy's destination by threads that do not know of its completion."""
         if copy.waited is not None and copy.known is not None:
             finished = copy.finished
             for column in np.flatnonzero((lanes & ~copy.known & finished).any(axis=0)).tolist():
@@ -264,9 +265,9 @@ class AsyncCopyCheck(Observer):
                 other = np.flatnonzero(copy.waited[:, column])
                 pairs = [a.reshape(-1) for a in np.meshgrid(other, mine, indexing="ij")]
                 where = np.full(pairs[0].size, column)
-                seen = self.order.happens_before.known_epoch(pairs[0], pairs[1], where)
-                told = seen.reshape(len(other), -1) >= copy.waited[other, column][:, None]
-                copy.known[mine[told.any(axis=0)], column] = True
+                known = self.order.happens_before.known_epoch(pairs[0], pairs[1], where)
+                is_known = known.reshape(len(other), -1) >= copy.waited[other, column][:, None]
+                copy.known[mine[is_known.any(axis=0)], column] = True
             lanes = lanes & ~(copy.known & finished)
             if not lanes.any():
                 return
@@ -275,7 +276,10 @@ class AsyncCopyCheck(Observer):
         self._meet(copy, event)
 
     def _replaced(self, event: AccessEvent, low: int, high: int, lanes: Rows) -> None:
-        """A copy begins: who does not know of the instruction's last one there races with it."""
+        """Report threads that do not know of the completion of an instruction's last copy.
+
+        A new copy to the same bytes begins.
+        """
         done = [copy for copy in self.open if copy.waited is not None]
         last = [copy for copy in done if copy.within(event.site.instruction, low, high)]
         for copy in last:
@@ -289,7 +293,7 @@ class AsyncCopyCheck(Observer):
             self._forget()
 
     def _arrived(self, event: AccessEvent) -> None:
-        """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
+        """Handle arrivals at mbarriers, which may be bytes of a copy or complete a phase."""
         g, site = self.geometry, event.site
         if site.queue == "transaction" and not isinstance(event.address, LaneAddressList):
             on, at = g.full(as_mask(event.mask)), g.full(event.address) + site.offset
@@ -306,10 +310,10 @@ class AsyncCopyCheck(Observer):
                     copy.over |= copy.barrier == barrier_number(*arrival.place)
 
     def _came_before(self, copy: Copy) -> None:
-        """Lanes that nothing orders, behind a copy in the text, touched its bytes before it began.
+        """Report unordered lanes that accessed a copy's bytes before it began.
 
-        They had not to wait for what its lanes waited for; they might as well have come while it
-        is under way, and are told as if they had.
+        They come after the copy in program order and need not wait for what its lanes waited for.
+        Under another schedule they access the bytes while the copy is in flight.
         """
         g, site, shadow = self.geometry, copy.event.site, self.race.shared.shadow
         if shadow is None or site.queue == "transaction" or not self.book.groups:
@@ -335,7 +339,7 @@ class AsyncCopyCheck(Observer):
                     copy.touched.append(touch)
 
     def _meet(self, copy: Copy, event: AccessEvent) -> None:
-        """Write down who accesses what a copy is to write."""
+        """Record the accesses to a copy's destination."""
         g = self.geometry
         under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
         lanes, places = places_of(g, event, self.granule)
@@ -363,7 +367,7 @@ class AsyncCopyCheck(Observer):
         far = others.column[entry] != column
         since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
         horizon = self.order.happens_before.known_epoch(issuer, mine, column)
-        seen = horizon >= since
+        is_known = horizon >= since
         self.book.waits |= copy.waited_short(event.site, horizon, issuer, others.column[entry])
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
         if copy.done is not None:
@@ -371,25 +375,25 @@ class AsyncCopyCheck(Observer):
             self._tell(race, conflict.some(near & (mine != issuer) & ~known))
             return
         # Who did not wait for the copy to begin races with that: it is told as such.
-        later = seen & ~near & ~far & (not by_one)
+        later = is_known & ~near & ~far & (not by_one)
         if copy.barrier is not None:
             later &= copy.barrier[issuer, column] < 0
         if copy.ended is not None:
             ended = copy.ended[issuer, column]
-            ends = (ended > 0) & seen & (mine != issuer) & (horizon < ended)
+            completes = (ended > 0) & is_known & (mine != issuer) & (horizon < ended)
             same = mine // WARP == issuer // WARP
-            self._tell(replace(race, how="race", distance="lane"), conflict.some(ends & same))
+            self._tell(replace(race, how="race", distance="lane"), conflict.some(completes & same))
             # Another warp may come before the issuer's wait as well as behind it.
-            near, seen, far = (which & (ended == 0) for which in (near, seen, far))
-            seen |= ends & ~same
+            near, is_known, far = (which & (ended == 0) for which in (near, is_known, far))
+            is_known |= completes & ~same
         # Another lane comes before the issuer's wait, or behind it: it may be the text that says;
         # and so for who comes before, or behind, another lane of its warp sees an mbarrier's phase.
         beside = near & (mine != issuer)
         if copy.barrier is not None:
-            beside |= (near | seen) & ~far & (copy.barrier[issuer, column] >= 0)
+            beside |= (near | is_known) & ~far & (copy.barrier[issuer, column] >= 0)
         if not beside.any() or text.unwaited(race.other, event.site):
             beside[:] = False
-        self._tell(race, conflict.some((near | seen | far) & ~later & ~beside))
+        self._tell(race, conflict.some((near | is_known | far) & ~later & ~beside))
         touch = InFlightAccess(race, conflict, self.order.now, mine, issuer, column)
         for which, is_near in ((later, False), (beside, True)):
             if not which.any():

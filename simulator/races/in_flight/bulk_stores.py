@@ -1,10 +1,10 @@
-"""Copies in bulk out of shared memory: what touches their destination before it is written.
+"""Bulk copies out of shared memory: accesses to their destination before it is written.
 
-``cp.async.bulk``, ``cp.reduce.async.bulk`` and those of tensors write global memory some time
-before a ``cp.async.bulk.wait_group`` of their thread ends; one with ``.read`` waits for their
-source alone (PTX ISA, "cp.async.bulk.wait_group"). What knows of a copy, but not of the end of such
-a wait, is told here; what does not know of the copy either races with it as with any write, which
-is the other race checks' business, and so is all that others do before the copy begins.
+``cp.async.bulk``, ``cp.reduce.async.bulk`` and tensor copies write global memory at any time until
+a ``cp.async.bulk.wait_group`` of their thread; with ``.read`` that waits for the source only (PTX
+ISA, "cp.async.bulk.wait_group"). This check reports accesses that are ordered after the copy's
+start but not after such a wait. Accesses that are not ordered after the start are ordinary races
+with a write, which the other checks report.
 """
 
 from dataclasses import replace
@@ -35,17 +35,17 @@ _LAYERS = 8
 
 
 def sends(site: Site) -> bool:
-    """Whether it is what a copy in bulk out of shared memory writes."""
+    """Whether a site is the destination of a bulk copy out of shared memory."""
     return site.bulk is not None and site.queue == "bulk"
 
 
 class BulkStoreCheck(Observer):
-    """Follows what the copies of a batch write, until all that touch it know that it is written.
+    """Check of the destinations of a batch's copies, until the completion is known.
 
     Args:
-        book: Where races are written down.
+        book: The race log.
         granule: Bytes of a location.
-        race: The other race checks, which know who has seen what.
+        race: The other race checks, which have the happens-before order.
     """
 
     def __init__(self, book: RaceLog, granule: int, race: RaceCheck) -> None:
@@ -58,7 +58,7 @@ class BulkStoreCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
         self.groups = np.zeros((geometry.threads, geometry.columns), np.int64)
-        self.kept = np.zeros((_WAIT + 1, 64), np.int64)
+        self.wait_times = np.zeros((_WAIT + 1, 64), np.int64)
         self.count, self.waits = 0, list[Instruction]()
         self.touched: list[
             InFlightAccess
@@ -92,10 +92,13 @@ class BulkStoreCheck(Observer):
             self._came_before(event, lanes, places, numbers[:, 0])
 
     def _replaced(self, site: Site, lanes: Accesses, copies: Rows, stack: list[Rows]) -> Mask:
-        """Of lanes' locations: is a later copy of the same thread known, with which it ends?"""
+        """Whether a later copy of the same thread is known at each location.
+
+        Such a copy completes together with the earlier one.
+        """
         out = np.zeros(copies.shape, bool)
         for others in stack if len(stack) > 1 else ():
-            one, other = self.kept[:, copies], self.kept[:, others]
+            one, other = self.wait_times[:, copies], self.wait_times[:, others]
             same = (one[[_THREAD, _COLUMN]] == other[[_THREAD, _COLUMN]]).all(axis=0)
             later = (copies >= 0) & (others >= 0) & same & (one[_BEGUN] < other[_BEGUN])
             lane, part = np.nonzero(later)
@@ -107,8 +110,11 @@ class BulkStoreCheck(Observer):
     def _knows(
         self, site: Site, lanes: Accesses, lane: Flat, copies: Flat, what: int
     ) -> tuple[Flat, Flat, Mask]:
-        """Threads (global numbers) of copies, and of lanes; who knows of a copy's begin, say."""
-        g, found = self.geometry, self.kept[:, copies]
+        """Return the threads of copies and of lanes, and which lanes know of an event of the copy.
+
+        ``what``: the event, such as the copy's start. Threads are global numbers.
+        """
+        g, found = self.geometry, self.wait_times[:, copies]
         earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
         mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
         ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
@@ -118,7 +124,7 @@ class BulkStoreCheck(Observer):
         return np.full(len(home.buffer) // self.granule, -1, np.int32)
 
     def _keep(self, home: Allocation, place: Flat, number: Flat) -> None:
-        """Copies are among the last at their locations; other threads' stay there, too."""
+        """Record copies as the latest of their threads at their locations."""
         layers = self.last[home.number]
         newest = np.full(len(place), -1, np.int64)  # that all know of, of each one's thread
         for layer in layers:
@@ -138,55 +144,57 @@ class BulkStoreCheck(Observer):
             if level >= _LAYERS:  # there is no room but where somebody has waited
                 free |= there[_DONE] > 0
             layer[place[free]] = number[free]
-            left = layer[place] != number
-            place, number, newest = place[left], number[left], newest[left]
+            is_other = layer[place] != number
+            place, number, newest = place[is_other], number[is_other], newest[is_other]
             if not place.size:
                 return
 
     def _others(self, old: Flat, number: Flat) -> tuple[Rows, Mask, Flat]:
-        """Copies; which are by the threads of some others, and up to when all know of them."""
-        there, mine = self.kept[:, old], self.kept[:, number]
+        """Return copies, a mask of those by other threads, and the epochs known to all."""
+        there, mine = self.wait_times[:, old], self.wait_times[:, number]
         same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
         return there, same, self.order.happens_before.block_barrier_epoch[there[_COLUMN]]
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
         if queue != "bulk" or reads:
             return
         on = self.geometry.full(as_mask(lanes))
-        if left is None:
+        if pending is None:
             self.groups += on
             return
         self.order.now += 1
-        kept = self.kept[:, : self.count]
-        who = kept[_THREAD], kept[_COLUMN]
-        done = on[who] & (kept[_GROUP] < self.groups[who] - left) & (kept[_DONE] == 0)
-        kept[_DONE, done] = self.order.now
+        wait_times = self.wait_times[:, : self.count]
+        who = wait_times[_THREAD], wait_times[_COLUMN]
+        done = (
+            on[who] & (wait_times[_GROUP] < self.groups[who] - pending) & (wait_times[_DONE] == 0)
+        )
+        wait_times[_DONE, done] = self.order.now
         if done.any():
             self.waits += [wait] if wait not in self.waits else []
-            kept[_WAIT, done] = self.waits.index(wait)
+            wait_times[_WAIT, done] = self.waits.index(wait)
         text, left_over = self.book.find_order(), []
         for touch in self.touched:
-            ends = done[touch.issuer]
+            completed = done[touch.issuer]
             if not text.waits_between(touch.race.other, touch.race.site, wait):
-                self._tell(touch.race, touch.conflict.some(ends))
-            if not ends.all():
-                left_over.append(touch.some(~ends))
+                self._tell(touch.race, touch.conflict.some(completed))
+            if not completed.all():
+                left_over.append(touch.some(~completed))
         self.touched = left_over
 
     def finish(self) -> None:
-        """See ``Observer``; what nobody has waited for is under way until the end."""
+        """See ``Observer``; copies without a wait are in flight until the end."""
         for touch in self.touched:
             self._tell(touch.race, touch.conflict)
 
     def _came_before(
         self, event: AccessEvent, lanes: Accesses, places: Rows, numbers: Flat
     ) -> None:
-        """Lanes that nothing orders, behind copies in the text, touched them before they began.
+        """Report unordered lanes that accessed a copy's destination before it began.
 
-        They might as well have come while they are under way, and are told as if they had.
+        They come after the copy in program order; another schedule has them while it is in flight.
         """
         g, site, home = self.geometry, event.site, event.home
         shadow, text = self.race.shadows.get(home.number), self.book.find_order()
@@ -207,7 +215,7 @@ class BulkStoreCheck(Observer):
                     self._beside(race, found, numbers[pairs.lane])
 
     def _beside(self, race: Race, conflict: Conflict, copies: Flat) -> None:
-        """A lane comes before another one's wait for its copy, or behind it: the text says."""
+        """Report a lane that may come on either side of another's wait, by program order."""
         unwaited = self.book.find_order().unwaited(race.other, race.site)
         if unwaited or len(self.touched) >= TOUCHES:
             self._tell(race, conflict)
@@ -216,17 +224,17 @@ class BulkStoreCheck(Observer):
             self.touched.append(InFlightAccess(race, conflict, 0, who, copies, copies, near=True))
 
     def _begin(self, site: Site, lanes: Accesses) -> Flat:
-        """Lanes' copies begin; the number of each element's."""
+        """Record the start of lanes' copies; return the copy number of each element."""
         threads = self.geometry.threads
         number = lanes.column * threads + lanes.thread  # all elements of a lane, then the next
         starts = np.diff(number, prepend=-1) != 0
         who = number[starts]
         column, thread = np.divmod(who, threads)
         first, self.count = self.count, self.count + len(who)
-        if self.count > self.kept.shape[1]:
-            more = max(self.count, 2 * self.kept.shape[1]) - self.kept.shape[1]
-            self.kept = np.pad(self.kept, ((0, 0), (0, more)))
-        new = self.kept[:, first : self.count]
+        if self.count > self.wait_times.shape[1]:
+            more = max(self.count, 2 * self.wait_times.shape[1]) - self.wait_times.shape[1]
+            self.wait_times = np.pad(self.wait_times, ((0, 0), (0, more)))
+        new = self.wait_times[:, first : self.count]
         new[_THREAD], new[_COLUMN], new[_SITE] = thread, column, site.number
         new[_GROUP], new[_BEGUN], new[_DONE] = self.groups[thread, column], self.order.now, 0
         numbers: Flat = first - 1 + np.cumsum(starts)
@@ -235,9 +243,9 @@ class BulkStoreCheck(Observer):
     def _look(
         self, event: AccessEvent, lanes: Accesses, lane: Flat, place: Flat, copies: Flat
     ) -> None:
-        """Of lanes that touch what copies write: who knows of them, and not that they are done."""
+        """Report lanes that know of a copy to their location, and not of its completion."""
         g, site, order = self.geometry, event.site, self.book.find_order()
-        found = self.kept[:, copies]
+        found = self.wait_times[:, copies]
         waited = found[_DONE] > 0
         earlier, mine, knows = self._knows(site, lanes, lane, copies, _BEGUN)
         late = np.flatnonzero(~(waited & self._knows(site, lanes, lane, copies, _DONE)[2]))
@@ -252,8 +260,8 @@ class BulkStoreCheck(Observer):
             at = late[(found[_SITE, late] == number) & (knows | after)[late]]
             conflict = Conflict(place, earlier, mine, lane, copies)
             # Another warp may come before the wait as well as behind it; a warp's lanes, in step.
-            ends = [order.waits_between(other, site, wait) for wait in self.waits]
-            between = waited[at] & np.array([*ends, False])[found[_WAIT, at]]
+            waits_between = [order.waits_between(other, site, wait) for wait in self.waits]
+            between = waited[at] & np.array([*waits_between, False])[found[_WAIT, at]]
             behind, others = between & near[at], earlier[at] != mine[at]
             beside = near[at] & others & ~waited[at]
             race = self._race(event, other, site, SENT, SENT)

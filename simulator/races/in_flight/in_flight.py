@@ -1,4 +1,4 @@
-"""Copies that are under way, and what touched their bytes meanwhile."""
+"""Copies in flight, and the accesses to their bytes meanwhile."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _WAITS = 16
 
 @dataclass
 class InFlightAccess:
-    """An access that began between the begin of a copy and its end, an element a pair.
+    """Accesses between start and completion of a copy, one element for each pair of threads.
 
     Attributes:
-        time: When it was; ``mine``, ``issuer``: threads of the blocks in ``column``.
-        near: Whether they are lanes of a warp, or the copy is to arrive at an mbarrier, and the
-            text has a wait between the two.
+        time: Time of the access.
+        mine, issuer: Accessing and issuing thread, in the block of ``column``.
+        near: Whether the two are lanes of one warp, or the copy arrives at an mbarrier, and a wait
+            lies between them in program order.
     """
 
     race: Race
@@ -42,28 +43,30 @@ class InFlightAccess:
     near: bool = False
 
     def some(self, which: Mask) -> InFlightAccess:
-        """Those that a mask names."""
+        """Return the accesses that a mask selects."""
         columns = (self.mine[which], self.issuer[which], self.column[which])
         return InFlightAccess(self.race, self.conflict.some(which), self.time, *columns, self.near)
 
 
 @dataclass
 class Copy:
-    """One execution of a copy, as far as it is under way.
+    """One execution of a copy instruction, while it is in flight.
 
     Attributes:
-        lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
-        barrier: The mbarrier at which each lane's copy arrives when it is done, by its number
-            (``barrier_number``); ``over``: of which lanes the phase is over in which it has;
-            ``barriers``: these, and perhaps others.
-        low, high: The bytes they are to write, in each block's shared memory.
-        since: When each lane's, or all of them, began, or arrived at an mbarrier for its end.
-        touched: Accesses by other warps that know that it has begun, until it ends.
-        waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
-        ended: When each lane waited for its own, which arrives at an mbarrier, too; 0: it did not.
-        done: When its lanes had waited for it, all at a time; ``None``: they have not.
-        short: When its issuers waited and left it under way, ascending; which of them, with what
-            number, and with what they had to.
+        lanes: Issuing lanes, ``(threads, columns)``.
+        group: Number of each lane's group.
+        barrier: Number (``barrier_number``) of the mbarrier at which each lane's copy arrives.
+        over: Lanes whose phase at that mbarrier is complete.
+        barriers: These mbarriers, and possibly others.
+        low, high: Extent of the destination in each block's shared memory, in bytes.
+        since: Time of the start, or of the arrival at an mbarrier, of each or all lanes.
+        touched: Accesses of other warps that know of the start.
+        waited: Time at which each thread learned of the completion; 0: it has not.
+        known: Epochs of threads that know of that.
+        ended: Time of each lane's own wait, if the copy also arrives at an mbarrier; 0: none.
+        done: Time of the wait of all lanes; ``None``: none yet.
+        short: Times of waits that left the copy in flight, ascending, each with the waiting lanes,
+            its pending count and the required one.
     """
 
     event: AccessEvent
@@ -84,24 +87,24 @@ class Copy:
 
     @property
     def finished(self) -> Flat:
-        """The blocks in which it is done, and somebody has waited for that."""
+        """Return the blocks in which the copy is complete and waited for."""
         assert self.waited is not None
         return np.asarray(self.waited.any(axis=0))
 
     @property
     def waits_ended(self) -> Rows:
-        """The lanes that have waited for their own."""
+        """Return the lanes that have waited for their own copies."""
         assert self.ended is not None
         return self.ended > 0
 
     def within(self, instruction: Instruction, low: int, high: int) -> bool:
-        """Whether it is one of an instruction's, and of no other bytes than these."""
+        """Whether this is a copy of an instruction, inside an extent of bytes."""
         return self.event.site.instruction is instruction and low <= self.low and self.high <= high
 
     def over_at(self, barriers: Flat, column: int | None = None) -> Rows:
-        """The lanes that arrive at some mbarriers, and the phase is over in which they do.
+        """Return the lanes whose copies arrive at some mbarriers and whose phases are complete.
 
-        ``column``: only those of this block.
+        ``column``: restricts these to one block.
         """
         if self.barrier is None or self.over is None or not self.over.any():
             return np.zeros_like(self.lanes)
@@ -111,25 +114,27 @@ class Copy:
         found[:, column] = self.over[:, column] & among(self.barrier[:, column], barriers)
         return found
 
-    def awaits(self, on: Rows, left: int, groups: Rows, now: int) -> None:
-        """Lanes wait until so many groups are left, of those that they have ended: not for it."""
+    def awaits(self, on: Rows, pending: int, groups: Rows, now: int) -> None:
+        """Record a wait that leaves ``pending`` of the lanes' groups, among them this copy."""
         number = np.broadcast_to(groups - self.group - 1, self.lanes.shape)
-        those = self.lanes & on & (number < left) & (number >= 0)
+        those = self.lanes & on & (number < pending) & (number >= 0)
         if those.any():
-            self.short = [*self.short[1 - _WAITS :], (now, those, left, int(number[those].min()))]
+            waited = now, those, pending, int(number[those].min())
+            self.short = [*self.short[1 - _WAITS :], waited]
 
     def waited_short(
         self, site: Site, until: Flat, issuer: Flat, column: Flat
     ) -> dict[tuple[int, int], tuple[int, int]]:
-        """The waits that those know of who touch its bytes.
+        """Return the insufficient waits that accessing threads know of.
 
-        By this copy's site and theirs: of the last wait, the numbers of ``short``.
+        The result maps pairs of copy site and accessing site to the numbers in ``short`` of the
+        last such wait.
 
         Args:
-            site: Of those who touch them.
-            until: Up to when each knows what the issuer did.
-            issuer: Whose copy each touches.
-            column: In which block.
+            site: The accessing site.
+            until: The epoch known to each accessing thread.
+            issuer: The thread that issued the copy which each accesses.
+            column: The issuer's block.
         """
         last = np.full(until.shape, -1)
         for at, (time, lanes, _, _) in enumerate(self.short):
@@ -139,13 +144,13 @@ class Copy:
         return {pair: min(known, key=lambda one: one[1])} if known else {}
 
     def leave(self, which: Rows | tuple[slice, int | Flat]) -> None:
-        """Some lanes' copies, an index, are followed no more."""
+        """Stop tracking the copies of some lanes."""
         if not self.lanes.flags.writeable:  # all of them, as others have it
             self.lanes = self.lanes.copy()
         self.lanes[which] = False
 
     def split(self, threads: Mask) -> Copy:
-        """Those of some threads, in every block: from now on a copy of its own."""
+        """Move the copies of some threads, in every block, to a new object."""
         lanes, self.lanes = self.lanes & threads[:, None], self.lanes & ~threads[:, None]
         part = replace(self, lanes=lanes, touched=[])
         if self.waited is not None and self.known is not None:
@@ -156,7 +161,7 @@ class Copy:
         return part
 
     def arrives(self, which: Rows, at: Rows) -> None:
-        """Copies of some lanes arrive at mbarriers, those not told of yet."""
+        """Record the mbarriers of lanes whose copies have none yet."""
         if self.barrier is None or self.over is None:
             self.barrier, self.over = (
                 np.full(which.shape, -1, np.int64),
@@ -166,31 +171,34 @@ class Copy:
         self.barrier[which] = at[which]
         self.barriers |= set(unique(at[which]).tolist())
 
-    def ends(self, which: Rows, now: int) -> None:
-        """Lanes have waited for their own; others may see the end of the phase instead."""
+    def complete(self, which: Rows, now: int) -> None:
+        """Record lanes' waits for their own copies.
+
+        Other threads may wait for the phase instead.
+        """
         if self.ended is None:
             self.ended = np.zeros(which.shape, np.int64)
         self.ended[which & (self.ended == 0)] = now
 
 
-_MOST = 1 << 20
+_MAX_BYTES = 1 << 20
 """Pairs of lanes of two accesses that are looked at."""
 
 
 def overlapping_lanes(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
-    """Of two accesses, ``(lanes, parts)`` each: the lanes that meet, pair by pair, and where."""
+    """Return the pairs of lanes that overlap, and where, of two accesses ``(lanes, parts)``."""
     order = np.argsort(theirs, axis=None, kind="stable")
     sorted_places, wanted = theirs.reshape(-1)[order], places.reshape(-1)
     starts = np.searchsorted(sorted_places, wanted)
     many = np.searchsorted(sorted_places, wanted, "right") - starts
-    many[np.cumsum(many) > _MOST] = 0  # more pairs than are kept
+    many[np.cumsum(many) > _MAX_BYTES] = 0  # more pairs than are kept
     hit = np.repeat(np.arange(len(wanted)), many)  # once for each of the others at the same place
     at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
     return hit // places.shape[1], order[at] // theirs.shape[1], wanted[hit]
 
 
 def places_of(g: Geometry, event: AccessEvent, granule: int) -> tuple[Accesses, Rows]:
-    """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
+    """Return the lanes of an access, and the locations of each, ``(lanes, parts)``."""
     lanes = lanes_of(g, event)
     parts = np.arange(max(1, event.site.nbytes // granule))
     first = lanes.address // granule
@@ -198,6 +206,6 @@ def places_of(g: Geometry, event: AccessEvent, granule: int) -> tuple[Accesses, 
 
 
 def whole_warps(threads: Mask) -> Mask:
-    """The threads of a block whose warps have any of some."""
+    """Extend a mask of a block's threads to whole warps."""
     any_of = np.logical_or.reduceat(threads, np.arange(0, len(threads), WARP))
     return np.repeat(any_of, WARP)[: len(threads)]

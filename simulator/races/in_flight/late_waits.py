@@ -1,4 +1,4 @@
-"""Copies that are waited for too late in the text: behind what may touch their bytes."""
+"""Waits that come too late in program order: after a possible access to the copy's bytes."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from ..report.race_log import RaceLog
 
 
 class LateWaits:
-    """Whether a wait stands behind an access that stands behind a copy (``ProgramOrder.strays``).
+    """Whether a wait follows an access that follows a copy (``ProgramOrder.strays``).
 
-    Of accesses between which there is no copy, wait or call one is asked for all: an unrolled loop
-    has hundreds of them.
+    Accesses without a copy, wait or call between them share one answer: an unrolled loop has
+    hundreds of them.
     """
 
     def __init__(self, book: RaceLog) -> None:
@@ -23,7 +23,7 @@ class LateWaits:
         self._some: list[Site] = []
 
     def any(self, copy: Site, wait: Instruction) -> bool:
-        """Whether any access does."""
+        """Whether any access lies between a copy and a wait."""
         key = copy.whole, id(wait)  # parts of one instruction stand at one place
         found = self._known.get(key)
         if found is None:
@@ -35,7 +35,7 @@ class LateWaits:
 
 
 def _one_of_each(sites: Sequence[Site], blocks: Sequence[Block]) -> list[Site]:
-    """Of accesses that stand at one place of the text, as far as copies and waits go, one."""
+    """Return one access of each run without a copy or wait in between."""
     copies = {id(site.instruction) for site in sites if site.asynchronous}
     pieces: dict[int, int] = {}
     for number in {site.block for site in sites}:

@@ -1,8 +1,8 @@
-"""What the asynchronous proxy reads of shared memory has passed a fence between the proxies.
+"""Proxy fences: ``fence.proxy.async`` between generic writes and asynchronous reads.
 
-A thread's own writes go another way than the reads of a copy in bulk or a ``wgmma``: somebody who
-has seen a write has to execute ``fence.proxy.async``, and who starts the read has to have seen
-that (PTX ISA, "Async proxy").
+A thread's writes take another path than the reads of a bulk copy or ``wgmma``. A thread that knows
+of the write must execute ``fence.proxy.async``, and the thread that starts the read must be ordered
+after that fence (PTX ISA, "Async proxy").
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ from .reaching_writes import COPY, NOBODY, At, LastWrites
 
 
 class ProxyCheck(Observer):
-    """Follows the writes of a batch until a fence.
+    """Check of the writes of a batch, until a proxy fence.
 
     Args:
-        race: Knows who has seen whom.
+        race: The race check, which has the happens-before order.
     """
 
     def __init__(self, book: RaceLog, granule: int, shared_bytes: int, race: RaceCheck) -> None:
@@ -63,15 +63,15 @@ class ProxyCheck(Observer):
         else:
             number = COPY if site.asynchronous else site.number
             now, everybody = self.order.now, order.block_barrier_epoch
-            self.writes.add(at, lanes.thread, number, now, everybody, self._seen)
+            self.writes.add(at, lanes.thread, number, now, everybody, self._known_epoch)
 
     def _extent(self, event: AccessEvent) -> tuple[int, int]:
-        """The bytes that an access touches, or some more: by whole locations."""
+        """Return the bytes of an access, rounded to whole locations."""
         size, (low, high) = self.granule, self.race.reaches.of(event)
         return low // size * size, -(-high // size) * size
 
     def proxy_fence(self, lanes: Mask | None) -> None:
-        """See ``Observer``; one lane of each warp speaks for all that it has seen."""
+        """See ``Observer``; one lane of each warp represents all that the warp knows."""
         self.order.now += 1
         on = self.geometry.full(as_mask(lanes))
         self.own[on] = self.order.now
@@ -83,25 +83,28 @@ class ProxyCheck(Observer):
                 )
 
     def _hear(self, on: Rows) -> None:
-        """Keep what threads that fence have seen."""
+        """Record the clocks of fencing threads."""
         order, g = self.order.happens_before, self.geometry
         rows = np.flatnonzero(on.any(axis=1))
-        for others, seen in order.rows(rows):
+        for others, known in order.rows(rows):
             if others not in self.heard:
-                self.heard[others] = np.zeros((g.threads, *seen.shape[1:]), np.int64)
-            kept = self.heard[others]
+                self.heard[others] = np.zeros((g.threads, *known.shape[1:]), np.int64)
+            heard = self.heard[others]
             # (What clusters order is not kept: there a fence counts for all that came before.)
-            new = seen if order.cluster is None else self.order.now
-            kept[rows] = np.where(on[rows][:, None], new, kept[rows])
+            new = known if order.cluster is None else self.order.now
+            heard[rows] = np.where(on[rows][:, None], new, heard[rows])
 
     def _heard(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """Up to when threads had seen others as they fenced last; what they did themselves, too."""
+        """Return the epochs of others in threads' clocks at their last proxy fence.
+
+        A thread's own accesses are included.
+        """
         found = np.where(other == mine, self.own[mine, column], 0)
         near = other // WARP == mine // WARP
         of = {"warps": other // WARP, "own lanes": other % WARP, "threads": other}
-        for others, kept in self.heard.items():
-            seen = kept[mine, of.get(others, 0), column]
-            found = np.maximum(found, np.where(near, seen, 0) if "own" in others else seen)
+        for others, heard in self.heard.items():
+            known = heard[mine, of.get(others, 0), column]
+            found = np.maximum(found, np.where(near, known, 0) if "own" in others else known)
         return found
 
     def _fence(self, threads: Flat, speaker: int, column: int) -> None:
@@ -109,18 +112,18 @@ class ProxyCheck(Observer):
             open_ = np.flatnonzero((writers != NOBODY) & (fencers == NOBODY))
             writer = writers[open_]
             own = np.isin(writer, threads)
-            seen = self._seen(writer, np.array(speaker), np.array(column))
-            passed = own | (seen >= times[open_])
+            known = self._known_epoch(writer, np.array(speaker), np.array(column))
+            passed = own | (known >= times[open_])
             fencers[open_[passed]] = np.where(own, writer, speaker)[passed]
             fenced[open_[passed]] = self.order.now
 
-    def _seen(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """Up to when threads have seen what others did."""
+    def _known_epoch(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """Return the epochs of others in threads' clocks."""
         who, where = np.broadcast_to(mine, other.shape), np.broadcast_to(column, other.shape)
         return self.order.happens_before.known_epoch(other, who, where)
 
     def _passed(self, writer: Flat, reader: Flat, column: Flat) -> Flat:
-        """Up to when what writers did has passed the last fence of somebody readers know of."""
+        """Return each writer's epoch covered by the last fence of a thread known to the reader."""
         g = self.geometry
         everyone, passed = np.arange(g.threads), np.zeros(len(writer), np.int64)
         keys = column * g.threads + reader
@@ -128,7 +131,7 @@ class ProxyCheck(Observer):
         for key in unique(keys).tolist():
             where, who = divmod(key, g.threads)
             fenced = self.own[:, where]
-            knows = self._seen(everyone, np.array(who), np.array(where)) >= fenced
+            knows = self._known_epoch(everyone, np.array(who), np.array(where)) >= fenced
             fencers = np.flatnonzero((fenced > 0) & (knows | (everyone == who)))
             name = fencers.tobytes() + where.to_bytes(4, "little")
             if name not in known:
@@ -140,12 +143,12 @@ class ProxyCheck(Observer):
         return passed
 
     def _read(self, site: Site, at: At, thread: Flat) -> None:
-        for lane, write in self.writes.known(at, thread, self._seen):
+        for lane, write in self.writes.known(at, thread, self._known_epoch):
             if not lane.size:
                 continue
             mine, column = thread[lane], at[1][lane]
             through = write.fencer == mine
-            through |= self._seen(write.fencer, mine, column) >= write.fenced
+            through |= self._known_epoch(write.fencer, mine, column) >= write.fenced
             through &= write.fencer != NOBODY
             late = ~through & (self._heard(write.thread, mine, column) < write.time)
             bad = np.flatnonzero(late)

@@ -1,7 +1,7 @@
-"""Writes of shared memory of which any may be the last, where there are more than layers keep.
+"""Reaching writes beyond the layers of ``LastWrites``.
 
-All lanes of a block may add to one word, or race for it. Each of these writes is kept here, with
-some of the later ones that knew of it, until everybody knows of one of those.
+All lanes of a block may add to one word, or race for it. Each of these writes is stored here with
+some later writes that are ordered after it, until all threads know of one of those.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ class ReachingWriteOverflow:
     """Writes to some locations.
 
     Attributes:
-        rows: ``(what, writes)``, int64, by ascending location.
+        rows: ``(field, writes)``, int64, sorted by location.
     """
 
     def __init__(self, columns: int) -> None:
@@ -27,13 +27,13 @@ class ReachingWriteOverflow:
         self.rows: Rows = np.zeros((COVERS + 2 * SLOTS, 0), np.int64)
 
     def add(self, at: tuple[Flat, Flat], rows: Rows) -> None:
-        """Keep writes at places and columns; ``rows``: as ``rows`` has them, but for the place."""
+        """Add writes at places and columns; ``rows``: fields as in ``rows``, without the place."""
         rows[KEY] = at[0] * self.columns + at[1]
         rows = np.concatenate([self.rows, rows], axis=1)
         self.rows = rows[:, np.argsort(rows[KEY], kind="stable")]
 
     def meet(self, at: tuple[Flat, Flat]) -> tuple[Flat, Flat]:
-        """Elements of ``at``, each with every write there."""
+        """Return the elements of ``at``, each with every write there."""
         keys = at[0] * self.columns + at[1]
         low, high = (np.searchsorted(self.rows[KEY], keys, side) for side in ("left", "right"))
         many = high - low
@@ -41,7 +41,10 @@ class ReachingWriteOverflow:
         return element, np.arange(len(element)) + np.repeat(low - np.cumsum(many) + many, many)
 
     def cover(self, entry: Flat, knew: Mask, thread: Flat, now: int, everybody: Flat) -> None:
-        """Threads write over some; ``everybody``: up to when all of a column have seen all."""
+        """Record later writes over some.
+
+        ``everybody``: epochs that all threads of a column know of.
+        """
         covers = self.rows[COVERS:, entry]
         knew = knew & ~((covers[::2] == thread) & (covers[1::2] == now)).any(axis=0)
         for slot in range(COVERS, len(self.rows), 2):

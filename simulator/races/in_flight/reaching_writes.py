@@ -1,7 +1,8 @@
-"""The last writes of each location of a batch's shared memory, of which several may be the last.
+"""Reaching writes: for each location of shared memory, every write that may be the last.
 
-Which of two writes that nothing orders came last is a matter of the schedule. So a write is kept
-behind a later one until everybody knows of that: who does not, may know of the older one alone.
+If nothing orders two writes, the schedule decides which is last. A write therefore stays behind a
+later one until all threads know of the later one: a thread that does not may know of the older one
+only.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,12 +35,15 @@ KnownEpoch = Callable[[Flat, Flat, Flat], Flat]
 
 
 class Write(NamedTuple):
-    """Writes.
+    """Arrays of writes.
 
     Attributes:
-        thread: Whose; ``site``: of which instruction; ``time``: when.
-        over: Which later ones knew of it, a bit a layer.
-        fencer: Who was the first of those who knew of it to fence; ``fenced``: when.
+        thread: Writing thread.
+        site: Number of the site.
+        time: Time of the write.
+        over: Later writes ordered after it, one bit for each layer.
+        fencer: First thread ordered after the write that executed a proxy fence.
+        fenced: Time of that fence.
     """
 
     thread: Rows
@@ -50,16 +54,16 @@ class Write(NamedTuple):
     fenced: Rows
 
     def some(self, which: Flat | At) -> "Write":
-        """Those at some places."""
+        """Return the writes at some places."""
         return Write(*(column[which] for column in self))
 
 
 class LastWrites:
-    """What was written last.
+    """The reaching writes of a batch.
 
     Attributes:
         layers: The latest write of each location, the one before, ...: ``(places, columns)``.
-        crowd: What is too much for them.
+        crowd: Overflow of the layers.
     """
 
     def __init__(self, places: int, columns: int) -> None:
@@ -73,33 +77,39 @@ class LastWrites:
         return Write(*(np.full(self._shape, NOBODY, kind) for kind in kinds))
 
     def add(
-        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: KnownEpoch
+        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, known_epoch: KnownEpoch
     ) -> None:
-        """Threads write; ``everybody``: up to when all of each column have seen each other."""
+        """Record writes; ``everybody``: epochs that all threads of each column know of."""
         all_at, threads = at, thread
         for _ in range(DEPTH):  # lanes that write one location do so in no order, too
             number = np.arange(len(thread))
             self._turn[at] = number
             chosen: Mask = self._turn[at] == number
             where = at[0][chosen], at[1][chosen]
-            self._add(where, thread[chosen], site, now, everybody[where[1]], seen)
+            self._add(where, thread[chosen], site, now, everybody[where[1]], known_epoch)
             at, thread = (at[0][~chosen], at[1][~chosen]), thread[~chosen]
             if not thread.size:
                 break
-        self._cover(all_at, threads, now, everybody, seen)  # what there was no more room for, too
+        self._cover(
+            all_at, threads, now, everybody, known_epoch
+        )  # what there was no more room for, too
         if site != COPY and thread.size:
             self.crowd.add(at, _rows(thread, site, now))
 
-    def _cover(self, at: At, thread: Flat, now: int, everybody: Flat, seen: KnownEpoch) -> None:
-        """Threads write over those of the crowd that they know of."""
+    def _cover(
+        self, at: At, thread: Flat, now: int, everybody: Flat, known_epoch: KnownEpoch
+    ) -> None:
+        """Mark writes of the overflow that are ordered before new ones."""
         if self.crowd.rows.size:
             lane, entry = self.crowd.meet(at)
             other, mine, column = self.crowd.rows[THREAD, entry], thread[lane], at[1][lane]
-            knew = (other == mine) | (seen(other, mine, column) >= self.crowd.rows[TIME, entry])
+            knew = (other == mine) | (
+                known_epoch(other, mine, column) >= self.crowd.rows[TIME, entry]
+            )
             self.crowd.cover(entry, knew, mine, now, everybody)
 
     def _add(
-        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: KnownEpoch
+        self, at: At, thread: Flat, site: int, now: int, everybody: Flat, known_epoch: KnownEpoch
     ) -> None:
         old = [layer.some(at) for layer in self.layers]
         below = np.zeros(len(thread), bool)
@@ -109,7 +119,7 @@ class LastWrites:
             below |= stays
             if not stays.any() and level + 1 == len(self.layers):
                 continue
-            knew = (one.thread == thread) | (seen(one.thread, thread, at[1]) >= one.time)
+            knew = (one.thread == thread) | (known_epoch(one.thread, thread, at[1]) >= one.time)
             if level + 1 == DEPTH:
                 self._overflow(at, old, stays & (one.site != COPY), knew, thread, now)
                 continue
@@ -127,7 +137,7 @@ class LastWrites:
     def _overflow(
         self, at: At, old: list[Write], stays: Mask, knew: Mask, thread: Flat, now: int
     ) -> None:
-        """The lowest of a location's layers goes to the crowd, with those that knew of it."""
+        """Move the lowest layer of a location to the overflow, with the writes ordered after it."""
         one = old[-1].some(stays)
         rows = _rows(one.thread, one.site, one.time, one.fencer, one.fenced)
         taken = np.zeros(len(one.thread), np.int64)
@@ -143,7 +153,7 @@ class LastWrites:
         self.crowd.add((at[0][stays], at[1][stays]), rows)
 
     def _matters(self, old: list[Write], level: int, everybody: Flat) -> Mask:
-        """Whether there is a write, and none that knew of it is known to all."""
+        """Whether a layer has a write over which no write is known to all threads."""
         matters: Mask = old[level].thread != NOBODY
         for above in range(level):
             knew = old[level].over >> above & 1 == 1
@@ -151,7 +161,7 @@ class LastWrites:
         return matters
 
     def of(self, column: int) -> Iterator[tuple[Flat, Flat, Flat, Flat]]:
-        """Threads, times, and who fenced when, of the writes in a column; the last two to write."""
+        """Yield threads, times and fences of the writes in a column, in the two latest layers."""
         for layer in self.layers:
             yield (
                 layer.thread[:, column], layer.time[:, column],
@@ -161,38 +171,45 @@ class LastWrites:
         thread = np.where(rows[KEY] % self.crowd.columns == column, rows[THREAD], NOBODY)
         yield thread, rows[TIME], rows[FENCER], rows[FENCED]
 
-    def known(self, at: At, thread: Flat, seen: KnownEpoch) -> list[tuple[Flat, Write]]:
-        """Which elements' threads know of a write that may be the last; and those, by layers.
+    def known(self, at: At, thread: Flat, known_epoch: KnownEpoch) -> list[tuple[Flat, Write]]:
+        """Return for each layer the elements whose threads know of a reaching write.
 
-        (There are several where atomics met, or where writes race.)
+        The writes are returned with them. There are several layers where atomics meet, or where
+        writes race.
         """
         found, knows = [], np.zeros(len(thread), np.int16)
         for level, layer in enumerate(self.layers):
             one = layer.some(at)
-            left = np.flatnonzero((one.thread != NOBODY) & (one.over & knows == 0))
+            remaining = np.flatnonzero((one.thread != NOBODY) & (one.over & knows == 0))
             if len(self.layers) == 1:  # nothing is below a copy
-                left = left[one.site[left] != COPY]
-            writer, mine = one.thread[left], thread[left]
-            left = left[(writer == mine) | (seen(writer, mine, at[1][left]) >= one.time[left])]
-            knows[left] |= 1 << level
-            found.append((left, one))
-        kept = [(left[one.site[left] != COPY], one) for left, one in found]
-        return [*((left, one.some(left)) for left, one in kept), self._of_crowd(at, thread, seen)]
+                remaining = remaining[one.site[remaining] != COPY]
+            writer, mine = one.thread[remaining], thread[remaining]
+            remaining = remaining[
+                (writer == mine)
+                | (known_epoch(writer, mine, at[1][remaining]) >= one.time[remaining])
+            ]
+            knows[remaining] |= 1 << level
+            found.append((remaining, one))
+        writes = [(remaining[one.site[remaining] != COPY], one) for remaining, one in found]
+        return [
+            *((remaining, one.some(remaining)) for remaining, one in writes),
+            self._of_crowd(at, thread, known_epoch),
+        ]
 
-    def _of_crowd(self, at: At, thread: Flat, seen: KnownEpoch) -> tuple[Flat, Write]:
+    def _of_crowd(self, at: At, thread: Flat, known_epoch: KnownEpoch) -> tuple[Flat, Write]:
         lane, entry = self.crowd.meet(at)
         rows, mine, column = self.crowd.rows[:, entry], thread[lane], at[1][lane]
 
         def knows(who: Flat, when: Flat) -> Mask:
-            known: Mask = (when > 0) & ((who == mine) | (seen(who, mine, column) >= when))
+            known: Mask = (when > 0) & ((who == mine) | (known_epoch(who, mine, column) >= when))
             return known
 
-        left = knows(rows[THREAD], rows[TIME])
+        remaining = knows(rows[THREAD], rows[TIME])
         for slot in range(COVERS, len(rows), 2):
-            left &= ~knows(rows[slot], rows[slot + 1])
-        rows = rows[:, left]
+            remaining &= ~knows(rows[slot], rows[slot + 1])
+        rows = rows[:, remaining]
         nobody = np.zeros(rows.shape[1], np.int16)
-        return lane[left], Write(
+        return lane[remaining], Write(
             rows[THREAD], rows[SITE], rows[TIME], nobody, rows[FENCER], rows[FENCED]
         )
 
@@ -201,7 +218,7 @@ def _rows(
     thread: Flat, site: Flat | int, time: Flat | int, fencer: Flat | int = NOBODY,
     fenced: Flat | int = NOBODY,
 ) -> Rows:  # fmt: skip
-    """Writes as ``ReachingWriteOverflow`` keeps them, that nobody has written over."""
+    """Return writes in the form of ``ReachingWriteOverflow``, with nothing ordered after them."""
     rows = np.zeros((COVERS + 2 * SLOTS, len(thread)), np.int64)
     rows[THREAD], rows[SITE], rows[TIME], rows[FENCER], rows[FENCED] = (
         thread, site, time, fencer, fenced,

@@ -1,1 +1,1 @@
-"""Vector clocks: which accesses happen before which."""
+"""Happens-before of device code: vector clocks, barriers, fences, flags and locks."""

@@ -1,4 +1,4 @@
-"""What threads have acquired, by the instruction that read it, and what of it their block knows."""
+"""Acquired clocks of threads, by the instruction that read, and their propagation in a block."""
 
 import bisect
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -11,7 +11,7 @@ from .vector_clock import BOTTOM, VectorClock
 
 
 class AcquiredClock:
-    """What has been acquired, by the instruction that read it: see ``ForwardSlices.guards``."""
+    """Acquired vector clocks, by the acquiring instruction: see ``ForwardSlices.guards``."""
 
     __slots__ = ("_through", "by_site")
 
@@ -20,7 +20,7 @@ class AcquiredClock:
         self._through: dict[Set[int], VectorClock] = {}
 
     def merge(self, other: "AcquiredClock") -> "AcquiredClock":
-        """What either has; one of the two, if it has all."""
+        """Return the join of two; one of them if it covers the other."""
         if other is self or not other.by_site:
             return self
         if not self.by_site:
@@ -36,7 +36,7 @@ class AcquiredClock:
         return AcquiredClock(made)
 
     def through(self, sites: Set[int]) -> VectorClock:
-        """What some instructions' reads have brought."""
+        """Return the join of what the reads of some instructions acquired."""
         found = self._through.get(sites)
         if found is None:
             found = BOTTOM
@@ -51,14 +51,14 @@ NONE = AcquiredClock({})
 
 
 class _Since:
-    """What threads of a block have acquired since it met: all that each has, and by when."""
+    """Acquires of a block's threads since its last barrier: cumulative clocks with their times."""
 
     def __init__(self, threads: int) -> None:
         self.by_lane: dict[int, list[tuple[int, AcquiredClock]]] = {}
         self._first = np.full(threads, 1 << 62)
 
     def add(self, lane: int, now: int, acquired: AcquiredClock, heard: int) -> None:
-        """Others of the block have heard of a thread up to ``heard`` at most."""
+        """Record an acquire; the block's other threads know of the lane up to ``heard``."""
         mine = self.by_lane.setdefault(lane, [])
         if not mine:
             self._first[lane] = now
@@ -70,9 +70,9 @@ class _Since:
                 mine.pop()
         mine.append((now, acquired))
 
-    def seen(self, lane: int, seen: ThreadClock) -> Iterator[AcquiredClock]:
-        """What others have acquired up to when a thread has seen them."""
-        row = seen.row(len(self._first))
+    def clocks_at(self, lane: int, clock: ThreadClock) -> Iterator[AcquiredClock]:
+        """Yield what other threads had acquired by the times in a thread's clock."""
+        row = clock.row(len(self._first))
         for other in np.flatnonzero(row >= self._first).tolist():
             times = self.by_lane[other]
             at = bisect.bisect_right(times, row[other], key=lambda entry: entry[0])
@@ -81,13 +81,13 @@ class _Since:
 
 
 class AcquireLog:
-    """What threads (global numbers) of a launch have acquired.
+    """Acquired clocks of all threads (global numbers) of a launch.
 
     Args:
-        threads: Of a block.
+        threads: Threads of a block.
 
     Attributes:
-        since: By block, what its threads have acquired since it met last.
+        since: For each block, acquires since its last barrier.
     """
 
     def __init__(self, threads: int) -> None:
@@ -96,34 +96,34 @@ class AcquireLog:
         self._together: dict[int, AcquiredClock] = {}
 
     def add(self, thread: int, now: int, acquired: AcquiredClock, heard: int) -> None:
-        """A thread of which others of its block have heard up to ``heard`` acquires something."""
+        """Record an acquire of a thread with which its block has synchronised up to ``heard``."""
         block, lane = divmod(thread, self.threads)
         if block not in self.since:
             self.since[block] = _Since(self.threads)
         self.since[block].add(lane, now, acquired, heard)
 
     def all_of(self, block: int) -> AcquiredClock:
-        """What threads of a block have acquired, all together."""
+        """Return the join of everything that a block's threads have acquired."""
         found = self.together(block)
         for acquired in self.since[block].by_lane.values() if block in self.since else ():
             found = found.merge(acquired[-1][1])
         return found
 
     def meet(self, blocks: Sequence[int]) -> None:
-        """Whole blocks know now what each of their threads did."""
+        """Handle a full barrier of some blocks: every thread acquires what any of them had."""
         for block in blocks:
             if block in self.since:
                 self._together[block] = self.all_of(block)
                 del self.since[block]
 
     def together(self, block: int) -> AcquiredClock:
-        """What all threads of a block had acquired when it met last."""
+        """Return what all threads of a block had acquired at its last full barrier."""
         return self._together.get(block, NONE)
 
-    def of(self, thread: int, met: int, warp: int, seen: ThreadClock | None) -> AcquiredClock:
-        """What a thread has acquired, and its block's others up to when it has seen them.
+    def of(self, thread: int, met: int, warp: int, clock: ThreadClock | None) -> AcquiredClock:
+        """Return what a thread has acquired, itself and through its block.
 
-        ``met``, ``warp``, ``seen``: as ``ReleaseAcquireTracker.fence`` takes them.
+        ``met``, ``warp``, ``clock``: as ``ReleaseAcquireTracker.fence`` takes them.
         """
         block, lane = divmod(thread, self.threads)
         found, since = self.together(block), self.since.get(block)
@@ -131,13 +131,13 @@ class AcquireLog:
             return found
         if lane in since.by_lane:
             found = found.merge(since.by_lane[lane][-1][1])
-        if seen is None and warp > met:
-            seen = ThreadClock(lane // WARP, warp, met, None, None, None)
-        if seen is not None:
-            for acquired in since.seen(lane, seen):
+        if clock is None and warp > met:
+            clock = ThreadClock(lane // WARP, warp, met, None, None, None)
+        if clock is not None:
+            for acquired in since.clocks_at(lane, clock):
                 found = found.merge(acquired)
         return found
 
     def blocks(self) -> set[int]:
-        """The blocks in which something has been acquired."""
+        """Return the blocks with any acquires."""
         return self._together.keys() | self.since.keys()

@@ -1,9 +1,9 @@
-"""Order between the blocks of a cluster: by their barrier, and by ``mbarrier`` from afar.
+"""Happens-before between blocks of a cluster: its barrier, and ``mbarrier`` of other blocks.
 
-``barrier.cluster.arrive`` hands on what its thread has done, if it releases; relaxed, what that
-had done by its last fence of the cluster's scope. Who has waited has seen what all have handed on
-that arrived (PTX ISA, "barrier.cluster"). An arrival at the ``mbarrier`` of another block likewise
-hands on to who waits there.
+``barrier.cluster.arrive`` releases the accesses of its thread; ``.relaxed`` releases those before
+its last fence of cluster scope. A thread that has waited acquires what all arriving threads
+released (PTX ISA, "barrier.cluster"). An arrival at the ``mbarrier`` of another block releases to
+the threads that wait there.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .mbarrier_phases import Key, Known
 from .relaxed_mbarrier import RelaxedMbarriers
 from .sync_events import BarrierId, cluster_phase
 
-_KEPT = 16
+_MAX_PHASES = 16
 """Waits of a thread that others may hear of later on, the latest; it knows of all itself."""
 _NEVER, _MADE = 1 << 62, 256
 
 
 class _ClusterAcquires:
-    """What threads of a block have heard of others by ``mbarrier``: all that each has, by when."""
+    """Clocks that a block's threads acquired from other blocks by ``mbarrier``, with times."""
 
     def __init__(self, threads: int) -> None:
         self.times: list[list[int]] = [[] for _ in range(threads)]
@@ -37,7 +37,7 @@ class _ClusterAcquires:
         self._made: dict[tuple[int, int], tuple[Known, Known, Known]] = {}
 
     def add(self, threads: Flat, time: int, known: Known) -> None:
-        """Threads hear something; who knows the same shares it."""
+        """Record an acquire; threads with equal clocks share one object."""
         for thread in threads.tolist():
             mine = self.known[thread]
             before = mine[-1] if mine else self._nothing
@@ -48,14 +48,14 @@ class _ClusterAcquires:
                 self._made[id(before), id(known)] = before, known, both
             mine.append(both)
             self.times[thread].append(time)
-            del mine[:-_KEPT], self.times[thread][:-_KEPT]
+            del mine[:-_MAX_PHASES], self.times[thread][:-_MAX_PHASES]
             self.first[thread], self.last[thread] = self.times[thread][0], time
             self.newest[thread] = id(both)
         if len(self._made) > _MADE:
             self._made.clear()
 
     def by(self, threads: Flat, times: Flat) -> Iterator[Known]:
-        """What each of some threads had heard by a time; the same of several comes once."""
+        """Yield what some threads had acquired by given times, each distinct clock once."""
         now = times >= self.last[threads]
         _, some = np.unique(self.newest[threads[now]], return_index=True)
         for thread in threads[now][some].tolist():
@@ -66,13 +66,13 @@ class _ClusterAcquires:
 
 
 class ClusterClocks:
-    """What threads of one batch have seen of those of other blocks in their clusters.
+    """Clocks of the threads of a batch with respect to other blocks of their clusters.
 
     Args:
-        near: Up to when threads of a block have seen each other, without the clusters' barrier.
-        block_time: Up to when all threads of each block have; a wait may raise it.
-        unfenced: What relaxed arrivals hand on, if there are any.
-        mixed: Whether some arrivals are relaxed, and others may not be.
+        near: Known epochs within a block, without the cluster's barrier.
+        block_time: Epoch of each block's last full barrier; a cluster wait may raise it.
+        unfenced: Releases of relaxed arrivals, if the program has any.
+        mixed: Whether some arrivals are relaxed and others may not be.
     """
 
     def __init__(
@@ -95,19 +95,19 @@ class ClusterClocks:
     # -- the cluster's barrier ----------------------------------------------------------
 
     def fence(self, lanes: Rows, now: int) -> None:
-        """A fence of the cluster's scope, or a wider one."""
+        """Handle a fence of cluster scope or wider."""
         self._fenced[lanes] = now
 
     def make(self, lanes: Rows, now: int) -> None:
-        """Threads initialise an ``mbarrier``."""
+        """Handle the initialisation of an ``mbarrier``."""
         self._made[lanes] = now
 
     def fence_made(self, lanes: Rows) -> None:
-        """A fence for that alone, and for what a thread did before the last that it made."""
+        """Handle ``fence.mbarrier_init``: it covers initialisations and what preceded them."""
         self._fenced[lanes] = np.maximum(self._fenced, self._made)[lanes]
 
     def arrive(self, lanes: Rows, releases: bool, now: int) -> None:
-        """Threads arrive; a phase has a number, and begins with what the last handed on."""
+        """Handle an arrival; a numbered phase begins with what its predecessor released."""
         self._arrivals[lanes] += 1
         for number in unique(self._arrivals[lanes]).tolist():
             which = lanes & (self._arrivals == number)
@@ -125,19 +125,19 @@ class ClusterClocks:
             if releases and self.mixed:
                 for column in np.flatnonzero(which.any(axis=0)).tolist():
                     threads = np.flatnonzero(which[:, column])
-                    seen = self._of_block(threads, column).max(axis=0)
-                    given[:, column] = np.maximum(given[:, column], seen)
+                    of_block = self._of_block(threads, column).max(axis=0)
+                    given[:, column] = np.maximum(given[:, column], of_block)
 
     def _of_block(self, threads: Flat, column: int) -> Rows:
-        """Up to when threads have seen each of their block, ``(these, all)``."""
+        """Return the known epochs of threads within their block, ``(these, all)``."""
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
         where = np.full(len(mine), column)
-        seen = np.maximum(self._near(other, mine, where), self.horizon(other, where, mine, where))
-        return seen.reshape(len(threads), -1)
+        known = np.maximum(self._near(other, mine, where), self.horizon(other, where, mine, where))
+        return known.reshape(len(threads), -1)
 
     def wait(self, lanes: Rows, now: int) -> None:
-        """Threads have waited: everybody has arrived in their phase."""
+        """Handle a completed wait: every thread of the cluster has arrived in the phase."""
         self.forget()
         self._waited[lanes], self._waited_at[lanes] = self._arrivals[lanes], now
         for number in unique(self._waited[lanes]).tolist():
@@ -151,19 +151,19 @@ class ClusterClocks:
             del self._phases[number]
 
     def _phase(self, mine: Flat, column: Flat) -> Flat:
-        """The last phase that threads know to be over: their own wait, or of who told them."""
+        """Return the last phase that threads know to be complete, themselves or transitively."""
         phase: Flat = self._waited[mine, column]
         uneven = self._waited.max(axis=0) > self._waited.min(axis=0)
         for at in np.flatnonzero(uneven[column] & (phase < self._waited.max(axis=0)[column])):
             me, where = int(mine[at]), int(column[at])
             ahead = np.flatnonzero(self._waited[:, where] > phase[at])
-            seen = self._near(ahead, np.full(len(ahead), me), np.full(len(ahead), where))
-            told = ahead[seen >= self._waited_at[ahead, where]]
-            phase[at] = self._waited[told, where].max(initial=phase[at])
+            known = self._near(ahead, np.full(len(ahead), me), np.full(len(ahead), where))
+            informed = ahead[known >= self._waited_at[ahead, where]]
+            phase[at] = self._waited[informed, where].max(initial=phase[at])
         return phase
 
     def phases(self, lanes: Rows) -> Iterator[tuple[BarrierId, Flat]]:
-        """The barriers at which threads have arrived, and at each their global numbers."""
+        """Yield the barriers at which threads have arrived, each with their global numbers."""
         g = self.geometry
         for columns in np.unique(g.clusters.columns, axis=0):
             thread, at = np.nonzero(lanes[:, columns])
@@ -176,53 +176,53 @@ class ClusterClocks:
     # -- mbarriers from afar --------------------------------------------------------------
 
     def arrive_at(self, key: Key, known: Iterable[Known]) -> None:
-        """Threads arrive at the ``mbarrier`` of another block, with what each hands on."""
+        """Handle an arrival at the ``mbarrier`` of another block, with the released clocks."""
         for one in known:
             _add(self._open.setdefault(key, {}), one)
 
     def end(self, key: Key) -> None:
-        """A phase of an ``mbarrier`` is over."""
+        """Handle the completion of a phase of an ``mbarrier``."""
         self._ended[key] = self._open.pop(key, {})
 
     def over(self, key: Key) -> Known | None:
-        """What its last phase that is over hands on."""
+        """Return the clock that the last complete phase of an ``mbarrier`` releases."""
         return self._ended.get(key)
 
     def wait_at(self, column: int, threads: Flat, known: Known | None, now: int) -> None:
-        """Threads of a block see that a phase is over."""
+        """Handle threads of a block that observe a complete phase."""
         if known:
             heard = self._heard.setdefault(column, _ClusterAcquires(self.geometry.threads))
             heard.add(threads, now, known)
 
     def forget(self) -> None:
-        """Threads meet, or hear: what each knows has to be worked out anew."""
+        """Invalidate cached clocks, after a barrier or an acquire."""
         self._told_to.clear()
 
-    def _told(self, mine: int, column: int) -> Known:
-        """What a thread has heard by ``mbarrier``, by itself or from others of its block."""
+    def _known_epochs(self, mine: int, column: int) -> Known:
+        """Return what a thread has acquired by ``mbarrier``, itself or through its block."""
         heard = self._heard.get(column)
         if heard is None:
             return {}
         known = self._told_to.get((mine, column))
         if known is None:
-            known = self._told_to[mine, column] = self._all_told(mine, column, heard)
+            known = self._told_to[mine, column] = self._known_by_all(mine, column, heard)
         return known
 
-    def _all_told(self, mine: int, column: int, heard: _ClusterAcquires) -> Known:
+    def _known_by_all(self, mine: int, column: int, heard: _ClusterAcquires) -> Known:
         others = np.flatnonzero(heard.last < _NEVER)
-        seen = self._near(others, np.full(len(others), mine), np.full(len(others), column))
-        seen[others == mine] = _NEVER
+        of_others = self._near(others, np.full(len(others), mine), np.full(len(others), column))
+        of_others[others == mine] = _NEVER
         known: Known = {}
-        for part in {id(part): part for part in heard.by(others, seen)}.values():
+        for part in {id(part): part for part in heard.by(others, of_others)}.values():
             _add(known, part)
         return known
 
     # -- asking -------------------------------------------------------------------------
 
     def horizon(self, other: Flat, there: Flat, mine: Flat, column: Flat) -> Flat:
-        """Up to when threads ``mine`` of columns have seen threads ``other`` of columns ``there``.
+        """Return the epochs of threads ``other`` (columns ``there``) in the clocks of ``mine``.
 
-        Of their own block too, which meets at the cluster's barrier as well.
+        This includes threads of one block, which also meet at the cluster's barrier.
         """
         out = np.zeros(len(other), np.int64)
         number = self.geometry.clusters.number
@@ -235,17 +235,17 @@ class ClusterClocks:
             threads = self.geometry.threads
             asking, which = np.unique(column * threads + mine, return_inverse=True)
             turn = np.argsort(which, kind="stable")
-            ends = np.cumsum(np.bincount(which, minlength=len(asking)))[:-1]
-            for asker, at in zip(asking.tolist(), np.split(turn, ends), strict=True):
-                known = self._told(asker % threads, asker // threads)
+            stops = np.cumsum(np.bincount(which, minlength=len(asking)))[:-1]
+            for asker, at in zip(asking.tolist(), np.split(turn, stops), strict=True):
+                known = self._known_epochs(asker % threads, asker // threads)
                 for home in known.keys() & set(unique(there[at]).tolist()):
                     some = at[there[at] == home]
                     out[some] = np.maximum(out[some], known[home][other[some]])
         return out
 
     def others(self, mine: int, column: int) -> Known:
-        """Up to when a thread has seen those of the other blocks of its cluster."""
-        known = dict(self._told(mine, column))
+        """Return the epochs of other blocks of the cluster in a thread's clock."""
+        known = dict(self._known_epochs(mine, column))
         given = self._phases[int(self._phase(np.array([mine]), np.array([column]))[0])]
         for there in self.geometry.clusters.columns[column].tolist():
             _add(known, {there: np.broadcast_to(given[:, there], (self.geometry.threads,))})
@@ -253,7 +253,7 @@ class ClusterClocks:
         return known
 
     def of_block(self, column: int, there: int) -> Flat:
-        """Up to when any thread of a block has seen each thread of another one."""
+        """Return the latest epochs of one block's threads in the clocks of another block's."""
         given = self._phases[int(self._waited[:, column].max())]
         known: Flat = np.broadcast_to(given[:, there], (self.geometry.threads,)).copy()
         heard = self._heard.get(column)

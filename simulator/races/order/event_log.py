@@ -1,4 +1,4 @@
-"""What happens is noted down, for ``releases`` to go through when somebody asks."""
+"""Log of synchronisation events, which ``release_acquire`` replays on demand."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _MUCH = 1 << 20
 
 
 class Notes(ABC):
-    """The events of a launch that strong accesses may put in order.
+    """Synchronisation events of a launch that strong accesses may order.
 
     Args:
-        acquiring: The numbers of the reads that may acquire something; none: nothing is noted.
+        acquiring: Numbers of the reads that may acquire; if empty, nothing is logged.
 
     Attributes:
-        fences: Whether anybody has fenced.
+        fences: Whether any fence has been executed.
     """
 
     def __init__(self, acquiring: frozenset[int]) -> None:
@@ -44,46 +44,46 @@ class Notes(ABC):
     @property
     @abstractmethod
     def active(self) -> bool:
-        """Whether there is anything that a barrier could hand on or complete."""
+        """Whether a barrier could propagate or complete anything."""
 
     @abstractmethod
     def _catch_up(self) -> None:
-        """Go through what was noted."""
+        """Replay the logged events."""
 
     def fence(
         self, threads: Flat, now: int, reach: int, met: Flat, warp: Flat,
         known: Sequence[ThreadClock] | None,
     ) -> None:  # fmt: skip
-        """A fence of some threads.
+        """Log a fence.
 
-        ``threads`` are global numbers, ``reach``: of its scope; ``met``, ``warp``: times of the
-        last barrier of each thread's block, of its warp; ``known``: up to when each of them has
-        seen each thread of its block, if those do not say all.
+        ``threads``: global numbers. ``reach``: number of the scope. ``met``, ``warp``: epochs of
+        the last full barrier of each thread's block and warp. ``known``: each thread's clock within
+        its block, if these epochs do not determine it.
         """
         if self.acquiring:
             self.fences = True
             self._note(FenceEvent(now, threads, reach, met, warp, known))
 
     def barrier(self, threads: Flat, now: int, blocks: Flat, number: int) -> None:
-        """A barrier let threads go (``BarrierReleased``)."""
+        """Log the release of a barrier (``BarrierReleased``)."""
         if self.acquiring and self.active:
             self._note(BarrierReleased(now, threads, blocks, number))
 
     def arrive(
-        self, threads: Flat, now: int, at: BarrierId, ends: bool = False,
+        self, threads: Flat, now: int, at: BarrierId, completes: bool = False,
         known: Sequence[ThreadClock] | None = None, relaxed: bool = False,
     ) -> None:  # fmt: skip
-        """Threads came to a barrier, and go on (``Arrival``)."""
+        """Log an arrival of threads that continue (``BarrierArrival``)."""
         if self.acquiring and self.active:
-            self._note(BarrierArrival(now, threads, at, ends, known, relaxed))
+            self._note(BarrierArrival(now, threads, at, completes, known, relaxed))
 
     def waited(self, threads: Flat, now: int, at: BarrierId, fences: bool) -> None:
-        """Threads saw that a phase is over (``PhaseObserved``)."""
+        """Log threads that observed a complete phase (``PhaseObserved``)."""
         if self.acquiring and self.active:
             self._note(PhaseObserved(now, threads, at, fences))
 
     def warp_barrier(self, blocks: Flat, warps: Flat, lanes: Flat, now: int) -> None:
-        """Lanes of warps met (``WarpBarrierReleased``); it hands on their fences, and is none."""
+        """Log a warp barrier (``WarpBarrierReleased``); it propagates fences, but is none."""
         if self.acquiring and len(warps):
             self._note(WarpBarrierReleased(now, blocks, warps, lanes))
 
@@ -91,11 +91,11 @@ class Notes(ABC):
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
         known: Sequence[ThreadClock] | None, vain: Flat | None = None, quiet: Flat | None = None,
     ) -> None:  # fmt: skip
-        """A strong access.
+        """Log a strong access.
 
-        ``threads`` are global numbers, ``turns`` when each lane has its turn; ``met``, ``warp``,
-        ``known``: as ``fence`` takes them, for an access that is a release itself; ``vain``: lanes
-        of a compare-and-swap that wrote nothing; ``quiet``: of an atomic that never does: a read.
+        ``threads``: global numbers. ``turns``: the time of each lane. ``met``, ``warp``, ``known``:
+        as for ``fence``, for a releasing access. ``vain``: lanes of a failed compare-and-swap.
+        ``quiet``: lanes of an atomic that never changes memory and is therefore a read.
         """
         if not self.acquiring:
             return

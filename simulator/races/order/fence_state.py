@@ -1,4 +1,4 @@
-"""What fences have made ready to be released, and who may release it: see ``releases``."""
+"""State of fences at one scope: what they make releasable, and by which threads."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -15,33 +15,33 @@ from .vector_clock import join
 
 @dataclass(eq=False, slots=True)
 class FenceSnapshot:
-    """What a thread had done and known by a fence.
+    """What a thread had done and known at a fence.
 
     Attributes:
-        time: The fence's; 0: there was none.
-        seen: Up to when it had seen each thread of its block.
-        acquired: By it, and by those threads up to then.
+        time: Time of the fence; 0: there was none.
+        clock: The thread's clock within its block.
+        acquired: What it had acquired, itself and through that clock.
     """
 
     time: int
-    seen: ThreadClock
+    clock: ThreadClock
     acquired: AcquiredClock
 
 
 @dataclass(eq=False, slots=True)
 class CumulativeFences:
-    """What threads had fenced before a barrier: any who met them there may release it after.
+    """Fenced accesses that a barrier made releasable by every participant (cumulativity).
 
     Attributes:
-        times: Up to when each thread's accesses, by block.
-        acquired: By all of them.
+        times: Epochs of each thread's fenced accesses, by block.
+        acquired: Join of what these threads had acquired.
     """
 
     times: Mapping[int, Flat]
     acquired: AcquiredClock
 
     def merge(self, other: "CumulativeFences") -> "CumulativeFences":
-        """What both brought; one of the two, if it has all."""
+        """Return the join of two; one of them if it covers the other."""
         times, acquired = join(self.times, other.times), self.acquired.merge(other.acquired)
         for one in (self, other):
             if times is one.times and acquired is one.acquired:
@@ -50,7 +50,7 @@ class CumulativeFences:
 
 
 class FenceState:
-    """The last fences of each thread, of a level of scopes or a wider one."""
+    """Last fences of each thread, at one scope level or wider."""
 
     def __init__(self, everyone: int) -> None:
         self.times = np.zeros(everyone, np.int64)
@@ -65,7 +65,7 @@ class FenceState:
         self._made: dict[int, FenceSnapshot] = {}
 
     def fence(self, event: FenceEvent) -> None:
-        """Threads fence."""
+        """Handle a fence."""
         who = event.threads
         self.times[who], self.met[who], self.warp[who] = event.time, event.met, event.warp
         if event.known is not None or self.known:
@@ -77,7 +77,10 @@ class FenceState:
     def propagate_at_barrier(
         self, block: int, threads: int, before: int, together: AcquiredClock
     ) -> None:
-        """A block meets, for the first time since ``before``; what all its threads acquired."""
+        """Handle a full barrier of a block, the first since ``before``.
+
+        ``together``: what all of its threads have acquired.
+        """
         first = block * threads
         fences = self.times[first : first + threads]
         fresh = np.flatnonzero(fences > before)
@@ -90,21 +93,21 @@ class FenceState:
         self.published[block] = old.merge(new) if old else new
 
     def _of(self, fenced: Sequence[int], times: Mapping[int, Flat]) -> CumulativeFences:
-        """What threads have fenced, ``times`` in their own block."""
+        """Return the fences of some threads, with ``times`` for their own block."""
         acquired = NONE
         for one in fenced if self.acquired else ():
             acquired = acquired.merge(self.acquired.get(one, NONE))
         for one in fenced if self.known else ():
-            seen = self.known.get(one)
-            times = join(times, (seen and seen.others) or {})
+            clock = self.known.get(one)
+            times = join(times, (clock and clock.others) or {})
         return CumulativeFences(times, acquired)
 
     def meet(self, block: int, lanes: Flat, threads: int, at: BarrierId | None = None) -> None:
-        """Some threads of a block meet: any may release what one had fenced, or had been brought.
+        """Handle a partial barrier: each participant may release what any of them had fenced.
 
-        ``__threadfence`` is a ``fence.sc``: that of a thread that then meets others, of whom one
-        sets a flag, comes before that of who finds the flag (PTX ISA, "Fence-SC order").
-        ``at``: the barrier, to which others may have come before.
+        ``__threadfence`` is ``fence.sc``. If a thread fences, meets others, and one of these sets a
+        flag, its fence precedes that of the thread which finds the flag (PTX ISA, "Fence-SC
+        order"). ``at``: the barrier, where earlier arrivals may be recorded.
         """
         ready = self._ready(block, lanes, threads)
         come = self.arrived.pop(at, None) if at else None
@@ -113,7 +116,7 @@ class FenceState:
             self.lanes.update(dict.fromkeys((block * threads + lanes).tolist(), together))
 
     def arrive(self, block: int, lanes: Flat, threads: int, at: BarrierId, relaxed: bool) -> None:
-        """Some threads of a block come to a barrier, for those who wait there."""
+        """Handle an arrival at a barrier, on behalf of the threads that wait there."""
         here = None if relaxed else self.published.get(block)
         for ready in (here, self._ready(block, lanes, threads, relaxed)):
             if ready:
@@ -121,11 +124,11 @@ class FenceState:
                 self.arrived[at] = come.merge(ready) if come else ready
 
     def end(self, at: BarrierId) -> None:
-        """A phase is over."""
+        """Handle the completion of a phase."""
         self.over[at] = self.arrived.pop(at, None)
 
     def waited(self, threads: Sequence[int], at: BarrierId) -> None:
-        """Threads have seen that a phase is over."""
+        """Handle threads that observed a complete phase."""
         if brought := self.over.get(at):
             for thread in threads:
                 mine = self.lanes.get(thread)
@@ -134,7 +137,7 @@ class FenceState:
     def _ready(
         self, block: int, lanes: Flat, threads: int, alone: bool = False
     ) -> CumulativeFences | None:
-        """What some threads of a block have fenced, or (but for ``alone``) have been brought."""
+        """Return what threads have fenced themselves or (without ``alone``) through barriers."""
         who = block * threads + lanes
         brought = dict.fromkeys(
             self.lanes[one] for one in ([] if alone else who.tolist()) if one in self.lanes
@@ -146,25 +149,25 @@ class FenceState:
             np.maximum.at(warps, lanes[fenced] // WARP, self.warp[who][fenced])
             np.maximum(known, np.repeat(warps, WARP)[:threads], out=known)
             known[lanes] = np.maximum(known[lanes], self.times[who])
-            for seen in (self.known[one] for one in who.tolist() if one in self.known):
-                np.maximum(known, seen.row(threads), out=known)
+            for clock in (self.known[one] for one in who.tolist() if one in self.known):
+                np.maximum(known, clock.row(threads), out=known)
             brought[self._of(who[fenced].tolist(), {block: known})] = None
         return functools.reduce(CumulativeFences.merge, brought) if brought else None
 
     def cumulative_fences_of(self, thread: int, threads: int) -> CumulativeFences | None:
-        """What barriers brought to a thread that others had fenced before them."""
+        """Return the fences of other threads that barriers made releasable by a thread."""
         one, other = self.published.get(thread // threads), self.lanes.get(thread)
         if one is None or other is None:
             return one or other
         return one.merge(other)
 
     def last(self, thread: int, threads: int) -> FenceSnapshot:
-        """A thread's last fence."""
+        """Return the snapshot of a thread's last fence."""
         time, made = int(self.times[thread]), self._made.get(thread)
         if made is None or made.time != time:
-            seen = self.known.get(thread) or ThreadClock(
+            clock = self.known.get(thread) or ThreadClock(
                 thread % threads // WARP, int(self.warp[thread]), int(self.met[thread]),
                 None, None, None,
             )  # fmt: skip
-            made = self._made[thread] = FenceSnapshot(time, seen, self.acquired.get(thread, NONE))
+            made = self._made[thread] = FenceSnapshot(time, clock, self.acquired.get(thread, NONE))
         return made

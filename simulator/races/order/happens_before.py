@@ -1,9 +1,9 @@
-"""What happens before what: the times up to which threads have seen each other's work.
+"""Happens-before within blocks and clusters, by vector clocks.
 
-Every event of a launch has a time. An access by another thread is ordered before the
-present one if it is not later than what the present thread has synchronised with:
-through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
-(per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
+Every event of a launch has a time, and every thread a vector clock: for each other thread, the
+epoch up to which that thread's accesses happen before its own next access. Block barriers are
+tracked per pair of warps and ``bar.warp.sync`` per pair of lanes, both transitively.
+``release_acquire`` adds the order of fences, flags and locks.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,10 @@ from .thread_clock import ThreadClock
 
 
 class HappensBefore:
-    """The order within the blocks of one batch, or ``clustered``: within their clusters.
+    """Happens-before order within the blocks of one batch, or within their clusters.
 
-    ``mixed``: see ``ClusterClocks``; ``relaxed``: whether an ``mbarrier`` is used without order.
+    ``clustered``: whether clusters are tracked. ``mixed``: see ``ClusterClocks``. ``relaxed``:
+    whether the program uses ``.relaxed`` operations of ``mbarrier``.
     """
 
     def __init__(
@@ -52,7 +53,10 @@ class HappensBefore:
         self.phases: Phases | None = None
 
     def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
-        """A block barrier let lanes go; whether every thread of every block was there."""
+        """Handle the release of a block barrier.
+
+        Return whether it included all threads of all blocks.
+        """
         g = self.geometry
         if self.cluster is not None:
             self.cluster.forget()
@@ -68,10 +72,11 @@ class HappensBefore:
         return bool(whole.all())
 
     def arrive(self, lanes: Mask | None, number: int, now: int) -> None:
-        """``bar.arrive``: what these threads did is seen by those who wait there next.
+        """Handle ``bar.arrive``.
 
-        Lanes that come behind others of their warp hand on what they have done since, too; who
-        comes again comes to the next one.
+        Threads that wait at the next completion of this barrier acquire the arriving threads'
+        clocks. If lanes of one warp arrive separately, each contributes its clock at its own
+        arrival. A second arrival of the same thread belongs to the next phase.
         """
         full = self.geometry.full(as_mask(lanes))
         arrivals = self._arrived.setdefault(number, NamedBarrierArrivals(self.geometry))
@@ -80,18 +85,18 @@ class HappensBefore:
             self._all_phases().carry_arrivals(number, full, np.where(late, now, 0))
 
     def _partial(self, full: Mask, number: int, now: int) -> None:
-        """Some warps of a block met (named or counted barriers, or divergence)."""
+        """Handle a barrier of some warps of a block (named, counted or divergent)."""
         g = self.geometry
         if self.phases:
             self.phases.meet_at(number, full)
         pairs = self._all_pairs()
         bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
-        given, told = np.where(bits, now, 0), pairs
+        given, informed = np.where(bits, now, 0), pairs
         if arrivals := self._arrived.get(number):
-            times, told = arrivals.met(bits, pairs)
+            times, informed = arrivals.met(bits, pairs)
             given = np.maximum(given, times)
         givers = given > 0
-        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)
+        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], informed)
         known = np.where(givers[:, None, :], own, 0).max(axis=0)
         self.warp_clocks = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
 
@@ -102,7 +107,7 @@ class HappensBefore:
         return self.warp_clocks
 
     def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> None:
-        """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
+        """Handle ``bar.warp.sync``: each lane synchronises with the lanes in its member mask."""
         g = self.geometry
         if self.cluster is not None:
             self.cluster.forget()
@@ -128,8 +133,8 @@ class HappensBefore:
         before, starts = self.lane_clocks.copy(), np.arange(0, g.threads, WARP)
         together = _one_group(named, meeting, starts)
         if together:  # what one of them has seen, all have now
-            seen = np.where(meeting[:, None], before, 0)
-            shared = np.repeat(np.maximum.reduceat(seen, starts, axis=0), WARP, axis=0)
+            released = np.where(meeting[:, None], before, 0)
+            shared = np.repeat(np.maximum.reduceat(released, starts, axis=0), WARP, axis=0)
             self.lane_clocks = np.where(
                 meeting[:, None], np.maximum(before, shared[: g.threads]), before
             )
@@ -143,19 +148,19 @@ class HappensBefore:
                 self.lane_clocks = np.where(met[:, None], more, self.lane_clocks)
 
     def last_barrier_epochs(self, thread: Flat, column: Flat) -> tuple[Flat, Flat]:
-        """When each thread's block, and its warp, last met as a whole."""
+        """Return the epochs of the last full barrier of each thread's block, and of its warp."""
         return self.block_barrier_epoch[column], self._warp_time[thread // WARP, column]
 
     @property
     def has_partial_barriers(self) -> bool:
-        """Whether only some threads of a block have met, so that who has seen what differs."""
-        kept = (self.warp_clocks, self.lane_clocks, self.phases, self.cluster)
-        return bool(self._arrived) or any(one is not None for one in kept)
+        """Whether barriers of parts of a block occurred, so that its threads' clocks differ."""
+        clocks = (self.warp_clocks, self.lane_clocks, self.phases, self.cluster)
+        return bool(self._arrived) or any(one is not None for one in clocks)
 
     def known(self, mine: int, column: int) -> ThreadClock:
         """Up to when a thread has seen each thread of its block."""
         warp, pairs, lanes = mine // WARP, self.warp_clocks, self.lane_clocks
-        threads = None if self.phases is None else self.phases.seen[mine, :, column].copy()
+        threads = None if self.phases is None else self.phases.epochs[mine, :, column].copy()
         if self.cluster is not None:
             others = np.arange(self.geometry.threads)
             me, where = np.full_like(others, mine), np.full_like(others, column)
@@ -204,7 +209,7 @@ class HappensBefore:
         if self.lane_clocks is not None:
             yield "own lanes", self.lane_clocks[threads]
         if self.phases is not None:
-            yield "threads", self.phases.seen[threads]
+            yield "threads", self.phases.epochs[threads]
 
     def happens_before(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
@@ -212,16 +217,16 @@ class HappensBefore:
 
     def known_epoch(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads ``mine`` have seen what threads ``other`` of their block did."""
-        seen = self.known_epoch_in_block(other, mine, column)
+        epoch = self.known_epoch_in_block(other, mine, column)
         if self.cluster is None:
-            return seen
-        return np.maximum(seen, self.cluster.horizon(other, column, mine, column))
+            return epoch
+        return np.maximum(epoch, self.cluster.horizon(other, column, mine, column))
 
     def known_epoch_in_block(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """``horizon`` but for what the block has by its cluster."""
-        seen = self.block_barrier_epoch[column]
+        """Return the ``known_epoch`` of threads without the cluster's barrier."""
+        epoch = self.block_barrier_epoch[column]
         if self.warp_clocks is not None:
-            seen = np.maximum(seen, self.warp_clocks[mine // WARP, other // WARP, column])
+            epoch = np.maximum(epoch, self.warp_clocks[mine // WARP, other // WARP, column])
         met = self.lane_clocks is not None or self._warp_time.any()
         mates = np.flatnonzero(mine // WARP == other // WARP) if met else np.zeros(0, np.int64)
         if mates.size:
@@ -229,13 +234,13 @@ class HappensBefore:
             by_warp = self._warp_time[me // WARP, where]
             if self.lane_clocks is not None:
                 by_warp = np.maximum(by_warp, self.lane_clocks[me, other[mates] % WARP, where])
-            seen[mates] = np.maximum(seen[mates], by_warp)
+            epoch[mates] = np.maximum(epoch[mates], by_warp)
         if self.phases is not None:
-            seen = np.maximum(seen, self.phases.of(mine, other, column))
-        return seen
+            epoch = np.maximum(epoch, self.phases.of(mine, other, column))
+        return epoch
 
     def known_epoch_of_warpgroup(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """As ``horizon``, of whichever of each ``other``'s warpgroup has been seen the latest."""
+        """Return the latest ``known_epoch`` of any thread in the warpgroup of each ``other``."""
         g = self.geometry
         keys, back = np.unique(
             (column * g.threads + mine) * g.threads + other // GROUP, return_inverse=True
@@ -248,9 +253,11 @@ class HappensBefore:
         return latest
 
     def arrive_at(self, arrival: PhaseArrival, now: int, hands_on: bool, relaxed: bool) -> None:
-        """Threads of a block arrive at an mbarrier, which ``hands_on`` what they have done.
+        """Handle an arrival at an mbarrier.
 
-        ``relaxed``: what they have fenced, in a program whose fences are kept.
+        ``hands_on``: whether it releases the threads' accesses.
+
+        ``relaxed``: it releases what was fenced, in a program whose fences are tracked.
         """
         place, threads, column, end = arrival
         far = column != place[0]
@@ -272,9 +279,9 @@ class HappensBefore:
             self._all_phases().arrive(place, np.array([one[column] for one in given]), end)
 
     def release_clocks(self, threads: Flat, column: int, now: int, far: bool) -> list[Known]:
-        """What each of some threads of a block has seen of it, itself up to now.
+        """Return the clock that each of some threads of a block releases at time ``now``.
 
-        ``far``: of other blocks of its cluster, too.
+        ``far``: includes other blocks of the cluster.
         """
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
@@ -287,9 +294,10 @@ class HappensBefore:
         return given
 
     def wait_at(self, place: Key, threads: Flat, now: int, relaxed: bool, near: bool) -> None:
-        """Threads of a block see that a phase of an mbarrier is over; ``relaxed``: see there.
+        """Handle threads that observe a complete phase of an mbarrier.
 
-        ``near``: at the block's scope, of which what comes from afar is none.
+        ``relaxed``: the acquire takes effect at the next fence. ``near``: the scope is the block,
+        so that releases of other blocks are not acquired.
         """
         far = None if self.cluster is None or near else self.cluster.over(place)
         over = self._all_phases().over(place), far
@@ -299,7 +307,7 @@ class HappensBefore:
             self.acquire(threads, place[0], over, now)
 
     def acquire(self, threads: Flat, column: int, over: Over, now: int) -> None:
-        """Threads of a block have seen what a phase hands on that is over: near, and from afar."""
+        """Join the clock of a complete phase, of this block and of others, into threads' clocks."""
         near, far = over
         self._all_phases().wait(column, threads, near)
         if self.cluster is not None:
@@ -312,7 +320,7 @@ class HappensBefore:
         return self.phases
 
     def happens_before_any_block(self, time: Flat, earlier: Flat, mine: Flat, column: Flat) -> Mask:
-        """``ordered`` for others by global number, of any block."""
+        """``happens_before`` for earlier threads of any block, by their global numbers."""
         g = self.geometry
         block, other = np.divmod(earlier, g.threads)
         same = block == g.blocks[column]
@@ -321,12 +329,12 @@ class HappensBefore:
         if self.cluster is not None and not same.all():
             far = np.flatnonzero(~same & np.isin(block, g.blocks))
             there = np.searchsorted(g.blocks, block[far])
-            seen = self.cluster.horizon(other[far], there, mine[far], column[far])
-            out[far] = time[far] <= seen
+            epoch = self.cluster.horizon(other[far], there, mine[far], column[far])
+            out[far] = time[far] <= epoch
         return out
 
     def before(self, thread: Flat, column: Flat) -> Ordered:
-        """``ordered`` for lanes that access now; others by global number."""
+        """Return ``happens_before`` for accesses now; earlier threads by global numbers."""
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             return self.happens_before_any_block(time, earlier, thread[which], column[which])
@@ -336,6 +344,6 @@ class HappensBefore:
 
 def _one_group(named: Rows, meeting: Rows, starts: Flat) -> bool:
     """Whether all lanes of a warp that meet name the same members."""
-    most = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
+    all_members = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
     least = np.minimum.reduceat(np.where(meeting, named, 0xFFFFFFFF), starts, axis=0)
-    return bool((least >= most).all())
+    return bool((least >= all_members).all())

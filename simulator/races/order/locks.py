@@ -1,7 +1,7 @@
-"""Locks: locations that threads take with an atomic and let go of with a strong write.
+"""Locks: locations that threads acquire with an atomic and release with a strong write.
 
-A lock puts two critical sections in order whoever comes first; but only if each thread
-fences on both sides of its own. What one run shows is one order of the two.
+A lock orders two critical sections in either order, provided that each thread fences on both sides
+of its own. One run shows one of the two orders.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _TIME = 44
 
 
 class Lock(NamedTuple):
-    """The thread that takes it, its location, and whether it was taken over within a block.
+    """A lock that orders two accesses: the acquiring thread, the location, and its scope.
 
-    ``both``: whether the other thread had taken it, too, when it did what came first;
-    ``by_chance``: whether the one has let it go since, so that it might have had it first.
+    ``both``: whether the earlier thread also had acquired it at its access. ``by_chance``: whether
+    the later thread has released it since, so that it could have had it first.
     """
 
     taker: int
@@ -40,9 +40,9 @@ class Lock(NamedTuple):
 
 
 class LockOperation(NamedTuple):
-    """A lock was taken or let go: when, and when a fence came (after, before), near and wide.
+    """An acquire or release of a lock: its time, and the fences after or before it by scope.
 
-    ``met``: when a barrier came after it was taken.
+    ``met``: time of the next barrier after an acquire.
     """
 
     turn: int
@@ -52,21 +52,21 @@ class LockOperation(NamedTuple):
 
 
 class _LockHandover(NamedTuple):
-    """Accesses that a lock has handed over; ``both``: see ``Lock``; ``turns``: ``HeldRows``."""
+    """Accesses that a lock orders; ``both``: see ``Lock``; ``turns``: see ``HeldRows``."""
 
-    held: HeldRows
+    lock_rows: HeldRows
     both: bool
     at: Flat
     turns: Flat
 
 
 class Locks:
-    """What threads (global numbers) may have taken, and let go of.
+    """Lock operations of all threads (global numbers).
 
     Attributes:
-        takers: Threads that have taken some.
-        open: Those of them with no fence of a wider scope than the block since.
-        sites: The numbers of instructions that have taken some.
+        takers: Threads that have acquired a lock.
+        open: Those of them without a fence wider than the block since.
+        sites: Numbers of the acquiring instructions.
     """
 
     def __init__(self, threads: int) -> None:
@@ -83,9 +83,10 @@ class Locks:
         self._puts: dict[tuple[int, int], list[LockOperation]] = {}
 
     def take(self, site: Site, place: int, thread: int, turn: int, far: bool, first: bool) -> None:
-        """An atomic: perhaps it takes a lock.
+        """Handle an atomic, which may acquire a lock.
 
-        ``far``: its scope is more than the block; ``first``: nobody has written there before.
+        ``far``: its scope is wider than the block. ``first``: the location has not been written
+        before.
         """
         self.sites.add(site.number)
         self._free |= {place} if first else set()
@@ -103,16 +104,16 @@ class Locks:
         takes.append(LockOperation(turn, near, wide))
 
     def free(self, place: int) -> bool:
-        """Whether somebody has taken a location as it was at first: it is a lock."""
+        """Whether a location was acquired in its initial state and is therefore a lock."""
         return place in self._free
 
     def put(self, place: int, thread: int, turn: int, near: int, wide: int) -> None:
-        """A strong write: perhaps it lets go of a lock."""
+        """Handle a strong write, which may release a lock."""
         if thread in self._takes.get((thread // self.threads, place), ()):
             self._puts.setdefault((thread, place), []).append(LockOperation(turn, near, wide))
 
     def fence(self, threads: set[int], now: int, wide: bool) -> None:
-        """A fence of some threads, after what they have taken."""
+        """Handle a fence of threads that may have acquired locks."""
         for thread in threads & self.open.keys():
             for place in self.open[thread]:
                 at = thread // self.threads, place
@@ -126,7 +127,7 @@ class Locks:
                 del self.open[thread]
 
     def meet(self, threads: Sequence[int], now: int) -> None:
-        """Some threads meet at a barrier, after what they have taken."""
+        """Handle a barrier of threads that may have acquired locks."""
         for thread in self.open.keys() & set(threads) if self.open else ():
             for place in self.open[thread]:
                 at = thread // self.threads, place
@@ -138,48 +139,54 @@ class Locks:
     def ordered(
         self, clock: VectorClock, mine: Flat, time: Flat, thread: Flat, met: bool
     ) -> tuple[Mask, Iterator[tuple[Flat, Lock]]]:
-        """Which accesses at ``time`` by ``thread`` were handed over to ``mine`` with a lock.
+        """Return which accesses at ``time`` by ``thread`` a lock orders before those of ``mine``.
 
-        Both may have held it: in the other order, the one asking would have to let it go well.
-        Then the lock is given (and where only the one asking has, for ``by_chance``). But what the
-        other did between taking it and a fence does not come first: it did this time; had it come
-        second, nothing would have brought it what the first had done. So that races, whoever comes
-        first. (``met``: a barrier is enough for what the other did, as ``releases`` has it.)
+        If both threads may have held the lock, the reverse order would need a correct release by
+        the asking thread; the lock is returned for that check (also for ``by_chance``). An access
+        between the other thread's acquire and its fence is not ordered: in the reverse order
+        nothing would make the asking thread's accesses visible to it, so that the two race in some
+        order. ``met``: a barrier suffices in place of that fence.
         """
         block, lane = np.divmod(thread, self.threads)
         alone = np.zeros(len(time), bool)  # those that need no second look
         found: list[_LockHandover] = []
         by_block = Blocks(block)
-        for held in by_lock(clock):
-            at, row = by_block.among(held.blocks)
-            within = time[at] <= held.rows[row, lane[at]]
+        for lock_rows in by_lock(clock):
+            at, row = by_block.among(lock_rows.blocks)
+            within = time[at] <= lock_rows.rows[row, lane[at]]
             at, row = at[within], row[within]
             if not at.size:
                 continue
-            taken, fenced = self._last(held.place, held.near, time[at], thread[at], met)
-            if held.place in self._free:
-                found.append(_LockHandover(held, False, at[~taken], held.turns[row[~taken]]))
+            taken, fenced = self._last(lock_rows.place, lock_rows.near, time[at], thread[at], met)
+            if lock_rows.place in self._free:
+                found.append(
+                    _LockHandover(lock_rows, False, at[~taken], lock_rows.turns[row[~taken]])
+                )
             else:
                 alone[at[~taken]] = True
             taken &= fenced <= time[at]
-            found.append(_LockHandover(held, True, at[taken], held.turns[row[taken]]))
+            found.append(_LockHandover(lock_rows, True, at[taken], lock_rows.turns[row[taken]]))
         known = alone.copy()
         for one in found:
             known[one.at] = True
         return known, self._chosen(found, mine, ~alone)
 
     def _chosen(
-        self, found: Sequence[_LockHandover], mine: Flat, left: Mask
+        self, found: Sequence[_LockHandover], mine: Flat, pending: Mask
     ) -> Iterator[tuple[Flat, Lock]]:
-        """Of what locks have handed over to ``mine``, for each one lock: rather not by chance."""
+        """Choose one lock for each ordered access, preferably one that is not by chance."""
         numbers: dict[Lock | None, int] = {}
         columns: list[Rows] = []
-        for held, both, at, turns in found:
-            taker, order = self._takers(held.place, mine[at])
+        for lock_rows, both, at, turns in found:
+            taker, order = self._takers(lock_rows.place, mine[at])
             which, chance = np.zeros(len(at), np.int64), np.zeros(len(at), bool)
             for who in unique(taker).tolist():
-                by_chance = who >= 0 and self._let_go(who, held.place)
-                lock = Lock(who, held.place, held.near, both, by_chance) if who >= 0 else None
+                by_chance = who >= 0 and self._let_go(who, lock_rows.place)
+                lock = (
+                    Lock(who, lock_rows.place, lock_rows.near, both, by_chance)
+                    if who >= 0
+                    else None
+                )
                 some = taker == who
                 which[some], chance[some] = numbers.setdefault(lock, len(numbers)), by_chance
             columns.append(np.array([order, np.full(len(at), both), turns, chance, which, at]))
@@ -189,16 +196,18 @@ class Locks:
         if len(columns) > 1:
             rows = rows[:, np.lexsort(rows[:4])]
             rows = rows[:, np.unique(rows[5], return_index=True)[1]]
-        which, at = rows[4:, left[rows[5]]]
+        which, at = rows[4:, pending[rows[5]]]
         for lock, number in numbers.items():
             some = at[which == number]
             if lock is not None and some.size:
                 yield some, lock
 
     def _takers(self, place: int, mine: Flat) -> tuple[Flat, Flat]:
-        """Who has taken a lock for each of those who ask; -1: nobody. And the order of these.
+        """Return the thread that acquired a lock for each asking thread (-1.
 
-        Itself, or one of its block at last, which holds it for all of them.
+        None), and their order.
+
+        It is the thread itself, or else the last one of its block, which then holds it for all.
         """
         block = mine // self.threads
         taker, order = np.full(len(mine), -1), 2 * self.threads * (block + 1) - 1
@@ -212,7 +221,7 @@ class Locks:
         return taker, order
 
     def _let_go(self, taker: int, place: int) -> bool:
-        """Whether a thread has had a lock, that was free at first, and has it no more."""
+        """Whether a thread acquired a lock that was initially free and has released it."""
         takes = self._takes.get((taker // self.threads, place), {}).get(taker)
         puts = self._puts.get((taker, place))
         return bool(place in self._free and takes and puts and puts[-1].turn > takes[-1].turn)
@@ -220,7 +229,10 @@ class Locks:
     def _last(
         self, place: int, near: bool, time: Flat, thread: Flat, met: bool
     ) -> tuple[Mask, Flat]:
-        """Whether each thread took a lock before a time; when it fenced, or ``met``, after that."""
+        """Whether each thread acquired a lock before a time, and when it fenced after that.
+
+        With ``met`` a barrier counts as well.
+        """
         keys, nears, wides, meetings = self._all_takes(place)
         last = np.searchsorted(keys, thread << _TIME | time) - 1
         fenced = (nears if near else wides)[last]
@@ -228,7 +240,7 @@ class Locks:
         return (keys[last] >> _TIME == thread) & (last > 0), fenced
 
     def _all_takes(self, place: int) -> Rows:
-        """All that has been taken of a place, in the order of the threads and times."""
+        """Return all acquires of a location, sorted by thread and time."""
         table = self._tables.get(place)
         if table is None:
             parts = self._parts.get(place, {})
@@ -247,7 +259,7 @@ class Locks:
         self._tables.pop(place, None)
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
-        """Whether a thread let go of a lock with no fence after what it did at a time."""
+        """Whether a thread released a lock without a fence after its access at a time."""
         puts = self._puts.get((lock.taker, lock.place), [])
         at = bisect.bisect_right(puts, time, key=lambda put: put.turn)
         fenced = at < len(puts) and (puts[at].near if lock.near else puts[at].wide)

@@ -1,7 +1,7 @@
-"""Order by ``mbarrier``: who waits for a phase has seen what those did that arrived in it.
+"""Happens-before by ``mbarrier``: a waiting thread acquires what a phase's arrivals release.
 
-Arrivals are releases and waits acquires of the barrier's scope (PTX ISA, "mbarrier"). Since one
-elected thread often arrives or waits for others, this is kept for each pair of threads.
+Arrivals are releases and waits are acquires of the barrier's scope (PTX ISA, "mbarrier"). Often one
+elected thread arrives or waits for others; therefore the clocks are kept for each pair of threads.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _ADDRESS = 40
 def at_barriers(
     g: Geometry, lanes: Mask | None, base: Addresses, offset: int
 ) -> Iterator[tuple[Key, Flat]]:
-    """The barriers at which lanes are, and the threads at each."""
+    """Yield the barriers that lanes address, with the threads at each."""
     on, address = g.full(as_mask(lanes)), g.full(base)
     for column in np.flatnonzero(on.any(axis=0)).tolist():
         threads = np.flatnonzero(on[:, column])
@@ -36,17 +36,18 @@ def at_barriers(
 
 
 def barrier_number(column: Rows | int, address: Rows | int) -> Rows:
-    """A number for an mbarrier: its block's column, and its address."""
+    """Return a number for an mbarrier, from its block's column and its address."""
     number: Rows = np.left_shift(column, _ADDRESS, dtype=np.int64) | address
     return number
 
 
 class PhaseArrival(NamedTuple):
-    """Threads of a block arrive at a barrier, in their order.
+    """Arrivals of a block's threads at an mbarrier, in their order.
 
     Attributes:
-        place: The barrier; ``column``: the threads' block.
-        end: With which of the threads the barrier's phase ends, by its place among them.
+        place: The barrier.
+        column: Column of the threads' block.
+        end: Position of the arrival that completes the phase, if any.
     """
 
     place: Key
@@ -56,7 +57,7 @@ class PhaseArrival(NamedTuple):
 
 
 def arrivals(event: AccessEvent, g: Geometry) -> Iterator[PhaseArrival]:
-    """The barriers at which lanes arrive, block after block of theirs."""
+    """Yield the barriers at which lanes arrive, block by block."""
     assert event.old is not None
     assert event.values is not None
     assert not isinstance(event.address, LaneAddressList)
@@ -68,7 +69,7 @@ def arrivals(event: AccessEvent, g: Geometry) -> Iterator[PhaseArrival]:
     (old,) = event.old
     before = pick(old)
     ended = (before ^ mbarrier.arrived(before, *map(pick, event.values))) >> mbarrier.PARITY & 1
-    ends = np.broadcast_to(ended, thread.shape)
+    completing = np.broadcast_to(ended, thread.shape)
     homes = column if event.columns is None else pick(event.columns)
     places = barrier_number(homes, pick(event.address) + event.site.offset)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
@@ -77,40 +78,41 @@ def arrivals(event: AccessEvent, g: Geometry) -> Iterator[PhaseArrival]:
         few = unique(places[own]).tolist()
         for place in few:
             these = own if len(few) == 1 else start + np.flatnonzero(places[own] == place)
-            last = np.flatnonzero(ends[these])
+            last = np.flatnonzero(completing[these])
             key = place >> _ADDRESS, place & (1 << _ADDRESS) - 1
             first = int(last[0]) if last.size else None
             yield PhaseArrival(key, thread[these], int(column[start]), first)
 
 
 class Phases:
-    """What threads have seen of each other through the barriers of one batch.
+    """Clocks of a batch's threads as far as they come from mbarriers.
 
     Attributes:
-        seen: ``(threads, threads, columns)``, int64: up to when the first has seen the second.
+        epochs: ``(threads, threads, columns)``, int64: epoch of the second thread in the first
+            thread's clock.
     """
 
     def __init__(self, threads: int, columns: int) -> None:
-        self._seen: NDArray[np.int64] = np.zeros((columns, threads, threads), np.int64)
-        self.seen = self._seen.transpose(1, 2, 0)
+        self._epochs: NDArray[np.int64] = np.zeros((columns, threads, threads), np.int64)
+        self.epochs = self._epochs.transpose(1, 2, 0)
         self._open: dict[Key, Flat] = {}
         self._ended: dict[Key, Flat] = {}
         self._brought: dict[int, Rows] = {}
 
     def of(self, mine: Flat, other: Flat, column: Flat) -> Flat:
-        """``seen`` of pairs; by one index, which takes half as long as by three."""
-        threads = self._seen.shape[1]
-        found: Flat = self._seen.reshape(-1).take((column * threads + mine) * threads + other)
+        """Return ``epochs`` of pairs; one flat index takes half the time of three."""
+        threads = self._epochs.shape[1]
+        found: Flat = self._epochs.reshape(-1).take((column * threads + mine) * threads + other)
         return found
 
     def arrive(self, key: Key, known: Rows, end: int | None) -> None:
-        """Threads of the block arrive, in their order.
+        """Handle arrivals of a block's threads, in their order.
 
         Args:
             key: The barrier.
-            known: What each hands on: up to when of each thread of the block, itself among them,
-                ``(arriving, threads)``.
-            end: The one among them with whom the phase ends, by its place.
+            known: Released clocks, ``(arriving, threads)``: epochs of the block's threads,
+                including the arriving one.
+            end: Position of the arrival that completes the phase.
         """
         cut = len(known) if end is None else end + 1
         self._hear(key, known[:cut])
@@ -119,50 +121,51 @@ class Phases:
             self._hear(key, known[cut:])
 
     def end(self, key: Key) -> None:
-        """A phase is over."""
-        self._ended[key] = self._open.pop(key, np.zeros(self.seen.shape[0], np.int64))
+        """Handle the completion of a phase."""
+        self._ended[key] = self._open.pop(key, np.zeros(self.epochs.shape[0], np.int64))
 
     def _hear(self, key: Key, known: Rows) -> None:
         if len(known):
-            heard = self._open.setdefault(key, np.zeros(self.seen.shape[0], np.int64))
+            heard = self._open.setdefault(key, np.zeros(self.epochs.shape[0], np.int64))
             np.maximum(heard, known.max(axis=0), out=heard)
 
     def over(self, key: Key) -> Flat | None:
-        """What its last phase that is over hands on."""
+        """Return the clock that the last complete phase releases."""
         return self._ended.get(key)
 
     def wait(self, column: int, threads: Flat, over: Flat | None) -> None:
-        """Threads of a block see that a phase is over."""
+        """Handle threads of a block that observe a complete phase."""
         if over is not None:
-            seen = self._seen[column]
-            seen[threads] = np.maximum(seen[threads], over)
+            epochs = self._epochs[column]
+            epochs[threads] = np.maximum(epochs[threads], over)
 
     def carry_arrivals(self, number: int, lanes: Rows, times: Rows) -> None:
-        """Threads arrive at a named barrier: what they have seen is for who waits there next.
+        """Handle arrivals at a named barrier: the next waiting threads acquire the threads' clocks.
 
-        So is what some did themselves up to ``times``, ``(threads, columns)``.
+        They also acquire the arriving threads' own accesses up to ``times``, ``(threads,
+        columns)``.
         """
-        seen = np.maximum(np.where(lanes[:, None, :], self.seen, 0).max(axis=0), times)
-        self._brought[number] = np.maximum(self._brought.get(number, seen), seen)
+        epochs = np.maximum(np.where(lanes[:, None, :], self.epochs, 0).max(axis=0), times)
+        self._brought[number] = np.maximum(self._brought.get(number, epochs), epochs)
 
     def meet_at(self, number: int, lanes: Rows) -> None:
-        """Threads of whole blocks meet at a named barrier, and who only arrived there."""
+        """Handle the release of a named barrier, including the threads that only arrived."""
         self.meet(lanes, len(lanes))
         brought = self._brought.get(number)
         if brought is not None:
             met = lanes.any(axis=0)
-            np.copyto(self.seen, np.maximum(self.seen, brought), where=lanes[:, None, :])
+            np.copyto(self.epochs, np.maximum(self.epochs, brought), where=lanes[:, None, :])
             brought[:, met] = 0
 
     def meet(self, lanes: Rows, size: int) -> None:
-        """Threads meet: all have seen what one has.
+        """Handle a barrier of warps or blocks: every participant gets the join of their clocks.
 
         Args:
-            lanes: Which, ``(threads, columns)``.
-            size: Those of so many neighbours meet: a warp's, or the whole block's.
+            lanes: Mask of the participants, ``(threads, columns)``.
+            size: Number of adjacent threads that meet: a warp's or the whole block's.
         """
         for first in range(0, len(lanes), size):
             there = lanes[first : first + size]
-            seen = self.seen[first : first + size]
-            most = np.where(there[:, None, :], seen, 0).max(axis=0)
-            np.copyto(seen, np.maximum(seen, most), where=there[:, None, :])
+            epochs = self.epochs[first : first + size]
+            joined = np.where(there[:, None, :], epochs, 0).max(axis=0)
+            np.copyto(epochs, np.maximum(epochs, joined), where=there[:, None, :])

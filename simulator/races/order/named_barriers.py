@@ -1,4 +1,4 @@
-"""Who arrived at a named barrier with ``bar.arrive``, for those that wait there next."""
+"""Arrivals at named barriers (``bar.arrive``), for the threads that wait there next."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ Pairs = NDArray[np.int64]
 
 
 class NamedBarrierArrivals:
-    """Those at one barrier of each block, since it last let threads go."""
+    """Arrivals at one barrier of each block, since its last completion."""
 
     def __init__(self, geometry: Geometry) -> None:
         g = self.geometry = geometry
@@ -19,15 +19,15 @@ class NamedBarrierArrivals:
         self._heard: Pairs | None = None
 
     def warps(self, lanes: Mask) -> Rows:
-        """The warps of which some of the threads are, ``(warps, columns)``."""
+        """Return the warps of some threads, ``(warps, columns)``."""
         g = self.geometry
         return np.broadcast_to(g.warp_bits(lanes.reshape(g.shape)) != 0, (g.warps, g.columns))
 
     def arrive(self, lanes: Mask, pairs: Pairs | None, now: int) -> Rows:
-        """Threads arrive; which came behind others of their warp.
+        """Handle arrivals; return the lanes that arrive after others of their warp.
 
-        A warp hands on what it had done, and heard, when its first lanes came, not what it does
-        and hears later. Who comes again comes to the next one.
+        A warp releases its accesses and clock as of the arrival of its first lanes. A second
+        arrival belongs to the next phase.
         """
         begun, new = self.warps(self._came), lanes & ~self._came
         first = self.warps(new) & ~begun
@@ -40,16 +40,16 @@ class NamedBarrierArrivals:
         return late
 
     def met(self, waited: Rows, pairs: Pairs) -> tuple[Rows, Pairs]:
-        """Warps that waited are let go: when each that arrived before did, and had heard what.
+        """Return, at the release of waiting warps, arrival times and clocks of the arrived warps.
 
-        Of those that waited it is what they have heard now, and no time.
+        A warp that waited contributes its current clock, and no time.
         """
         blocks = waited.any(axis=0)
         heard = np.zeros_like(pairs) if self._heard is None else self._heard
         times = np.where(blocks, self._times, 0)
-        told = np.where(waited[:, None, :], pairs, heard)
+        informed = np.where(waited[:, None, :], pairs, heard)
         self._times[:, blocks] = 0
         self._came[:, blocks] = False
         if self._heard is not None:
             self._heard[:, :, blocks] = 0
-        return times, told
+        return times, informed

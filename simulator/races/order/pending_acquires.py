@@ -1,4 +1,4 @@
-"""What strong reads have found, which a fence or a barrier makes known: see ``releases``."""
+"""Strong reads whose values become acquires at the next fence or barrier."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,25 +13,28 @@ AcquiredBySite = Mapping[int, Sequence[VectorClock]]
 
 @dataclass(slots=True)
 class ArrivalClock:
-    """What those bring who arrive at a barrier: what they have read, and (from afar) acquired."""
+    """Contribution of an arriving thread: its pending acquires, and acquires from other blocks."""
 
     read: AcquiredBySite = field(default_factory=dict)
     acquired: AcquiredClock = NONE
 
 
 class PendingAcquires:
-    """What threads (global numbers) have found since they fenced last, or heard of."""
+    """Values that threads have read, or received by barriers, since their last fence.
+
+    Threads are global numbers.
+    """
 
     def __init__(self) -> None:
         self._of: dict[int, AcquiredBySite | Taken] = {}
 
     @property
     def any(self) -> bool:
-        """Whether somebody has found anything."""
+        """Whether any thread has a pending acquire."""
         return bool(self._of)
 
     def hear(self, thread: int, taken: Taken) -> None:
-        """A thread has read something."""
+        """Record a strong read."""
         before = self._of.get(thread)
         if before is None or (isinstance(before, Taken) and before.source == taken.source):
             self._of[thread] = taken
@@ -39,9 +42,9 @@ class PendingAcquires:
             self._of[thread] = _both(_made(before), taken.observed_writes)
 
     def share(self, threads: Sequence[int], more: AcquiredBySite | None = None) -> AcquiredBySite:
-        """Threads meet: what one has read, any may acquire by a fence (``FenceState.meet``).
+        """Handle a barrier: a fence of any participant then acquires the others' reads as well.
 
-        ``more``: what others brought there. Returns what all of them have now.
+        ``more``: contributions of threads that only arrived. Returns the join of all.
         """
         found = self.of(threads, more or {})
         if found:
@@ -49,7 +52,7 @@ class PendingAcquires:
         return found
 
     def of(self, threads: Iterable[int], more: AcquiredBySite) -> AcquiredBySite:
-        """What threads have found, and more."""
+        """Return the join of some threads' pending acquires and ``more``."""
         if not self._of:
             return more
         mine = (self._of.get(thread) for thread in threads)
@@ -58,17 +61,20 @@ class PendingAcquires:
         return more
 
     def take(self, thread: int, covered: int) -> dict[int, VectorClock]:
-        """What a fence of so many levels makes known to a thread; what is left waits on."""
+        """Remove and return what a fence covering so many scope levels acquires.
+
+        The rest stays pending.
+        """
         brought: dict[int, VectorClock] = {}
-        left: dict[int, Sequence[VectorClock]] = {}
+        remaining: dict[int, Sequence[VectorClock]] = {}
         for site, clocks in _made(self._of.pop(thread, {})).items():
             clock = clocks[:covered][-1]
             if clock is not BOTTOM:
                 brought[site] = clock
             if clock is not clocks[-1]:
-                left[site] = clocks
-        if left:
-            self._of[thread] = left
+                remaining[site] = clocks
+        if remaining:
+            self._of[thread] = remaining
         return brought
 
 
@@ -77,7 +83,7 @@ def _made(found: AcquiredBySite | Taken) -> AcquiredBySite:
 
 
 def _both(known: AcquiredBySite, more: AcquiredBySite) -> AcquiredBySite:
-    """What either says, by levels."""
+    """Return the join of two, level by level."""
     if not (known and more):
         return known or more
     made = dict(known)

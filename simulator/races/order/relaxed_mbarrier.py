@@ -1,8 +1,8 @@
-"""Arrivals and waits at an ``mbarrier`` that are relaxed: what a fence makes of them.
+"""Relaxed arrivals and waits at an ``mbarrier``, which take effect through fences.
 
-Such an arrival hands on what its thread had done and seen by its last fence; who waits so has seen
-what the phase hands on from its next fence on (PTX ISA, "Memory Consistency Model": release and
-acquire patterns). Between blocks of a cluster a fence takes the cluster's scope, or a wider one.
+A relaxed arrival releases what its thread had done and acquired by its last fence. A relaxed wait
+acquires at the thread's next fence (PTX ISA, "Memory Consistency Model": release and acquire
+patterns). Between blocks of a cluster the fence needs cluster scope or wider.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Thread = tuple[int, int]
 
 @dataclass(slots=True)
 class _Wait:
-    """Threads of a block have seen that a phase is over, and are to fence."""
+    """Threads of a block that have observed a complete phase and not fenced since."""
 
     place: Key
     threads: Flat
@@ -32,13 +32,13 @@ class _Wait:
 
 
 class RelaxedMbarriers:
-    """What threads of one batch had seen by their fences, and are to hear by their next.
+    """Fenced clocks of a batch's threads, and acquires that wait for their next fence.
 
     Args:
-        threads: Of a block.
-        clustered: Whether blocks of a cluster are put in order.
-        gives: See ``HappensBefore.gives``.
-        hear: See ``HappensBefore.hear``.
+        threads: Threads of a block.
+        clustered: Whether blocks of a cluster are ordered.
+        gives: See ``HappensBefore.release_clocks``.
+        hear: See ``HappensBefore.acquire``.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RelaxedMbarriers:
         self._waits: list[_Wait] = []
 
     def fence(self, lanes: Rows, now: int, reach: int) -> list[tuple[Key, Flat]]:
-        """Threads fence: the phases that some of them have heard of by that, and which threads."""
+        """Handle a fence; return the phases that it acquires, with the threads of each."""
         wide = reach >= CLUSTER or not self._clustered
         heard = [(wait.place, self._hear(wait, lanes, now, wide)) for wait in self._waits]
         self._waits = [wait for wait in self._waits if wait.threads.size]
@@ -64,7 +64,7 @@ class RelaxedMbarriers:
         return [(place, threads) for place, threads in heard if wide and threads.size]
 
     def _hear(self, wait: _Wait, lanes: Rows, now: int, wide: bool) -> Flat:
-        """Those who fence of them who wait; what comes from afar is left to a wide fence."""
+        """Acquire for waiting threads that fence; other blocks' releases need a wide fence."""
         column, (near, far) = wait.place[0], wait.over
         fence = lanes[wait.threads, column]
         threads: Flat = wait.threads[fence]
@@ -75,11 +75,11 @@ class RelaxedMbarriers:
         return threads
 
     def wait(self, place: Key, threads: Flat, over: Over) -> None:
-        """Threads of a block see that a phase is over."""
+        """Record threads of a block that observe a complete phase."""
         self._waits.append(_Wait(place, threads, over))
 
     def given(self, threads: Flat, column: int, far: bool) -> list[Known]:
-        """What each of some threads of a block hands on without a fence (``far``: of its own)."""
-        kept = self._far if far else self._fenced
+        """Return what each of some threads releases; ``far``: to other blocks of the cluster."""
+        clocks = self._far if far else self._fenced
         nothing = np.zeros(self._threads, np.int64)
-        return [kept.get((thread, column), {column: nothing}) for thread in threads.tolist()]
+        return [clocks.get((thread, column), {column: nothing}) for thread in threads.tolist()]

@@ -1,20 +1,22 @@
-"""Synchronisation without barriers: who released a location, and who acquired it after.
+"""Release and acquire through memory: flags, counters and locks.
 
-A release is a strong write after a fence (or one that is a release itself). It hands on what
-its thread had done by the fence, what barriers had brought to it by then, and what it had
-acquired. An acquire is a strong read that finds the released value (or what atomics made of it),
-with a fence after it, or that is an acquire itself. The fence may be another thread's that has met
-the reader since: then it serves that thread (PTX ISA, "Fence-SC order"). (The write that it finds
-comes before it without any: the last who counts may set the counter back.) It counts for the
-accesses that the value found decides on: who does not look at the flag has waited for nobody.
-Scopes: a fence or an access of block scope serves within its block alone. (PTX ISA, "Memory
-Consistency Model": release and acquire patterns.)
+Rules (PTX ISA, "Memory Consistency Model": release and acquire patterns):
 
-A barrier of a block is no acquire. Behind a relaxed read and a barrier a weak read may find stale
-data in L1 (docs/measured.md); writes and strong reads may not, so the barrier orders those.
+- A release is a strong write after a fence, or a releasing write. It releases what its thread had
+  done by the fence, what barriers had propagated to it by then, and what it had acquired.
+- An acquire is a strong read that finds the released value, or a value that atomics derived from
+  it, followed by a fence; or an acquiring read. The fence may be another thread's that has met the
+  reader since (PTX ISA, "Fence-SC order"). The write that was found precedes the read even without
+  a fence: the last thread to count may reset the counter.
+- An acquire orders the accesses that the value decides on. A thread that does not test the flag has
+  waited for nothing.
+- A fence or access of block scope is effective within its block only.
 
-What happens is noted down, and gone through in its order when two accesses may race: then each
-location has a clock of what it hands on, and each thread one of what it has acquired.
+A block barrier is no acquire. After a relaxed read and a barrier, a weak read may hit stale data in
+L1 (docs/measured.md). Writes and strong reads cannot; for these the barrier suffices.
+
+Events are logged, and replayed in order when two accesses may race. During the replay each location
+has a clock of what it releases, and each thread one of what it has acquired.
 """
 
 import functools
@@ -50,10 +52,12 @@ from .vector_clock import VectorClock
 
 
 class ReleaseAcquireTracker(Notes):
-    """What strong accesses of a launch put in order.
+    """Order of a launch by strong accesses.
 
     Args:
-        everyone: Threads of the launch; ``threads``: of a block; ``clusters``: of blocks.
+        everyone: Threads of the launch.
+        threads: Threads of a block.
+        clusters: Clusters of the launch.
     """
 
     def __init__(
@@ -77,7 +81,7 @@ class ReleaseAcquireTracker(Notes):
 
     @property
     def active(self) -> bool:
-        """Whether there is anything that a barrier could hand on or complete."""
+        """Whether a barrier could propagate or complete anything."""
         return bool(
             self._noted or self._read.any or self._acquired.since or self.locks.open or self.fences
         )
@@ -115,7 +119,10 @@ class ReleaseAcquireTracker(Notes):
                 self._strong(event)
 
     def _meet(self, threads: Sequence[int], now: int, come: ArrivalClock | None) -> None:
-        """Threads meet, and those who came before: a fence of any acquires what one has read."""
+        """Handle a barrier: a fence of any participant acquires the reads of all.
+
+        Earlier arrivals are participants as well.
+        """
         if found := self._read.share(threads, come.read if come else {}):
             brought = AcquiredClock({site: clocks[-1] for site, clocks in found.items()})
             whole = len(threads) == self.threads
@@ -132,13 +139,13 @@ class ReleaseAcquireTracker(Notes):
         if not self._acquired.blocks():
             return
         for i, thread in enumerate(event.threads.tolist()):
-            seen = event.known[i] if event.known is not None else None
-            acquired = self._acquired.of(thread, int(event.met[i]), int(event.warp[i]), seen)
+            clock = event.known[i] if event.known is not None else None
+            acquired = self._acquired.of(thread, int(event.met[i]), int(event.warp[i]), clock)
             for scope in scopes:
                 scope.acquired[thread] = acquired
 
     def _publish(self, event: BarrierReleased) -> None:
-        """What threads had fenced before a barrier, others may release after it."""
+        """Make fenced accesses releasable by the other participants of a barrier."""
         for block in event.blocks.tolist():
             before = self._barrier.get(block, 0)
             self._barrier[block] = event.time
@@ -148,7 +155,7 @@ class ReleaseAcquireTracker(Notes):
                 )
 
     def _arrive(self, event: BarrierArrival) -> None:
-        """Threads come to a barrier: what they have read is for those who wait, not themselves."""
+        """Handle an arrival: the waiting threads get the pending reads, not the arriving ones."""
         come = self._come.setdefault(event.at, ArrivalClock())
         for block, lanes in by_block(event.threads, self.threads):
             far = block != event.at[0]  # a fence within a block is none for another one
@@ -158,32 +165,32 @@ class ReleaseAcquireTracker(Notes):
                 come.acquired = come.acquired.merge(self._acquired_by(event))
         if not event.relaxed:
             come.read = self._read.of(event.threads.tolist(), come.read)
-        if event.ends:
+        if event.completes:
             self._end(event.at)
 
     def _acquired_by(self, event: BarrierArrival) -> AcquiredClock:
-        """What threads have acquired that arrive at a barrier of others than their block.
+        """Return what threads have acquired that arrive at a barrier shared with other blocks.
 
-        (At a cluster's, where all arrive, each tells its own.)
+        At a cluster's barrier, where all threads arrive, each contributes its own.
         """
         found = NONE
         for i, thread in enumerate(event.threads.tolist()):
-            seen = event.known[i] if event.known else None
+            clock = event.known[i] if event.known else None
             found = found.merge(
                 self._scopes[1].acquired.get(thread, NONE)
                 if event.relaxed
-                else self._acquired.of(thread, 0, 0, seen)
+                else self._acquired.of(thread, 0, 0, clock)
             )
         return found
 
     def _end(self, at: BarrierId) -> None:
-        """A phase is over."""
+        """Handle the completion of a phase."""
         self._over[at] = self._come.pop(at, ArrivalClock())
         for scope in self._scopes:
             scope.end(at)
 
     def _wait(self, event: PhaseObserved) -> None:
-        """Who sees that a phase is over has met those who arrived in it."""
+        """Handle a completed wait: the thread synchronises with the arrivals of the phase."""
         if event.at[0] < 0 and event.at in self._come:
             self._end(event.at)
         those = event.threads.tolist()
@@ -198,9 +205,10 @@ class ReleaseAcquireTracker(Notes):
             self._effective(event.threads, event.time, DEVICE, None)
 
     def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
-        """A fence after strong reads makes acquires of them.
+        """Turn pending reads into acquires, at a fence.
 
-        ``heard``: up to when others have heard of each thread before; ``None``: up to now.
+        ``heard``: the epoch up to which other threads had synchronised with each thread; ``None``:
+        now.
         """
         if not (self._read.any or self.locks.open):
             return
@@ -243,13 +251,13 @@ class ReleaseAcquireTracker(Notes):
             covered = self.levels.covered(site.scope)
             fenced = [scope.last(thread, self.threads) for scope in self._scopes]
             if site.releases:
-                seen = event.known[i] if event.known is not None else None
-                acquired = self._acquired.of(thread, met, warp, seen)
-                acquired = acquired.merge(self._met.of(thread, met, warp, seen))
-                seen = seen or ThreadClock(
+                clock = event.known[i] if event.known is not None else None
+                acquired = self._acquired.of(thread, met, warp, clock)
+                acquired = acquired.merge(self._met.of(thread, met, warp, clock))
+                clock = clock or ThreadClock(
                     thread % self.threads // WARP, warp, met, None, None, None
                 )
-                fenced[:covered] = [FenceSnapshot(turn, seen, acquired)] * covered
+                fenced[:covered] = [FenceSnapshot(turn, clock, acquired)] * covered
             self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
             published = [scope.cumulative_fences_of(thread, self.threads) for scope in self._scopes]
             by = list(zip(fenced, published, strict=True))[:covered]
@@ -264,7 +272,7 @@ class ReleaseAcquireTracker(Notes):
         heard: int,
         atomic: bool,
     ) -> bool:
-        """A strong read finds what was released; whether it takes a fence to acquire that."""
+        """Handle a strong read of a released value; return whether its acquire needs a fence."""
         if content is None:
             return False
         block = thread // self.threads
@@ -286,7 +294,7 @@ class ReleaseAcquireTracker(Notes):
         return self._numbers.setdefault((place, site.number), len(self._numbers))
 
     def _waits(self, site: Site) -> Set[int]:
-        """The acquiring instructions whose values decide on an access."""
+        """Return the acquiring instructions whose values an access depends on."""
         found = self._guards.get(site.number)
         if found is None:
             sites = self.steering.program.sites
@@ -300,7 +308,7 @@ class ReleaseAcquireTracker(Notes):
     # -- asking ------------------------------------------------------------------------------
 
     def blocks(self) -> set[int]:
-        """The blocks in which something has been acquired, or found by a relaxed read."""
+        """Return the blocks that have acquired anything or read a released value."""
         before = self._acquired.blocks()
         if (
             before
@@ -311,18 +319,18 @@ class ReleaseAcquireTracker(Notes):
         return self._acquired.blocks() | self.looks.blocks
 
     def _gives(self, site: Site) -> bool:
-        """Whether a strong access alone may give somebody something."""
+        """Whether a strong access may release anything without a fence."""
         return site.acquires or site.number in self._returns
 
     @functools.cached_property
     def relaxed(self) -> bool:
-        """Whether strong reads steer something that are no acquires themselves."""
+        """Whether relaxed reads control other accesses."""
         sites = self.steering.program.sites
         return any(s.number in self.acquiring and not s.acquires for s in sites)
 
     @functools.cached_property
     def _returns(self) -> Set[int]:
-        """Reads that decide on a weak access where they read."""
+        """Return the reads that control a weak access to the location that they read."""
         sites, same = self.steering.program.sites, self.steering.same_place
         return {
             read.number
@@ -333,22 +341,22 @@ class ReleaseAcquireTracker(Notes):
         }
 
     def known(
-        self, site: Site, thread: int, met: int, warp: int, seen: ThreadClock | None, reads: Reads
+        self, site: Site, thread: int, met: int, warp: int, clock: ThreadClock | None, reads: Reads
     ) -> VectorClock:
-        """What others have handed on to a thread (a global number) that accesses at ``site``.
+        """Return the clock that a thread (global number) has acquired when it accesses at ``site``.
 
-        ``met``, ``warp``, ``seen``: as ``fence`` takes them; ``reads``: which strong reads count.
+        ``met``, ``warp``, ``clock``: as ``fence`` takes them. ``reads``: which strong reads count.
         """
-        acquired = self._acquired.of(thread, met, warp, seen)
+        acquired = self._acquired.of(thread, met, warp, clock)
         if reads >= Reads.MET:
-            acquired = acquired.merge(self._met.of(thread, met, warp, seen))
+            acquired = acquired.merge(self._met.of(thread, met, warp, clock))
         if reads is Reads.ALL and (found := self._read.of([thread], {})):
             brought = {number: clocks[-1] for number, clocks in found.items()}
             acquired = acquired.merge(AcquiredClock(brought))
         return acquired.through(self._waits(site))
 
     def handed(self, time: int, thread: int, block: int) -> bool:
-        """Whether anybody of a block has acquired what a thread did at a time."""
+        """Whether any thread of a block has acquired a thread's access at a time."""
         if block not in self.blocks():
             return False
         acquired = self._acquired.all_of(block).merge(self._met.all_of(block))
@@ -360,10 +368,11 @@ class ReleaseAcquireTracker(Notes):
         return bool(self.locks.ordered(clock, mine, when, who, True)[0].any())
 
     def doubtful(self, lock: Lock, time: int, first: Site, second: Site) -> bool:
-        """Whether a lock does not put two accesses in order, the second at a time.
+        """Whether a lock fails to order two accesses, the second at a time.
 
-        A thread let it go with no fence behind; or before, and nothing else that it, or the other,
-        has read decides whether these happen: in another run they come the other way round.
+        This is so if a thread released it without a fence after its access. It is also so if it
+        released the lock before the access and no other value that either thread read controls the
+        accesses: another run may order them the other way.
         """
         if self._noted:
             self._catch_up()

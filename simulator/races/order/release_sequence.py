@@ -1,4 +1,4 @@
-"""What releases hand on: see ``releases``."""
+"""Release sequences: a releasing write and the atomics that build on its value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .vector_clock import BOTTOM, VectorClock, join
 
 @dataclass(eq=False, slots=True)
 class Release:
-    """A strong write; ``by``: for each level of its scope what it hands on (``levels``)."""
+    """A strong write; ``by``: what it releases at each level of its scope (``ScopeLevels``)."""
 
     site: Site
     thread: int
@@ -28,9 +28,9 @@ class Release:
 
 @dataclass(eq=False, slots=True)
 class _Handed:
-    """What releases hand on together.
+    """Join of several releases.
 
-    ``own``: what each has done itself, by block, or of a lock its block; ``writes``: the strong
+    ``own``: each thread's own accesses, by block or by the block of a lock. ``writes``: the strong
     writes themselves.
     """
 
@@ -45,7 +45,7 @@ _Source = tuple["SyncVariable", int, int, int, bool]
 
 
 class ScopeLevels:
-    """How far scopes reach in a launch: the block, its cluster (if it has any), the device."""
+    """Scope levels of a launch: the block, its cluster (if there are any), the device."""
 
     def __init__(self, clusters: Clusters) -> None:
         self.clusters = clusters
@@ -53,25 +53,25 @@ class ScopeLevels:
         self.count = self._of[DEVICE] + 1
 
     def covered(self, reach: int) -> int:
-        """How many of them a scope of some reach covers."""
+        """Return the number of levels that a scope covers."""
         return self._of[reach] + 1
 
     def group(self, level: int, block: int) -> int:
-        """The number of what a block is in at a level: itself, its cluster, the device."""
+        """Return the number of a block's group at a level: itself, its cluster, or the device."""
         if level == self.count - 1:
             return 0
         return self.clusters.of(block) if level else block
 
 
 class Taken:
-    """What a read has found, by levels; its clocks are made when somebody asks for them.
+    """Values found by a read, by levels; its clocks are computed on demand.
 
-    Threads that spin find something new whenever a lock changes hands, and ask for the last alone:
-    of 32 blocks that take a lock 8 times each, 1 read of 60 is asked for.
+    Spinning threads find a new value whenever a lock changes hands and need the last one only: with
+    32 blocks that take a lock 8 times each, 1 read of 60 is evaluated.
 
     Attributes:
-        source: A location's content, and the arguments of ``SyncVariable.taken``: what is found
-            later by the same is all that was found before, and more.
+        source: The location's ``SyncVariable`` and arguments of ``acquire_clock``. A later value of
+            the same source covers all earlier ones.
     """
 
     def __init__(self, source: _Source, place: int, parts: Sequence[_Parts]) -> None:
@@ -79,7 +79,7 @@ class Taken:
 
     @functools.cached_property
     def observed_writes(self) -> dict[int, list[VectorClock]]:
-        """By the instruction that read, as ``Readings`` keeps it."""
+        """Return clocks by the reading instruction, as ``PendingAcquires`` stores them."""
         _, site, block, _, atomic = self.source
         return {site: [self._clock(part, block, atomic) for part in self._parts]}
 
@@ -97,15 +97,15 @@ class Taken:
 
 
 class SyncVariable:
-    """What a location's content hands on: that of a write, and of the atomics on it.
+    """Release and acquire state of one location: a write and the atomics on it.
 
     Args:
         place: The location.
-        threads: Of a block.
-        levels: Of scopes.
-        number: Numbers the location and an instruction.
-        guards: The acquiring instructions that an instruction waits for.
-        lock: Whether it was a lock that is free at first.
+        threads: Threads of a block.
+        levels: Scope levels of the launch.
+        number: Assigns numbers to pairs of location and instruction.
+        guards: Returns the acquiring instructions that an instruction depends on.
+        lock: Whether the location is a lock that is initially free.
     """
 
     def __init__(
@@ -120,13 +120,15 @@ class SyncVariable:
         self._taken: dict[tuple[int, int, int, bool], Taken] = {}
 
     def add(self, release: Release) -> None:
-        """Another release; a thread's later one hands on what its earlier one did, and more."""
+        """Add a release; a later one of a thread covers its earlier ones."""
         self._new[release.site.number, release.thread] = release
 
     def acquire_clock(self, site: int, block: int, count: int, atomic: bool) -> Taken | None:
-        """What a read at ``site`` by a block's thread takes over; an ``atomic`` may be a lock's.
+        """Return what a read at ``site`` by a thread of a block finds.
 
-        ``count``: of levels, those that its scope covers.
+        ``atomic`` may acquire a lock.
+
+        ``count``: number of scope levels that the read covers.
         """
         self._settle()
         key = site, block, count, atomic
@@ -140,7 +142,7 @@ class SyncVariable:
         return taken
 
     def observed_writes(self, block: int, count: int) -> VectorClock:
-        """The strong writes that a read by a block's thread finds: these come before it as it is.
+        """Return the strong writes that a read observes; these precede it without any fence.
 
         (PTX ISA, "Causality order": what precedes in observation order needs no fence.)
         """
@@ -151,12 +153,12 @@ class SyncVariable:
         return clock
 
     def _reached(self, block: int, count: int) -> Iterator[_Handed]:
-        """What is handed on at so many levels, to a block."""
+        """Yield what is released to a block at so many levels."""
         groups = ((level, self.levels.group(level, block)) for level in range(count))
         return (self._handed[at] for at in groups if at in self._handed)
 
     def _settle(self) -> None:
-        """Put the releases since together with the others."""
+        """Merge recent releases into the others."""
         for release in self._new.values():
             home = release.thread // self.threads
             for level, by in enumerate(release.by):
@@ -176,7 +178,9 @@ class SyncVariable:
             work = published.times
             handed.clock = handed.clock.merge(published.acquired.through(sites))
         if fenced.time:
-            work = join(work, {**(fenced.seen.others or {}), block: fenced.seen.row(self.threads)})
+            work = join(
+                work, {**(fenced.clock.others or {}), block: fenced.clock.row(self.threads)}
+            )
             handed.clock = handed.clock.merge(fenced.acquired.through(sites))
         row = work[block].copy() if block in work else np.zeros(self.threads, np.int64)
         own = handed.own.get(block)
@@ -186,10 +190,10 @@ class SyncVariable:
         if self.lock:
             own, row = np.maximum(own, row), np.zeros_like(row)
         handed.own = {**handed.own, block: own}
-        ends = np.zeros(self.threads, np.int64)
-        ends[lane] = release.end
+        last_releases = np.zeros(self.threads, np.int64)
+        last_releases[lane] = release.end
         at = block, self._number(self.place, release.site)
         work = {one: times for one, times in work.items() if one != block}
         work |= {block: row} if row.any() else {}
-        handed.clock = handed.clock.merge(VectorClock(work=work, last_releases={at: ends}))
-        handed.writes = handed.writes.merge(VectorClock(last_releases={at: ends}))
+        handed.clock = handed.clock.merge(VectorClock(work=work, last_releases={at: last_releases}))
+        handed.writes = handed.writes.merge(VectorClock(last_releases={at: last_releases}))

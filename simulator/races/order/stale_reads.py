@@ -1,7 +1,7 @@
-"""Relaxed reads that find a released value, and what a weak read behind them may find in L1.
+"""Relaxed reads of a released value, and stale L1 data for weak reads after them.
 
-A relaxed read orders nothing by itself. If no fence follows it, a weak read of the released data
-may still be served from a sector of L1 that the block has loaded before (docs/measured.md).
+A relaxed read alone orders nothing. Without a fence, a weak read of the released data may hit an L1
+sector that the block loaded earlier (docs/measured.md).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Horizon = Callable[[Flat, Flat], Flat]
 
 
 class Reads(enum.IntEnum):
-    """Which strong reads of a thread order what it does next.
+    """Strong reads of a thread that order its later accesses.
 
-    ``FENCED``: acquires; ``MET``: relaxed ones, too, if a barrier follows; ``ALL``: any.
+    ``FENCED``: acquires only. ``MET``: also relaxed reads before a barrier. ``ALL``: any.
     """
 
     FENCED = 0
@@ -38,25 +38,25 @@ class Reads(enum.IntEnum):
 
 
 def needed(site: Site) -> Reads:
-    """The reads that order an access: a weak read needs a fence, a strong read needs nothing."""
+    """Return the reads that order an access: a weak read needs a fence, a strong one none."""
     if site.access == "store":
         return Reads.MET
     return Reads.ALL if site.strong else Reads.FENCED
 
 
 def cached(site: Site) -> bool:
-    """Whether a weak load may find its data in L1."""
+    """Whether a weak load may hit L1."""
     return _UNCACHED.isdisjoint(site.instruction.modifiers)
 
 
 class Looks:
-    """When threads of each block read relaxed, and found a released value.
+    """Times of relaxed reads of released values, by block.
 
     Args:
-        threads: Of a block.
+        threads: Threads of a block.
 
     Attributes:
-        blocks: The blocks that have such threads.
+        blocks: Blocks with such reads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -65,26 +65,26 @@ class Looks:
         self._times: dict[int, dict[int, list[int]]] = {}
 
     def add(self, thread: int, time: int) -> None:
-        """A thread (a global number) reads; its reads come in the order of their times."""
+        """Record a read of a thread (global number); reads arrive in order of time."""
         block, lane = divmod(thread, self.threads)
         self.blocks.add(block)
         self._times.setdefault(block, {}).setdefault(lane, []).append(time)
 
     def known(self, thread: Flat, horizon: Horizon, now: int) -> Flat:
-        """How many reads of its block each thread (a global number) knows of."""
+        """Return how many reads of its block each thread (global number) has synchronised with."""
         found = np.zeros(len(thread), np.int64)
         block, lane = np.divmod(thread, self.threads)
         for one in self.blocks.intersection(np.unique(block).tolist()):
             here, lookers = np.flatnonzero(block == one), self._times[one]
             for looker, times in lookers.items() if len(lookers) <= _LOOKERS else ():
-                seen = horizon(np.full(len(here), looker), thread[here])
-                seen = np.where(lane[here] == looker, now, seen)
-                found[here] += np.searchsorted(times, seen, side="right")
+                known = horizon(np.full(len(here), looker), thread[here])
+                known = np.where(lane[here] == looker, now, known)
+                found[here] += np.searchsorted(times, known, side="right")
         return found
 
 
 class Sectors:
-    """What each block has loaded of an array through L1, and what it knew of its looks by then.
+    """Sectors of an array that each block has loaded through L1, with the reads known by then.
 
     ``granule``: bytes of a location.
     """
@@ -94,18 +94,18 @@ class Sectors:
         self._known = Firsts()  # by sector and block: the fewest looks that a load knew of
 
     def load(self, place: Flat, block: Flat, known: Flat) -> None:
-        """Threads of blocks load a location each; they know of so many looks."""
+        """Record loads of threads that have synchronised with ``known`` reads each."""
         self._known.lower(self._key(place, block), known)
 
     def asked(self, place: Flat, block: Flat, known: Flat) -> Loaded:
-        """The sectors of locations that blocks read, who know of so many looks."""
+        """Return the sectors of locations that threads with ``known`` reads access."""
         keys, of = np.unique(self._key(place, block), return_inverse=True)
-        most = np.zeros(len(keys), np.int64)
-        np.maximum.at(most, of, known)
-        return Loaded(self, keys, most)
+        latest = np.zeros(len(keys), np.int64)
+        np.maximum.at(latest, of, known)
+        return Loaded(self, keys, latest)
 
     def fewest(self, keys: Flat) -> Flat:
-        """Of how few looks a load of each sector knew; -1: there was none."""
+        """Return the fewest reads known at a load of each sector; -1: it was never loaded."""
         return self._known.of(keys)
 
     def _key(self, place: Flat, block: Flat) -> Flat:
@@ -113,16 +113,16 @@ class Sectors:
 
 
 class Loaded(NamedTuple):
-    """Sectors that blocks read behind looks; ``known``: how many of them."""
+    """Sectors that blocks access after relaxed reads; ``known``: the number of these reads."""
 
     sectors: Sectors
     keys: Flat
     known: Flat
 
-    def held(self) -> bool:
-        """Whether one may be in L1 since before a look; asked once all loads are known.
+    def is_valid(self) -> bool:
+        """Whether a sector may be in L1 since before one of the reads; needs all loads.
 
-        A load that knew of fewer looks may have come before one of them.
+        A load that knew of fewer reads may have preceded one of them.
         """
         fewest = self.sectors.fewest(self.keys)
         return bool(((fewest >= 0) & (fewest < self.known)).any())

@@ -1,4 +1,4 @@
-"""What happens, as it is noted down for ``releases``."""
+"""Records of synchronisation events, as they are logged."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,20 @@ BarrierId = tuple[int, int]
 
 
 def mbarrier_at(block: int, address: int) -> BarrierId:
-    """The barrier at an address of a block's shared memory."""
+    """Return the identity of the mbarrier at an address of a block's shared memory."""
     return block, _NUMBERS + address
 
 
 def cluster_phase(cluster: int, phase: int) -> BarrierId:
-    """The barrier of a cluster, in a phase; all have left it before the next but one begins."""
+    """Return the identity of a phase of a cluster's barrier.
+
+    Two values per barrier suffice: all threads leave a phase before the next but one begins.
+    """
     return -1 - cluster, phase & 1
 
 
 def by_block(threads: Flat, size: int) -> Iterator[tuple[int, Flat]]:
-    """Of threads (global numbers) in blocks of ``size``: each block, and their numbers in it."""
+    """Group global thread numbers by block of ``size`` threads: block, and numbers within it."""
     block, lane = np.divmod(threads, size)
     for one in unique(block).tolist():
         yield one, lane[block == one]
@@ -35,7 +38,7 @@ def by_block(threads: Flat, size: int) -> Iterator[tuple[int, Flat]]:
 
 @dataclass(slots=True)
 class FenceEvent:
-    """Fence of some threads; the fields are arguments of ``ReleaseAcquireTracker.fence``."""
+    """A fence; its fields are the arguments of ``ReleaseAcquireTracker.fence``."""
 
     time: int
     threads: Flat
@@ -47,9 +50,9 @@ class FenceEvent:
 
 @dataclass(slots=True)
 class BarrierReleased:
-    """A barrier let threads go.
+    """The release of a block barrier.
 
-    ``blocks``: those of which all threads came; ``number``: the barrier's.
+    ``blocks``: blocks of which all threads took part. ``number``: the barrier's number.
     """
 
     time: int
@@ -58,7 +61,7 @@ class BarrierReleased:
     number: int
 
     def parts(self, size: int) -> Iterator[tuple[int, Flat]]:
-        """Of other blocks, of ``size`` threads: the numbers in it of those who met."""
+        """Yield the other blocks, with the numbers of the threads that took part."""
         if len(self.threads) != len(self.blocks) * size:
             for block, lanes in by_block(self.threads, size):
                 if block not in self.blocks:
@@ -67,30 +70,29 @@ class BarrierReleased:
 
 @dataclass(slots=True)
 class BarrierArrival:
-    """Threads came to a barrier, for others who wait there.
+    """An arrival at a barrier on which other threads wait.
 
     Attributes:
         at: The barrier.
-        ends: With them its phase.
-        known: As ``ReleaseAcquireTracker.fence`` takes it, where others than those of their block
-            may wait.
-        relaxed: They hand on what each has fenced itself.
+        completes: Whether the arrival completes the phase.
+        known: As ``ReleaseAcquireTracker.fence`` takes it, if threads of other blocks may wait.
+        relaxed: Whether each thread releases only what it has fenced itself.
     """
 
     time: int
     threads: Flat
     at: BarrierId
-    ends: bool
+    completes: bool
     known: Sequence[ThreadClock] | None
     relaxed: bool
 
 
 @dataclass(slots=True)
 class PhaseObserved:
-    """Threads saw that a phase of an ``mbarrier`` is over, or of the barrier of a cluster.
+    """Threads that observed a complete phase of an ``mbarrier`` or of the cluster's barrier.
 
-    (That is over with the first who sees it.) ``fences``: the wait acquires at a wider scope than
-    the block, as a fence does.
+    The latter is complete when the first thread observes it. ``fences``: the wait acquires at a
+    scope wider than the block, like a fence.
     """
 
     time: int
@@ -101,7 +103,7 @@ class PhaseObserved:
 
 @dataclass(slots=True)
 class WarpBarrierReleased:
-    """Lanes of warps met: of which, by block and number, and ``lanes``, as bits."""
+    """The release of a warp barrier: blocks, warps, and their lanes as bits."""
 
     time: int
     blocks: Flat
@@ -109,7 +111,7 @@ class WarpBarrierReleased:
     lanes: Flat
 
     def groups(self) -> Iterator[tuple[int, Flat]]:
-        """Those who met each other: their block, and their numbers in it."""
+        """Yield each group that met: its block, and the thread numbers."""
         columns = (self.blocks.tolist(), self.warps.tolist(), self.lanes)
         for block, warp, bits in zip(*columns, strict=True):
             yield block, warp * WARP + np.flatnonzero(bits >> np.arange(WARP) & 1)
@@ -117,7 +119,7 @@ class WarpBarrierReleased:
 
 @dataclass(slots=True)
 class StrongAccess:
-    """A strong access of many lanes, in their turns; see ``ReleaseAcquireTracker.access``."""
+    """A strong access of many lanes in sequence; see ``ReleaseAcquireTracker.access``."""
 
     time: int
     threads: Flat

@@ -1,4 +1,4 @@
-"""Up to when threads have seen each other's work."""
+"""Vector clock of one thread, compressed by block, warp and lane."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,16 @@ from ...core.geometry import WARP, Flat
 
 @dataclass(slots=True)
 class ThreadClock:
-    """Up to when a thread had seen each thread of its block, by its number, at some moment.
+    """A thread's vector clock over the threads of its block, at one moment.
 
     Attributes:
-        warp: The thread's; ``met``: when the warp last met as a whole, ``block``: when the block.
-        warps: Up to when it had seen each warp; ``lanes``: each lane of its own.
-        threads: Up to when each thread, through mbarriers.
-        others: Up to when those of other blocks of its cluster, by block.
+        warp: Number of the thread's warp.
+        met: Epoch of the last full barrier of the warp.
+        block: Epoch of the last full barrier of the block.
+        warps: Epoch of each warp, if partial barriers occurred.
+        lanes: Epoch of each lane of its warp.
+        threads: Epoch of each thread, through mbarriers.
+        others: Epochs of other blocks of its cluster, by block.
     """
 
     warp: int
@@ -41,11 +44,11 @@ class ThreadClock:
 
     @property
     def partial(self) -> bool:
-        """Whether it takes more to say than when its block and its warp have met."""
+        """Whether the last full barriers of block and warp do not determine the clock."""
         return not (self.warps is None and self.lanes is None and self.threads is None)
 
     def row(self, threads: int) -> Flat:
-        """The same of all ``threads`` of the block, a new array."""
+        """Return the clock as a new array over all ``threads`` of the block."""
         row = np.full(threads, self.block, np.int64)
         if self.warps is not None:
             np.maximum(row, np.repeat(self.warps, WARP)[:threads], out=row)

@@ -1,7 +1,6 @@
-"""What threads know of each other's work: vector clocks, a row of times for each block.
+"""Vector clocks of released work: one row of epochs for each block.
 
-A clock is never changed once it is made, so that clocks share the rows in which they agree;
-bringing two together costs what differs.
+Clocks are immutable, so that they share equal rows. A join costs only the rows that differ.
 """
 
 import functools
@@ -14,27 +13,28 @@ import numpy as np
 from ...core.geometry import Flat, Rows
 
 _Key = TypeVar("_Key")
-Held = tuple[int, int, bool]
+LockEpoch = tuple[int, int, bool]
 """A block; the lock that one of its threads let go of; whether it was taken within the block."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VectorClock:
-    """Work that has been handed on.
+    """Released work.
 
     Attributes:
-        work: By block, up to when each of its threads' accesses are known, int64.
-        held: The same, where it came with a lock: but for what its holders did without a fence.
-        ends: By block, and location and instruction: the last strong write there by each thread.
-            It is known alone, whatever the thread did before it.
+        work: For each block the epochs of its threads' accesses, int64.
+        lock_clocks: The same as far as it came through a lock, without accesses that the lock's
+            holders have not fenced.
+        last_releases: For each block, location and instruction, the last strong write of each
+            thread. The write alone is covered, not what its thread did before.
     """
 
     work: Mapping[int, Flat] = field(default_factory=dict)
-    lock_clocks: Mapping[Held, Flat] = field(default_factory=dict)
+    lock_clocks: Mapping[LockEpoch, Flat] = field(default_factory=dict)
     last_releases: Mapping[tuple[int, int], Flat] = field(default_factory=dict)
 
     def merge(self, other: "VectorClock") -> "VectorClock":
-        """What either knows; one of the two, if it knows all."""
+        """Return the join of two clocks; one of them if it covers the other."""
         if other is self or other is BOTTOM:
             return self
         if self is BOTTOM:
@@ -42,26 +42,33 @@ class VectorClock:
         return _merged(self, other)
 
     def _with(self, other: "VectorClock") -> "VectorClock":
-        work, held = _either(self.work, other.work), join(self.lock_clocks, other.lock_clocks)
-        ends = _either(self.last_releases, other.last_releases)
+        work, lock_clocks = (
+            _either(self.work, other.work),
+            join(self.lock_clocks, other.lock_clocks),
+        )
+        last_releases = _either(self.last_releases, other.last_releases)
         for one in (self, other):
-            if work is one.work and held is one.lock_clocks and ends is one.last_releases:
+            if (
+                work is one.work
+                and lock_clocks is one.lock_clocks
+                and last_releases is one.last_releases
+            ):
                 return one
-        return VectorClock(work, held, ends)
+        return VectorClock(work, lock_clocks, last_releases)
 
     def happens_after(self, time: Flat, thread: Flat, threads: int, strong: bool = True) -> Flat:
-        """Whether accesses at ``time`` by ``thread`` (global numbers) are known, bools.
+        """Return whether accesses at ``time`` by ``thread`` happen before the clock.
 
-        ``threads``: of a block; ``strong``: whether some may be strong writes, of which the ends
-        are known. What came with a lock is not asked here.
+        ``thread``: global numbers. ``threads``: threads of a block. ``strong``: whether some may be
+        strong writes of ``last_releases``. Clocks that came through locks are not considered.
         """
         block, lane = np.divmod(thread, threads)
         known: Flat = time <= _looked_up(self.work, block, lane, threads)
         if strong and self.last_releases and not known.all():
-            left = np.flatnonzero(~known)
-            by_block = Blocks(block[left])
+            unknown = np.flatnonzero(~known)
+            by_block = Blocks(block[unknown])
             for (number, _), row in self.last_releases.items():
-                at = left[by_block.of(number)]
+                at = unknown[by_block.of(number)]
                 known[at] |= row[lane[at]] == time[at]
         return known
 
@@ -79,11 +86,12 @@ def _merged(one: VectorClock, other: VectorClock) -> VectorClock:
 
 
 class HeldRows(NamedTuple):
-    """What a clock has by one lock, taken over within a block (``near``) or not.
+    """Part of a clock that came through one lock, of block scope (``near``) or wider.
 
     Attributes:
-        blocks: Whose threads let go of it, ascending; ``turns``: which of the clock's ``held``
-            each is; ``rows``: up to when each of their threads' accesses are known.
+        blocks: Blocks of the releasing threads, ascending.
+        turns: Index of each in the clock's ``lock_clocks``.
+        rows: Epochs of their threads' accesses.
     """
 
     place: int
@@ -95,7 +103,7 @@ class HeldRows(NamedTuple):
 
 @functools.lru_cache(_STACKED)
 def by_lock(clock: VectorClock) -> list[HeldRows]:
-    """What a clock has with locks, for each lock together."""
+    """Group the ``lock_clocks`` of a clock by lock."""
     found: dict[tuple[int, bool], list[tuple[int, int, Flat]]] = {}
     for turn, ((block, place, near), row) in enumerate(clock.lock_clocks.items()):
         found.setdefault((place, near), []).append((block, turn, row))
@@ -107,19 +115,19 @@ def by_lock(clock: VectorClock) -> list[HeldRows]:
 
 
 class Blocks:
-    """Where in an array of block numbers each stands."""
+    """Positions of each block in an array of block numbers."""
 
     def __init__(self, block: Flat) -> None:
         self._turn = np.argsort(block, kind="stable")
         self._block = block[self._turn]
 
     def of(self, number: int) -> Flat:
-        """The places of a block."""
+        """Return the positions of a block."""
         low, high = np.searchsorted(self._block, [number, number + 1])
         return self._turn[low:high]
 
     def among(self, numbers: Flat) -> tuple[Flat, Flat]:
-        """The places of some blocks (ascending); and of each, which of these it is."""
+        """Return the positions of some blocks (ascending), and the index of the block of each."""
         if len(numbers) == 1:
             at = self.of(numbers[0])
             return at, np.zeros(len(at), np.int64)
@@ -129,7 +137,7 @@ class Blocks:
 
 
 def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) -> Flat:
-    """For each thread what its block's row says; -1: nothing."""
+    """Return the epoch in its block's row for each thread; -1: no row."""
     first, last = int(block.min()), int(block.max())
     if (last - first) * threads > 4 * len(block) + 4096:
         out = np.full(len(block), -1, np.int64)
@@ -147,12 +155,15 @@ def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) 
 
 
 def _either(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
-    """``latest``, in the order of whichever has more: the time is that of the shorter one."""
+    """``join``, in the order of the larger mapping; its time is that of the smaller one."""
     return join(one, other) if len(one) >= len(other) else join(other, one)
 
 
 def join(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
-    """The later time of each; one of the two, if it has them all."""
+    """Return the element-wise maximum of two mappings of rows.
+
+    If one covers the other, that object is returned.
+    """
     made: dict[_Key, Flat] | None = None
     theirs = True
     for key, row in other.items():

@@ -1,1 +1,1 @@
-"""Races as they are collected: groups, pairs, program order."""
+"""Collection of races: groups, pairs of threads, program order."""

@@ -1,4 +1,4 @@
-"""Candidates for a race that need not be looked at: enough pairs of earlier threads are known."""
+"""Pruning of race candidates, once enough pairs of lower threads are known."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FIRST, _PIECE = 1 << 12, 1 << 18
 
 
 class PairBound(NamedTuple):
-    """Which pairs are wanted, while some are found.
+    """Bound of the pairs that are still wanted; it falls while pairs are found.
 
     Attributes:
-        last: The last thread whose pairs with later ones are, as it is by now; or all are.
-        learnt: Whether that holds of those that store different values as well.
+        last: Last thread whose pairs with later ones count; initially every thread.
+        learnt: Whether this also goes for pairs that store different values.
     """
 
     last: Callable[[], int | None]
@@ -26,13 +26,14 @@ class PairBound(NamedTuple):
 
 
 class Clip:
-    """Leaves out pairs of which both threads come behind a bound.
+    """Prunes pairs of which both threads are beyond a bound.
 
     Args:
-        bound: It may fall while pairs are found.
-        keys: Of the accesses remembered: location and thread, ascending.
-        start: Of each lane the key of its location; ``thread``: its thread.
-        free: Lanes of which nothing is left out until all is learnt of values.
+        bound: The bound, which may fall while pairs are found.
+        keys: Location and thread of the recorded accesses, ascending.
+        start: Key of each lane's location.
+        thread: Each lane's thread.
+        free: Lanes that are not pruned until the stored values need no further pairs.
     """
 
     def __init__(
@@ -44,22 +45,22 @@ class Clip:
         self.fell()
 
     def fell(self) -> bool:
-        """Whether more may be left out than last time."""
+        """Whether the bound has fallen since the last call."""
         last, free = self._last, self._free
         self._last = self._bound.last()
         if free is not None and self._bound.learnt():
             self._free = None
         return last != self._last or free is not self._free
 
-    def left(self, low: Flat) -> Flat | slice:
-        """Of which lanes anything is left, whose candidates have these keys, and later ones."""
+    def within(self, low: Flat) -> Flat | slice:
+        """Return the lanes with remaining candidates, whose keys start at ``low``."""
         if self._last is None:
             return slice(None)
         early = (self._thread <= self._last) | (low <= self._start + self._last)
         return np.flatnonzero(early if self._free is None else early | self._free)
 
-    def ends(self, lanes: Flat, end: Flat) -> Flat:
-        """Where the candidates of lanes end, as entries, that ended there without a bound."""
+    def stops(self, lanes: Flat, end: Flat) -> Flat:
+        """Return the pruned end of the candidates of lanes, which is ``end`` without a bound."""
         if self._last is None:
             return end
         late = self._thread[lanes] > self._last
@@ -74,14 +75,14 @@ class Clip:
 def pieces(
     begin: Flat, end: Flat, lanes: Flat | None = None, clip: Clip | None = None
 ) -> Iterator[tuple[Flat, Flat]]:
-    """Every (lane, entry) with ``begin[lane] <= entry < end[lane]``, some at a time.
+    """Yield every (lane, entry) with ``begin[lane] <= entry < end[lane]``, in pieces.
 
-    ``lanes``: their names, if others than their numbers; ``clip`` leaves some out.
+    ``lanes``: names of the lanes, if not their indices. ``clip``: prunes pairs.
     """
     lanes = np.arange(len(begin)) if lanes is None else lanes
     size = _PIECE if clip is None else _FIRST
     while len(lanes):
-        last = end if clip is None else clip.ends(lanes, end)
+        last = end if clip is None else clip.stops(lanes, end)
         some = np.flatnonzero(last > begin)
         lanes, begin, end, counts = lanes[some], begin[some], end[some], (last - begin)[some]
         sums = np.cumsum(counts)

@@ -1,10 +1,12 @@
-"""Which of two instructions a report names first, whoever came first in the run.
+"""Program order: which access of a race a report names first, under every schedule.
 
-A race has no order: that is what is wrong with it. So that one schedule tells the same story
-as another, who sets a flag comes before who waits for it; else the instruction that leads to the
-other comes first, on a way with no barrier that would have ordered the two, if there is one; where
-each leads to the other (a loop), the write comes before the read; else the order of the source
-text decides.
+A race has no order, so that the order of the run must not matter. The rules, in turn:
+
+- The thread that sets a flag precedes the thread that waits for it.
+- The access from which the other is reachable comes first, preferably on a path without a barrier
+  that would have ordered the two.
+- If each is reachable from the other (a loop), the write comes before the read.
+- Otherwise the order of the source text decides.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _Answer = TypeVar("_Answer")
 def _memo(
     method: Callable[[ProgramOrder, *_Asked], _Answer],
 ) -> Callable[[ProgramOrder, *_Asked], _Answer]:
-    """Keep a method's answers in the object, so that they are freed with it."""
+    """Cache a method's results in its object, so that they are freed together."""
 
     @functools.wraps(method)
     def answer(self: ProgramOrder, *asked: *_Asked) -> _Answer:
@@ -46,10 +48,10 @@ def _memo(
 
 
 class ProgramOrder:
-    """The order of a program's accesses.
+    """Order of a program's accesses.
 
     Attributes:
-        known: Memo of answers, by the method and its arguments.
+        known: Cached results, by method and arguments.
     """
 
     def __init__(self, program: Program) -> None:
@@ -65,7 +67,7 @@ class ProgramOrder:
 
     @_memo
     def named(self, one: Site, other: Site, distance: str, behind: bool) -> bool:
-        """Whether one instruction is named before the other; ``behind``: see ``handed``."""
+        """Whether one access is named before the other; ``behind``: see ``handed``."""
         if one is other:
             return True
         reading = (one.access == "load") != (other.access == "load")
@@ -82,22 +84,25 @@ class ProgramOrder:
         return self._text(one) < self._text(other)
 
     def handed(self, one: Site, other: Site, distance: str, behind: bool) -> bool | None:
-        """Whether the one comes first by what threads tell each other, by a flag, say.
+        """Whether flags between threads put one access first; ``None``: they decide nothing.
 
-        Who tells does so behind its access; what it tells decides whether the other's happens (in
-        a block with no barrier in between). If either may tell the other, each at a place of its
-        own, the first of the run comes first: the flags force that. But if one of them tells
-        before its access, it is that access, and the other's next one, that nothing orders.
-        ``behind``: the read comes behind an earlier write of the same thread: so it is the next
-        one that it races with. Of flags themselves nothing is said.
+        The signalling thread sets its flag after its access, and the flag controls whether the
+        other access happens (in a block with no barrier in between). If either thread may signal
+        the other, each at its own place, the run's order counts, because the flags enforce it. If
+        one of them signals before its access, that access and the other's next one are unordered.
+        ``behind``: the read follows an earlier write of the same thread, so that it races with the
+        next one. Races on flags themselves are not decided.
         """
         if one.asynchronous or other.asynchronous or {one, other} & self._hears:
             return None
         way = "all" if distance == "block" else distance
-        told, told_other = (self._tells_behind(x, way) for x in (one, other))
+        one_tells, other_tells = (self._tells_behind(x, way) for x in (one, other))
         heard, heard_other = (self._hears_before(x, way) for x in (one, other))
-        hands, back = told and bool(heard_other - heard), told_other and bool(heard - heard_other)
-        if told and told_other and heard and heard_other:
+        hands, back = (
+            one_tells and bool(heard_other - heard),
+            other_tells and bool(heard - heard_other),
+        )
+        if one_tells and other_tells and heard and heard_other:
             direct, direct_other = (self._tells_directly(x, way) for x in (one, other))
             if direct != direct_other:
                 return direct_other
@@ -105,7 +110,7 @@ class ProgramOrder:
             if behind and not self._met_between(one, other, way):
                 return one.access == "load"
             return hands
-        if not (told and told_other):
+        if not (one_tells and other_tells):
             return None
         passed_on = (
             f.number not in heard & heard_other
@@ -117,12 +122,12 @@ class ProgramOrder:
 
     @_memo
     def _tells_behind(self, site: Site, way: str) -> bool:
-        """Whether a thread may tell that an access is done."""
+        """Whether a thread may signal after an access."""
         return any(s is not site and self._leads(site, s, way) for s in self._tells)
 
     @_memo
     def _tells_directly(self, site: Site, way: str) -> bool:
-        """The same, before it waits for others again."""
+        """Whether a thread may signal after an access, before it waits for others again."""
         waits = {f.block for f in self._hears if self._steering.waits(f)}
         behind = self._paths(way, False, frozenset(waits)).after(site.block)
         return any(
@@ -132,13 +137,13 @@ class ProgramOrder:
         )
 
     def _met_between(self, one: Site, other: Site, way: str) -> bool:
-        """Whether threads meet at a barrier on every way from a read to the next write."""
+        """Whether every path from a read to the next write passes a barrier."""
         read, write = (one, other) if one.access == "load" else (other, one)
         return self._leads(read, write, "all") and not self._leads(read, write, way)
 
     @_memo
     def _hears_before(self, site: Site, way: str) -> frozenset[int]:
-        """What decides whether an access happens, of what other threads may tell."""
+        """Return the flags that control an access and that other threads may set."""
         return frozenset(
             f.number
             for f in self._hears
@@ -151,18 +156,18 @@ class ProgramOrder:
 
     @functools.cached_property
     def _tells(self) -> list[Site]:
-        """What may tell another thread something; an ``mbarrier`` is no flag, but a barrier."""
+        """Return the sites that may signal another thread; an ``mbarrier`` counts as a barrier."""
         sites = self._program.sites
         return [s for s in sites if s.strong and s.access != "load" and s.operation != PHASE]
 
     @functools.cached_property
     def _hears(self) -> frozenset[Site]:
-        """What may be told something that decides."""
+        """Return the sites that may receive a controlling signal."""
         sites, numbers = self._program.sites, self._steering.controlling_strong_reads
         return frozenset(s for s in sites if s.number in numbers)
 
     def precedes(self, one: Site, other: Site) -> bool:
-        """Whether a way leads from one instruction to the other, past barriers as well."""
+        """Whether one access is reachable from the other, past barriers as well."""
         return self._leads(one, other, "all")
 
     def _text(self, site: Site) -> tuple[object, ...]:
@@ -178,39 +183,39 @@ class ProgramOrder:
         return other.block in self._after(one.block, way)
 
     def _at(self, site: Site) -> int:
-        """Where an access stands in its block."""
+        """Return the position of an access in its block."""
         return self._position[id(site.instruction)]
 
     @_memo
     def unwaited(self, one: Site, other: Site) -> bool:
-        """Whether a copy is surely under way for another access that nothing puts after it.
+        """Whether a copy is certainly in flight at an access that nothing orders after it.
 
-        A way leads from the one to the other, past no wait: one in a branch between the two is one,
-        and so is a call of a function that waits. Or they are on different ways, as where one warp
-        copies and another reads, and one leads to the other that has no wait.
+        The access is reachable from the copy without a wait; a branch or call with a wait counts as
+        one. Or the two are on different paths, as where one warp copies and another reads, and one
+        leads to the other without a wait.
         """
         if not self._leads(one, other, "all"):
             return not self._leads(other, one, "all") and self._begins(other, one.queue)
         for name in (one.function, other.function, *self._functions):
-            starts, ends = self._places(one, name), self._places(other, name)
-            if starts and ends:
+            starts, stops = self._places(one, name), self._places(other, name)
+            if starts and stops:
                 waits = self._waiting(name, one.queue)
-                return any(not _between(s, e, waits) for s in starts for e in ends)
+                return any(not _between(s, e, waits) for s in starts for e in stops)
         return False
 
     @_memo
     def waits_between(self, one: Site, other: Site, wait: Instruction) -> bool:
-        """Whether a wait stands on a way from one access to the other, in a call perhaps."""
+        """Whether a wait lies on a path from one access to the other, possibly in a callee."""
         for name in (one.function, other.function, *self._functions):
-            starts, ends = self._places(one, name), self._places(other, name)
-            if starts and ends:
+            starts, stops = self._places(one, name), self._places(other, name)
+            if starts and stops:
                 at = self._standing(name, wait)
-                return any(_between(s, e, at) for s in starts for e in ends)
+                return any(_between(s, e, at) for s in starts for e in stops)
         return False
 
     @_memo
     def _standing(self, name: str, wait: Instruction) -> list[_Place]:
-        """Where a function comes to a wait: itself, or by calls."""
+        """Return the places at which a function reaches a wait, itself or by calls."""
         return [
             place
             for place, ins in self._functions[name]
@@ -220,7 +225,7 @@ class ProgramOrder:
 
     @_memo
     def wait_follows_access(self, copy: Site, other: Site, wait: Instruction) -> bool:
-        """Whether an access in shared memory stands behind a copy, and its wait behind both."""
+        """Whether a shared-memory access follows a copy, and the copy's wait follows both."""
         return (
             other is not copy
             and other.space not in ("local", "global")
@@ -232,7 +237,7 @@ class ProgramOrder:
         )
 
     def _begins(self, site: Site, queue: str) -> bool:
-        """Whether a way leads from the start to an access, past no wait."""
+        """Whether an access is reachable from the entry without a wait."""
         body = self.blocks[site.block].instructions[: self._position[id(site.instruction)]]
         return site.block in self._beginning(queue) and not any(_waits(i, queue) for i in body)
 
@@ -247,7 +252,7 @@ class ProgramOrder:
 
     @functools.cached_property
     def _functions(self) -> dict[str, list[tuple[_Place, Instruction]]]:
-        """The instructions of each function."""
+        """The instructions of each function, with their places."""
         found: dict[str, list[tuple[_Place, Instruction]]] = {}
         for block in self.blocks:
             body = found.setdefault(block.function.name, [])
@@ -255,14 +260,14 @@ class ProgramOrder:
         return found
 
     def _places(self, site: Site, name: str) -> list[_Place]:
-        """Where a function comes to an access: itself, or by calls."""
+        """Return the places at which a function reaches an access, itself or by calls."""
         if site.function == name:
             return [(site.block, self._position[id(site.instruction)])]
         return [place for place, reached in self._calls[name] if site.function in reached]
 
     @_memo
     def _waiting(self, name: str, queue: str) -> list[_Place]:
-        """Where a function waits for what is under way in a queue, or may."""
+        """Return the places at which a function waits, or may wait, for a queue."""
         found = []
         for place, ins in self._functions[name]:
             called = self._called(ins)
@@ -274,20 +279,20 @@ class ProgramOrder:
 
     @functools.cached_property
     def _calls(self) -> dict[str, list[tuple[_Place, frozenset[str]]]]:
-        """Where each function calls others by their names, and what then runs."""
+        """The call places of each function, with the functions that may run."""
         return {
             name: [(place, reached) for place, ins in body if (reached := self._called(ins))]
             for name, body in self._functions.items()
         }
 
     def _called(self, ins: Instruction) -> frozenset[str]:
-        """The functions that an instruction runs."""
+        """Return the functions that an instruction may run."""
         name = callee(ins)
         return self._reached(name) if name in self._functions else frozenset()
 
     @_memo
     def _reached(self, name: str) -> frozenset[str]:
-        """A function, and those that run with it."""
+        """Return a function and its transitive callees."""
         found: set[str] = set()
         todo = [name]
         while todo:
@@ -299,7 +304,7 @@ class ProgramOrder:
 
     @functools.cached_property
     def _callees(self) -> dict[str, set[str]]:
-        """Which functions each calls."""
+        """The callees of each function."""
         return {
             name: {callee(ins) for _, ins in body}.intersection(self._functions)
             for name, body in self._functions.items()
@@ -307,12 +312,12 @@ class ProgramOrder:
 
     @functools.cached_property
     def _clustered(self) -> bool:
-        """Whether threads come to the barrier of a cluster."""
+        """Whether the program uses the cluster's barrier."""
         return any(one.cluster for one in self._program.blocks)
 
     @_memo
     def _after(self, number: int, way: str) -> set[int]:
-        """The blocks on a way; to arrive at a cluster's barrier and then to wait ends one."""
+        """Return the blocks on a path; arrival and wait at a cluster's barrier end it."""
         found = self._paths(way, False, _NOWHERE).after(number)
         if way == "all" or not self._clustered:
             return found
@@ -320,7 +325,7 @@ class ProgramOrder:
 
     @_memo
     def _paths(self, way: str, arrived: bool, closed: frozenset[int]) -> BlockReachability:
-        """The ways that pass no barrier of a kind; ``closed``: nor these blocks."""
+        """Return reachability past no barrier of a kind, and no ``closed`` block."""
 
         def passes(block: Block, to: int) -> bool:
             end = block.end
@@ -336,10 +341,10 @@ class ProgramOrder:
         return BlockReachability(self.blocks, passes)
 
     def _awaits_phase(self, block: Block, to: int) -> bool:
-        """Whether threads wait at an ``mbarrier`` on the way from a block to the next.
+        """Whether an edge implies a completed wait at an ``mbarrier``.
 
-        They look at it, leave a loop that does, or come back from a function that does:
-        unoptimised, a loop asks first whether it is over, and ``cuda::barrier`` where it stands.
+        The edge leaves a test, a loop that tests, or a function that does. Unoptimised code may
+        test before the loop, and ``cuda::barrier`` at its place.
         """
         end = block.end
         inside = self._called(end) if end is not None and to == block.follow else frozenset()
@@ -348,21 +353,21 @@ class ProgramOrder:
 
     @functools.cached_property
     def _phase_waits(self) -> tuple[set[int], set[str]]:
-        """The blocks at which threads wait at an ``mbarrier``; the functions that look at it."""
+        """Return the blocks that wait at an ``mbarrier``, and the functions that test one."""
         waits = [s for s in self._program.sites if roles(s.instruction).row.phase == "wait"]
         exits = (self._steering.exits(site) for site in waits)
         return {s.block for s in waits}.union(*exits), {s.function for s in waits}
 
 
 def _between(start: _Place, end: _Place, waits: Sequence[_Place]) -> bool:
-    """Whether the text has a wait on the way from one place to another, round a loop perhaps."""
+    """Whether a wait lies on the way from one place to another, possibly around a loop."""
     if start < end:
         return any(start < wait < end for wait in waits)
     return any(wait > start or wait < end for wait in waits)
 
 
 def _waits(ins: Instruction, queue: str) -> bool:
-    """Whether an instruction waits for what is under way in a queue."""
+    """Whether an instruction waits for the operations of a queue."""
     row = roles(ins).row
     if row.phase == "wait":
         return queue in ("copy", "transaction")

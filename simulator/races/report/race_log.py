@@ -1,7 +1,7 @@
-"""Races as they are found: groups of them that will be one hazard each.
+"""Race log: races in groups, each of which becomes one hazard.
 
-Pairs of threads that race at the same two source lines, at the same distance (lanes of a warp,
-warps of a block, blocks) and for the same reason are one group.
+A group has the races of pairs of threads at the same two source lines, at the same distance (lanes
+of a warp, warps of a block, blocks) and for the same reason.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..order.stale_reads import Loaded
 from ..shadow.conflicts import FREED
 from ..shadow.shadow_memory import Conflict
 from .pair_limit import PairBound
-from .pairs import MOST, Pairs
+from .pairs import MAX_PAIRS, Pairs
 from .program_order import ProgramOrder
 from .raced_elements import LOCATIONS, RacedElements
 
 
 class _Example(NamedTuple):
-    """A pair of threads; the smallest is shown. ``second`` is the one whose part is named last."""
+    """An example pair of threads; the smallest is shown. ``second``: the one named last."""
 
     second: int
     first: int
@@ -49,17 +49,19 @@ SENT = "sent"
 
 @dataclass
 class RaceGroup:
-    """Races that make one hazard, between instructions on ``sides`` (a write's side first).
+    """Races that form one hazard, between instructions on two ``sides`` (a write's side first).
 
     Attributes:
-        unequal: Whether some leave different values.
-        at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
-        fresh: Whether no read behind a relaxed one may find stale data in L1; ``loaded``: what of
-            it would have to be there.
-        swaps: Whether some are with an atomic operation.
-        meets: Which two instructions race; ``places``: the elements, by the name of their variable.
-        turns: Of which side an instruction came first in the program's order; both, in a loop.
-        examples: If the first side is named first, and if the second is.
+        unequal: Whether some pairs store different values.
+        at_once: Whether some are of one execution of an instruction.
+        clashes: Whether some of these store different values.
+        fresh: Whether no read after a relaxed one can hit stale data in L1.
+        loaded: The L1 sectors that would be stale.
+        swaps: Whether some involve an atomic.
+        meets: The pairs of racing instructions.
+        places: Racing elements, by the name of their variable.
+        turns: The sides whose instruction came first in program order; both in a loop.
+        examples: Example if the first side is named first, and if the second is.
     """
 
     how: str
@@ -84,49 +86,49 @@ class RaceGroup:
 
     @property
     def where(self) -> tuple[object, ...]:
-        """What two races have in common that are one to a reader."""
+        """Key of races that are one finding to a reader."""
         return self.distance, self.space, self.name, self.lines, self.reads
 
     @property
     def in_order(self) -> bool:
-        """Whether the first side is named first; where either may be, the write is."""
+        """Whether the first side is named first; if either may be, the write is."""
         return True in self.turns
 
     @property
     def bound(self) -> int | None:
-        """The last thread whose pairs with later ones may count, or be shown; or all may."""
+        """Last thread whose pairs with later ones may count or be shown; ``None``: any."""
         if not self.pairs.full:
             return None
         return max(self.pairs.last, *(example.second for example in self.examples.values()))
 
     @property
     def learnt(self) -> bool:
-        """Whether further pairs of two writes leave nothing to learn of their values."""
+        """Whether further pairs of writes add nothing about their values."""
         return self.reads or (self.unequal and (self.clashes or not self.at_once))
 
     @property
     def locations(self) -> int:
-        """For how many elements the pairs race that are counted."""
+        """Number of elements on which the counted pairs race."""
         return sum(places.count(self.pairs.behind) for places in self.places.values())
 
     @property
     def everywhere(self) -> bool:
-        """Whether blocks that do the same all race so, whatever values they store."""
+        """Whether all identically behaving blocks race, whatever values they store."""
         return self.reads and self.how != "quiet" and not self.swaps
 
     def spread(self, blocks: Flat) -> None:
-        """Of one block's races make those of others, so many blocks after it, too."""
+        """Replicate one block's races for other blocks, given by their distance."""
         self.pairs.spread(blocks * self.threads)
         for places in self.places.values():
             places.spread(blocks, blocks * self.threads)
 
     def take_places(self, other: RaceGroup) -> None:
-        """The elements of another group are raced for, too."""
+        """Add the racing elements of another group."""
         for name, places in other.places.items():
             self.places.setdefault(name, RacedElements()).update(places)
 
     def merge(self, other: RaceGroup) -> None:
-        """Take over such races between other threads."""
+        """Add the races of another group with other threads."""
         self.unequal |= other.unequal
         self.at_once |= other.at_once
         self.clashes |= other.clashes
@@ -143,10 +145,10 @@ class RaceGroup:
 
 
 class RaceLog:
-    """Where races are written down; of each hazard ``most`` pairs of threads.
+    """Log of all races; each hazard counts at most ``max_pairs`` pairs of threads.
 
-    ``order`` gives the order in which a report names two sites, ``place`` variable and element of a
-    shared address.
+    ``order``: decides which of two sites a report names first. ``place``: gives variable and
+    element of a shared address.
     """
 
     def __init__(
@@ -154,20 +156,20 @@ class RaceLog:
         sites: Sequence[Site],
         order: Callable[[], ProgramOrder],
         place: Callable[[str, int, Site], tuple[str, int]],
-        most: int = MOST,
+        max_pairs: int = MAX_PAIRS,
     ) -> None:
-        self.most = most
+        self.max_pairs = max_pairs
         self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
         self.waits: dict[tuple[int, int], tuple[int, int]] = {}  # ``Copy.short``
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
     def like(self) -> RaceLog:
-        """One of the same program in which nothing is written down."""
-        return RaceLog(self.sites, self.find_order, self.place, self.most)
+        """Return an empty log for the same program."""
+        return RaceLog(self.sites, self.find_order, self.place, self.max_pairs)
 
     def bound(self, race: Race) -> PairBound:
-        """Which pairs of such a race are to be found yet."""
+        """Return the bound of the pairs of such a race that are still wanted."""
         return PairBound(functools.partial(self._last, race), functools.partial(self._learnt, race))
 
     def _last(self, race: Race) -> int | None:
@@ -184,11 +186,11 @@ class RaceLog:
         return bool(groups) and all(group.learnt for group in groups)
 
     def knows(self, race: Race) -> bool:
-        """Whether such a race has been found."""
+        """Whether a race of this kind is logged."""
         return _sites(race) in self._by_sites
 
     def add(self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat) -> None:
-        """Pairs of accesses that race; ``unequal``, ``quiet``: see ``stored_values.compare``."""
+        """Log racing pairs; ``unequal``, ``quiet``: see ``stored_values.compare``."""
         overrun = race.overruns(conflict.place)
         for still, over in itertools.product((False, True), repeat=2):
             at = np.flatnonzero((quiet == still) & (overrun == over))
@@ -218,7 +220,7 @@ class RaceLog:
         if group is None:
             lines = frozenset((one.line, other.line))
             what = how, distance, race.space, name, race.threads, reads, lines
-            group = self.groups[key] = RaceGroup(*what, pairs=Pairs(self.most))
+            group = self.groups[key] = RaceGroup(*what, pairs=Pairs(self.max_pairs))
         by_sites = self._by_sites.setdefault(_sites(race), [])
         if not any(group is known for known in by_sites):
             by_sites.append(group)
@@ -251,7 +253,7 @@ class RaceLog:
         group.places.setdefault(name, RacedElements()).add(places, keys)
 
     def _under_way(self, one: Site, other: Site, distance: str) -> tuple[str, str]:
-        """How a race is told: is one of the two surely under way when the other comes?"""
+        """Return how a race is named: is one operation certainly in flight at the other?"""
         order = self.find_order()
         for copy, touching in ((one, other), (other, one)):
             if not copy.asynchronous or distance == "block":
@@ -263,7 +265,7 @@ class RaceLog:
         return "race", distance
 
     def merge(self, other: RaceLog) -> None:
-        """Take over races among other blocks."""
+        """Add the races of other blocks."""
         for key, group in other.groups.items():
             mine = self.groups.setdefault(key, group)
             if mine is not group:
@@ -276,7 +278,7 @@ class RaceLog:
             known += [group for group in news if not any(group is one for one in known)]
 
     def add_unknown(self, other: RaceLog) -> None:
-        """Take over the races of another run at lines where this one has none."""
+        """Add the races of another run at lines without races so far."""
         known = {group.where for group in self.groups.values()}
         for key, group in other.groups.items():
             if group.where not in known:
@@ -289,17 +291,17 @@ class RaceLog:
         return race.allocation.name
 
     def _element(self, race: Race, place: int, site: Site) -> int:
-        """Of a location: which element of its array, as an instruction counts them."""
+        """Return the element of a location, in units of an instruction's element size."""
         if race.space == "shared":
             return self.place("shared", place * race.granule, site)[1]
         return place * race.granule // site.size
 
     def explains(self, line: object, name: str, places: set[int]) -> bool:
-        """Whether writes that race with a source line's reads are what these found missing."""
+        """Whether writes that race with a line's reads are the ones that these reads missed."""
         raced: set[int] = set()
         for group in self.groups.values():
-            told = group.sides[1] if group.reads and group.how != OVERRUN else ()
-            reading = {self.sites[n].line for n in told}
+            reads = group.sides[1] if group.reads and group.how != OVERRUN else ()
+            reading = {self.sites[n].line for n in reads}
             if group.in_order and group.name == name and line in reading:
                 if group.pairs.full or len(group.places[name]) >= LOCATIONS:
                     return True
@@ -308,7 +310,7 @@ class RaceLog:
 
 
 def _after(one: Site, other: Site, turn: bool) -> bool:
-    """Which of two writes makes the second side: told by lines, so that copies agree."""
+    """Which of two writes becomes the second side, by source lines, so that copies agree."""
     first, second = str(one.line), str(other.line)
     return not turn if first == second else first > second
 
@@ -319,7 +321,7 @@ def _sites(race: Race) -> tuple[object, ...]:
 
 
 def _smallest(*values: Flat) -> int:
-    """Where the first of these values is smallest; of several such the next one, and so on."""
+    """Return the index of the lexicographically smallest tuple of values."""
     at = np.flatnonzero(values[0] == values[0].min())
     for more in values[1:]:
         if len(at) > 1:

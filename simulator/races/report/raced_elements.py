@@ -1,4 +1,4 @@
-"""The elements that threads race for, each with the smallest pair of threads that does."""
+"""Racing elements, each with its smallest pair of threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOGETHER = 1 << 16
 
 
 class RacedElements:
-    """Elements by number; once there are ``LOCATIONS``, no more are added."""
+    """Set of elements by number, of at most ``LOCATIONS``."""
 
     def __init__(self) -> None:
         self._places, self._pairs = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -21,7 +21,7 @@ class RacedElements:
         self._waiting = 0
 
     def add(self, places: Flat, pairs: Flat) -> None:
-        """Elements for which pairs race, which are numbered."""
+        """Add elements with the index of a racing pair for each."""
         if len(self._places) < LOCATIONS:
             self._new.append(_least(places, pairs))
             self._waiting += len(self._new[-1][0])
@@ -29,12 +29,12 @@ class RacedElements:
                 self._gather()
 
     def update(self, other: RacedElements) -> None:
-        """Take over another set."""
+        """Add another set."""
         other._gather()
         self.add(other._places, other._pairs)
 
     def spread(self, blocks: Flat, threads: Flat) -> None:
-        """Of each element of a block make that of blocks so many later, and so their threads."""
+        """Replicate each element, and its pair, for blocks at some distances."""
         self._gather()
         one, pairs = self._places, self._pairs
         enough = -(-LOCATIONS // max(len(one), 1))
@@ -42,12 +42,12 @@ class RacedElements:
             self.add(one + (block << 32), pairs + (thread << 32 | thread))
 
     def count(self, last: int | None) -> int:
-        """How many there are; of those whose pairs come before ``last`` alone, if that is given."""
+        """Return the number of elements; with ``last``, of those with an earlier pair."""
         self._gather()
         return len(self._places) if last is None else int((self._pairs < last).sum())
 
     def all(self) -> set[int]:
-        """Their numbers."""
+        """Return the numbers of the elements."""
         self._gather()
         return set(self._places.tolist())
 
@@ -62,7 +62,7 @@ class RacedElements:
 
 
 def _least(places: Flat, pairs: Flat) -> tuple[Flat, Flat]:
-    """Each element once, ascending, with the smallest of its pairs."""
+    """Return each element once, ascending, with its smallest pair."""
     turn = np.lexsort((pairs, places))
     first = np.flatnonzero(np.diff(places[turn], prepend=-1))
     return places[turn[first]], pairs[turn[first]]

@@ -1,1 +1,1 @@
-"""One block checked for all that behave identically."""
+"""Representative block: one block is checked for all that behave identically."""

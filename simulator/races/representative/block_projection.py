@@ -1,4 +1,4 @@
-"""What the first block of a batch does, where all of them do the same."""
+"""Projection of a batch's events to its first block, if all blocks behave identically."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _Value = TypeVar("_Value", Lanes, Lanes | None)
 
 
 class BlocksDiffer(Exception):
-    """Blocks do not do the same."""
+    """The blocks of the batch behave differently."""
 
 
 def may_be_alike(steering: ForwardSlices, closer: PrecisionPlan, clusters: bool) -> bool:
-    """Whether blocks' own memory is all that the order of their threads is asked for.
+    """Whether a launch can be checked by one block.
 
-    It is not where arrays are looked at closely, or blocks hand on to each other.
+    It cannot if arrays need precise checks, or if blocks synchronise with each other.
     """
     program = steering.program
     if SHARED not in closer or clusters or steering.synchronising_reads:
@@ -35,10 +35,10 @@ def may_be_alike(steering: ForwardSlices, closer: PrecisionPlan, clusters: bool)
 
 
 class FirstBlock:
-    """Cuts what is told of a batch to its first block.
+    """Projects events of a batch to its first block.
 
     Attributes:
-        one: The shape of that block alone.
+        one: Geometry of that block alone.
     """
 
     def __init__(self, geometry: Geometry) -> None:
@@ -48,10 +48,12 @@ class FirstBlock:
         self._places: dict[object, LaneAddressList] = {}
 
     def of(self, event: AccessEvent) -> tuple[AccessEvent, bool]:
-        """Its part of an access; and whether that is in bulk, and blocks' follow each other.
+        """Return the first block's part of an access.
+
+        And whether it is a bulk access in block order.
 
         Raises:
-            Apart: Blocks do not do the same; or it is not their own memory.
+            BlocksDiffer: Blocks behave differently, or the access leaves their own memory.
         """
         if event.columns is not None or event.space != "shared":
             raise BlocksDiffer
@@ -75,7 +77,7 @@ class FirstBlock:
         return event._replace(address=address, mask=mask, values=values, old=old), False
 
     def whole(self, event: AccessEvent) -> AccessEvent:
-        """All blocks' part of an access in bulk, of which the first one's was kept."""
+        """Return all blocks' parts of a bulk access of which the first one's was recorded."""
         one, columns = cast(LaneAddressList, event.address), self.geometry.columns
         column = np.repeat(np.arange(columns), len(one.thread))
         thread, address = np.tile(one.thread, columns), np.tile(one.address, columns)
@@ -83,7 +85,7 @@ class FirstBlock:
         return event._replace(address=LaneAddressList(thread, column, address, home))
 
     def _known(self, site: Site, where: LaneAddressList) -> LaneAddressList:
-        """Where a copy in bulk goes: the same object for the same bytes, as of a stage."""
+        """Return one object for equal destinations of bulk copies, such as those of a stage."""
         if not len(where.address):
             return where
         key = site.number, len(where.address), int(where.address[0]), int(where.thread[0])
@@ -94,10 +96,10 @@ class FirstBlock:
 
 
 def cut(value: _Value, mask: Mask | None = None) -> _Value:
-    """A value of the first block's lanes, if all blocks have the same under a mask.
+    """Return the first block's part of a value that all blocks share under a mask.
 
     Raises:
-        Apart: They have not.
+        BlocksDiffer: The blocks' values differ.
     """
     if value is None or value.ndim == 0 or value.shape[3] == 1:
         return value
@@ -115,18 +117,20 @@ def _of_first(value: Lanes) -> Lanes:
 
 
 def _in_order(column: Flat, columns: int) -> bool:
-    """Whether each block has as many as the others, one after the other."""
-    each, left = divmod(len(column), columns)
-    if left or not each:
+    """Whether every block has the same number of entries, block after block."""
+    each, rest = divmod(len(column), columns)
+    if rest or not each:
         return False
     return bool((column.reshape(columns, each) == np.arange(columns)[:, None]).all())
 
 
 def _first_of(where: LaneAddressList, columns: int) -> tuple[slice | Flat, bool]:
-    """Which accesses are the first block's, if all have the same; and if they come in order.
+    """Return the first block's entries if all blocks have equal ones.
+
+    And whether they are in order.
 
     Raises:
-        Apart: They have not.
+        BlocksDiffer: The blocks' entries differ.
     """
     at: slice | Flat = slice(len(where.column) // columns)
     order: slice | Flat = slice(None)

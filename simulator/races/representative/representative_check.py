@@ -1,11 +1,10 @@
-"""Blocks that do alike are judged in one of them.
+"""Check one representative block, as long as all blocks of a batch issue the same events.
 
-What is asked of shared memory that copies in bulk fill, and ``mbarrier`` hands to and fro, is asked
-of each block by itself, and mostly all blocks of a batch do the same. As long as they do, the first
-one alone is told to a set of checks of its own (``selection.py``). If these find nothing, there
-is nothing in any block; what they find of reads and writes is so in each of them. As soon as blocks
-differ, or where what they store matters, the checks of the whole batch are told of all that there
-was, in its order, and go on.
+Shared memory that bulk copies fill and ``mbarrier`` synchronises is checked for each block
+separately, and mostly all blocks of a batch behave identically. While they do, only the first block
+is checked, by a set of checks of its own (``selection.py``). If these find nothing, no block has a
+race; races of reads with writes that they find exist in every block. As soon as blocks differ, or
+stored values matter, the recorded events are replayed to the full checks, which continue.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from .selection import Make, OneOfThem
 
 
 class RepresentativeBlockCheck(Observer):
-    """Tells race checks of a launch, or those of one block as long as all do the same.
+    """Passes events to the full checks, or to those of one block while all behave identically.
 
     Args:
-        make: Makes the checks of one block.
-        book: Where ``checks`` report to.
-        checks: The whole launch's, ``RaceCheck`` first.
+        make: Creates the checks of one block.
+        book: Race log of ``checks``.
+        checks: The full checks, ``RaceCheck`` first.
     """
 
     def __init__(self, make: Make, book: RaceLog, checks: Sequence[Observer]) -> None:
         self.make, self.book, self.checks = make, book, checks
         self.race, self.dispatcher = cast(RaceCheck, checks[0]), Dispatcher(checks)
         self.geometry: Geometry
-        self.alike: OneOfThem | None = None
+        self.representative: OneOfThem | None = None
 
     # -- batches ----------------------------------------------------------------------------
 
@@ -48,18 +47,18 @@ class RepresentativeBlockCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
         self.race.start(geometry)
-        self.alike = OneOfThem(self.make, geometry, self.book)
+        self.representative = OneOfThem(self.make, geometry, self.book)
 
     def finish(self) -> None:
         """See ``Observer``."""
-        if self.alike and self.alike.notify("finish"):
+        if self.representative and self.representative.notify("finish"):
             self._tell_all()
-        if self.alike:
+        if self.representative:
             self.race.finish()
-            self.alike.of_all(self.book)
+            self.representative.of_all(self.book)
         else:
             self._all("finish")
-        self.alike = None
+        self.representative = None
 
     def end(self) -> None:
         """See ``Observer``."""
@@ -77,30 +76,35 @@ class RepresentativeBlockCheck(Observer):
             callback(*what)
 
     def _tell_all(self) -> None:
-        """Tell the checks of all blocks what there was; what is to come they are told at once."""
-        assert self.alike
-        alike, self.alike = self.alike, None
+        """Replay the recorded events to the full checks, which receive later ones directly."""
+        assert self.representative
+        representative, self.representative = self.representative, None
         for check in self.checks[1:]:
             check.start(self.geometry)
-        for name, what, tiled in alike.before:
+        for name, what, tiled in representative.before:
             self._all(
-                name, *(map(alike.first.whole, cast(tuple[AccessEvent], what)) if tiled else what)
+                name,
+                *(
+                    map(representative.first.whole, cast(tuple[AccessEvent], what))
+                    if tiled
+                    else what
+                ),
             )
 
     def _each(self, name: str, *what: object) -> None:
-        """What all blocks do, if they do the same: the first argument says which lanes."""
-        if self.alike:
+        """Dispatch an event whose first argument is the mask, if it is the same in all blocks."""
+        if self.representative:
             try:
                 mask = cast(Mask | None, what[0])
                 first = [
                     cut(one, mask if number else None) if isinstance(one, np.ndarray) else one
                     for number, one in enumerate(what)
                 ]
-                self.alike.keep(name, what, what)
+                self.representative.keep(name, what, what)
             except BlocksDiffer:
                 self._tell_all()
             else:
-                if self.alike.notify(name, *first):
+                if self.representative.notify(name, *first):
                     self._tell_all()
                 return
         self._all(name, *what)
@@ -109,18 +113,18 @@ class RepresentativeBlockCheck(Observer):
 
     def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
-        site, alike = event.site, self.alike
-        if alike and event.space not in ("shared", "cluster") and site.operation != PHASE:
+        site, representative = event.site, self.representative
+        if representative and event.space not in ("shared", "cluster") and site.operation != PHASE:
             self.race.access(event)  # which asks nothing of the order in a block
             return
-        if alike:
+        if representative:
             try:
-                first, tiled = alike.first.of(event)
-                alike.keep_access(event, first, tiled)
+                first, tiled = representative.first.of(event)
+                representative.keep_access(event, first, tiled)
             except BlocksDiffer:
                 self._tell_all()
             else:
-                if alike.notify("access", first):
+                if representative.notify("access", first):
                     self._tell_all()
                 return
         self._all("access", event)
@@ -128,26 +132,26 @@ class RepresentativeBlockCheck(Observer):
     def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
         one = events[0]
-        if self.alike:
+        if self.representative:
             try:
-                first, _ = self.alike.first.of(one)
+                first, _ = self.representative.first.of(one)
                 some = events
                 if first.address is not one.address or first.mask is not one.mask:
                     some = [e._replace(address=first.address, mask=first.mask) for e in events]
-                self.alike.keep("grouped_loads", (sites, events), [one.address, one.mask])
+                self.representative.keep("grouped_loads", (sites, events), [one.address, one.mask])
             except BlocksDiffer:
                 self._tell_all()
             else:
-                if self.alike.notify("grouped_loads", sites, some):
+                if self.representative.notify("grouped_loads", sites, some):
                     self._tell_all()
                 return
         self._all("grouped_loads", sites, events)
 
     def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
-        if self.alike and event.space not in ("shared", "cluster"):
+        if self.representative and event.space not in ("shared", "cluster"):
             self.race.compact_access(event)
-        elif self.alike:
+        elif self.representative:
             self.access(event.full)
         else:
             self._all("compact_access", event)
@@ -173,10 +177,10 @@ class RepresentativeBlockCheck(Observer):
         self._each("proxy_fence", lanes)
 
     def async_group(
-        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+        self, lanes: Mask | None, pending: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
-        self._each("async_group", lanes, left, queue, reads, wait)
+        self._each("async_group", lanes, pending, queue, reads, wait)
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
         """See ``Observer``."""

@@ -1,8 +1,8 @@
-"""The first of blocks that all do the same, and the checks that look at it alone.
+"""The representative block, and the checks that see only its events.
 
-A read and a write that race in the first block do so in each: the same threads of it, at the
-same places of its memory. Of two writes that is not so, as the values may be the same in one block
-and others in another; nor is it of reads of what nothing wrote, which somebody else reports.
+A race of a read with a write in the first block exists in every block, between the same threads at
+the same places. This is not so for two writes, whose values may be equal in one block and differ in
+another, nor for uninitialised reads, which another check reports.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...memory.event import AccessEvent, LaneAddressList
 from ..report.race_log import RaceLog
 from .block_projection import BlocksDiffer, FirstBlock
 
-_MOST = 1 << 28
+_MAX_EVENTS = 1 << 28
 """Bytes of what was told that are kept, in case that it has to be told again."""
 _AROUND = 256
 """Bytes of an event beside its arrays."""
@@ -27,7 +27,7 @@ Make = Callable[[RaceLog, Callable[..., None]], list[Observer]]
 wrote."""
 
 
-class _Told(NamedTuple):
+class _RecordedEvent(NamedTuple):
     """An event, as the observers of all blocks receive it.
 
     Attributes:
@@ -42,20 +42,21 @@ class _Told(NamedTuple):
 
 
 class OneOfThem:
-    """A batch of which all blocks do the same so far.
+    """A batch whose blocks have behaved identically so far.
 
     Args:
-        make: Makes the checks.
-        known: Where races of earlier batches are written down.
+        make: Creates the checks.
+        known: Race log of earlier batches.
 
     Attributes:
-        first: Cuts to the first block; ``checks``: of that.
-        before: What they were told of.
+        first: Projection to the first block.
+        checks: Checks of that block.
+        before: The recorded events.
     """
 
     def __init__(self, make: Make, geometry: Geometry, known: RaceLog) -> None:
         self.first, self._geometry = FirstBlock(geometry), geometry
-        self.before: list[_Told] = []
+        self.before: list[_RecordedEvent] = []
         self._nbytes = 0
         self._suspicious, self._book = False, known.like()
         self.checks = make(self._book, self._suspect)
@@ -64,24 +65,24 @@ class OneOfThem:
             callback(self.first.one)
 
     def _suspect(self, *read: object) -> None:
-        """Something may have to be reported that does not stand in the book."""
+        """Note a finding that is not in the race log, so that the full checks are needed."""
         self._suspicious = True
 
     def keep(
         self, name: str, what: tuple[object, ...], arrays: Sequence[object], tiled: bool = False
     ) -> None:
-        """Keep what all are told; ``tiled``: the first block's part of an access in bulk.
+        """Record an event of all blocks; ``tiled``: the first block's part of a bulk access.
 
         Raises:
-            Apart: It would be too much.
+            BlocksDiffer: The recording would be too large.
         """
         self._nbytes += _AROUND + sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
-        if self._nbytes > _MOST:
+        if self._nbytes > _MAX_EVENTS:
             raise BlocksDiffer
-        self.before.append(_Told(name, what, tiled))
+        self.before.append(_RecordedEvent(name, what, tiled))
 
     def keep_access(self, event: AccessEvent, first: AccessEvent, tiled: bool) -> None:
-        """The same of an access."""
+        """Record an access of all blocks."""
         arrays: list[object] = [*(event.values or ()), *(event.old or ())]
         if tiled:  # what copies in bulk touch is much
             event = event._replace(address=first.address)
@@ -92,13 +93,13 @@ class OneOfThem:
         self.keep("access", (event,), arrays, tiled)
 
     def notify(self, name: str, *what: object) -> bool:
-        """Tell the checks what was kept; whether those of all blocks have to be told."""
+        """Pass an event to the checks; return whether the full checks are needed."""
         for callback in getattr(self._dispatcher, name):
             callback(*what)
         return self._suspicious or not all(g.everywhere for g in self._book.groups.values())
 
     def of_all(self, book: RaceLog) -> None:
-        """Write down that what was found is so in each block."""
+        """Log the races that were found for every block."""
         g = self._geometry
         for group in self._book.groups.values():
             group.spread(g.blocks - g.blocks[0])

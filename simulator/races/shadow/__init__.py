@@ -1,1 +1,1 @@
-"""Shadow memory: the accesses of each location."""
+"""Shadow memory: the latest accesses of each location."""

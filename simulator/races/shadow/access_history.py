@@ -1,4 +1,4 @@
-"""The accesses of one instruction: for each location and thread the latest."""
+"""Access history of one instruction: the latest access of each thread to each location."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _WAITING = 1 << 18
 
 
 class Table(NamedTuple):
-    """The latest accesses, one for each location and thread.
+    """Latest accesses, one for each location and thread.
 
     Attributes:
-        keys: Location and thread, ascending; ``times``: of the access.
-        values: What a store left, or whether an atomic changed anything; zeros of loads.
-        varied: Whether this thread has left several values there since its block last met;
-            ``varied_far``: ever.
+        keys: Location and thread in one integer, ascending.
+        times: Time of each access.
+        values: Stored value, or whether an atomic changed memory; zeros for loads.
+        varied: Whether the thread has stored several values there since its block's last barrier.
+        varied_far: Whether it ever has.
     """
 
     keys: Flat
@@ -33,39 +34,39 @@ class Table(NamedTuple):
     varied_far: Mask
 
     def some(self, at: Flat) -> Table:
-        """Some of them."""
+        """Return some of the accesses."""
         return Table(*(column[at] for column in self))
 
 
 class _Access(NamedTuple):
-    """Accesses at a time."""
+    """Accesses of one execution."""
 
     now: int
     keys: Flat
-    left: tuple[Flat, ...] = ()
+    released: tuple[Flat, ...] = ()
 
 
 class _Added(NamedTuple):
-    """Accesses, in the order of their times; what leaves something has ``left`` two columns.
+    """Accesses in order of time; for stores and atomics ``released`` has two columns.
 
-    They are the values, and when each one's block last met.
+    These are the values, and the time of each block's last barrier.
     """
 
     keys: Flat
     times: Flat
-    left: tuple[Flat, ...]
+    released: tuple[Flat, ...]
 
 
 class AccessHistory:
-    """The accesses of one instruction.
+    """Accesses of one instruction.
 
-    Those that are added are put in order when somebody asks: what only adds to shared memory is
-    asked about nothing for long.
+    New accesses are sorted in only when the table is needed, because many instructions are never
+    looked up.
 
     Attributes:
-        last: The time of the latest of all.
-        loads: Whether they leave nothing.
-        low, high: Between these keys all are.
+        last: Time of the latest access.
+        loads: Whether the instruction only loads.
+        low, high: Bounds of all keys.
     """
 
     def __init__(self, site: Site) -> None:
@@ -79,18 +80,18 @@ class AccessHistory:
 
     @property
     def table(self) -> Table:
-        """All of them, in order."""
+        """All accesses, sorted."""
         if self._added:
             self._settle()
         return self._table
 
     @property
     def values(self) -> Flat | None:
-        """What was left, in the order of the table; ``None`` of loads."""
+        """The stored values, in table order; ``None`` for loads."""
         return None if self.loads else self.table.values
 
     def add(self, keys: Flat, now: int, values: Flat | None, since: Flat) -> None:
-        """Remember accesses; a thread accesses a location once in one execution."""
+        """Add accesses; within one execution a thread accesses a location once."""
         self.last = now
         assert values is not None or self.loads, "who writes leaves something"
         if not len(keys):
@@ -102,7 +103,7 @@ class AccessHistory:
             self._add(_Access(now, keys, (values, since)))
 
     def _add(self, access: _Access) -> None:
-        """The same threads read the same locations again: then that alone is to be kept."""
+        """Add an access; a repeated read of the same locations replaces the earlier one."""
         keys = access.keys
         name: object = len(keys), int(keys[0]), int(keys[-1])
         known = self._added.get(name)
@@ -118,23 +119,23 @@ class AccessHistory:
             self._settle()
 
     def drop(self, low: np.int64, high: np.int64) -> None:
-        """Forget the accesses with keys from one up to another."""
+        """Remove the accesses with keys in a range."""
         table = self.table
         self._table = table.some((table.keys < low) | (table.keys >= high))
 
     def merge(self, other: AccessHistory) -> None:
-        """Take over what other threads did at the instruction; it is not asked when any more."""
+        """Add other threads' accesses at the instruction; their times no longer matter."""
         self.last = max(self.last, other.last)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         both = Table(*map(np.concatenate, zip(self.table, other.table, strict=True)))
         self._table = both.some(np.argsort(both.keys, kind="stable"))
 
     def _settle(self) -> None:
-        """Put what was added in order: the latest of a location and thread is left."""
+        """Sort new accesses into the table; the latest of each location and thread stays."""
         table, waiting = self._table, self._waiting
         accesses = list(self._added.values())
         times = np.repeat([a.now for a in accesses], [len(a.keys) for a in accesses])
-        columns = tuple(map(np.concatenate, zip(*(a.left for a in accesses), strict=True)))
+        columns = tuple(map(np.concatenate, zip(*(a.released for a in accesses), strict=True)))
         added = _Added(np.concatenate([a.keys for a in accesses]), times, columns)
         self._added, self._waiting = {}, 0
         if waiting * _FEW >= len(table.keys):
@@ -154,22 +155,22 @@ class AccessHistory:
 
 
 def _latest(table: Table, added: _Added) -> Table:
-    """What is left of a table and of accesses after it, in the order of their times."""
+    """Return the table after later accesses, in order of time."""
     old = len(table.keys)
     keys = np.concatenate([table.keys, added.keys])
     turn = np.argsort(keys, kind="stable")
     keys = keys[turn]
     times = np.concatenate([table.times, added.times])[turn]
-    if not added.left:
-        ends = np.flatnonzero(np.append(keys[1:] != keys[:-1], True))
-        nothing = np.zeros(len(ends), bool)
-        return Table(keys[ends], times[ends], np.zeros(len(ends), np.uint64), nothing, nothing)
-    left, met_at = added.left
-    values = np.concatenate([table.values, left])[turn]
+    if not added.released:
+        stops = np.flatnonzero(np.append(keys[1:] != keys[:-1], True))
+        nothing = np.zeros(len(stops), bool)
+        return Table(keys[stops], times[stops], np.zeros(len(stops), np.uint64), nothing, nothing)
+    released, met_at = added.released
+    values = np.concatenate([table.values, released])[turn]
     since = np.concatenate([np.zeros(old, np.int64), met_at])[turn]
     again = np.append(False, keys[1:] == keys[:-1])
     starts = np.flatnonzero(~again)
-    ends = np.append(starts[1:], len(keys)) - 1
+    stops = np.append(starts[1:], len(keys)) - 1
     changed = again.copy()
     changed[1:] &= values[1:] != values[:-1]
     # What was before its block last met counts no more, nor does a change from that.
@@ -183,4 +184,4 @@ def _latest(table: Table, added: _Added) -> Table:
     change = np.maximum.reduceat(np.where(changed | varied, at, -1), starts)
     meeting = np.maximum.reduceat(np.where(met, at, -1), starts)
     ever = np.logical_or.reduceat(changed | far, starts)
-    return Table(keys[ends], times[ends], values[ends], change > meeting, ever)
+    return Table(keys[stops], times[stops], values[stops], change > meeting, ever)

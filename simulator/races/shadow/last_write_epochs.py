@@ -1,9 +1,8 @@
-"""Who wrote each location of shared memory last: for most reads that is all there is to ask.
+"""FastTrack write epochs of shared memory (Flanagan and Freund, PLDI 2009).
 
-Where each write was known to the thread that wrote there next, who knows of the last one knows of
-all: what threads have seen, they hand on whole. So such a read races with no write, and need not
-be held against each of them (the epochs of FastTrack, Flanagan and Freund, PLDI 2009). A read
-that does not know of the last write, or of a location where writes met, has to ask the table.
+Invariant: every write to a location happened before the next one. A read that happens after the
+last write therefore happens after all of them and needs no further check. Reads that do not, and
+reads of locations with unordered writes, fall back to shadow memory.
 """
 
 import numpy as np
@@ -15,10 +14,10 @@ from ..in_flight.reaching_writes import NOBODY, KnownEpoch
 
 
 class LastWriteEpochs:
-    """The last write of each location.
+    """Last write of each location.
 
     Args:
-        places: How many locations there are, of all blocks together.
+        places: Number of locations, of all blocks together.
     """
 
     def __init__(self, places: int) -> None:
@@ -28,15 +27,20 @@ class LastWriteEpochs:
         self._met = False
 
     def clear(self) -> None:
-        """All blocks have met: every write so far is known to all."""
+        """Handle a full barrier: every write so far happens before everything later."""
         if self._met:
             self._unordered_writes[:] = False
         self._met = False
 
-    def access(self, site: Site, place: Flat, lanes: Accesses, now: int, seen: KnownEpoch) -> Mask:
-        """Lanes access their own block's memory, a place each; which surely race with no write."""
+    def access(
+        self, site: Site, place: Flat, lanes: Accesses, now: int, known_epoch: KnownEpoch
+    ) -> Mask:
+        """Record accesses to the lanes' own blocks.
+
+        Return those that certainly race with no write.
+        """
         thread = lanes.thread
-        known = self._knows(place, thread, lanes.column, seen)
+        known = self._knows(place, thread, lanes.column, known_epoch)
         if site.access != "load":
             self._thread[place], self._time[place] = thread, now
             known &= self._thread[place] == thread  # of several that write, one
@@ -46,14 +50,14 @@ class LastWriteEpochs:
             known &= ~self._unordered_writes[place]
         return known
 
-    def _knows(self, place: Flat, thread: Flat, column: Flat, seen: KnownEpoch) -> Mask:
-        """Whether threads know of the last write; of none, too."""
+    def _knows(self, place: Flat, thread: Flat, column: Flat, known_epoch: KnownEpoch) -> Mask:
+        """Whether the last write happens before the threads' accesses; true without a write."""
         writer, time = self._thread[place], self._time[place]
         known: Mask = (writer == NOBODY) | (writer == thread)
         rest = np.flatnonzero(~known)
         if rest.size == len(thread):
-            return np.asarray(time <= seen(writer, thread, column))
+            return np.asarray(time <= known_epoch(writer, thread, column))
         if rest.size:
             other, mine = writer[rest], thread[rest]
-            known[rest] = time[rest] <= seen(other, mine, column[rest])
+            known[rest] = time[rest] <= known_epoch(other, mine, column[rest])
         return known

@@ -1,4 +1,4 @@
-"""Lanes that are held against a table of accesses; and which of them are asked for together."""
+"""Lookups in shadow memory: lanes, and groups of lanes with equal clocks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from ..report.pair_limit import pieces
 
 
 class Asked:
-    """Lanes that are held against a table: of each a location and its thread.
+    """Lanes of a lookup, each with a location and a thread.
 
     Attributes:
-        low: No entry of their locations is before this key; ``high``: all are before this.
+        low: Lower bound of the keys of their locations.
+        high: Upper bound, exclusive.
     """
 
     def __init__(self, place: Flat, thread: Flat, threads: np.int64, block: np.int64) -> None:
@@ -26,7 +27,7 @@ class Asked:
         self._ranges: dict[str, list[tuple[Flat, Flat]]] = {}
 
     def ranges(self, distance: str) -> list[tuple[Flat, Flat]]:
-        """The keys of threads at a distance: see ``Shadow.races``."""
+        """Return the key ranges of threads at a distance: see ``ShadowMemory.races``."""
         if distance not in self._ranges:
             start = self.start
             block, number = np.divmod(self.thread, self.block)
@@ -43,15 +44,15 @@ class Asked:
         return self._ranges[distance]
 
 
-class Alike:
-    """Lanes that are in order after the same accesses of other blocks, or none is.
+class EqualRows:
+    """Groups of lanes that are ordered after the same accesses of other blocks.
 
     Args:
-        keys: What they have in common, an element each.
+        keys: The common key of each lane.
 
     Attributes:
         first: One lane of each group.
-        group: Of each lane, its group.
+        group: Group of each lane.
     """
 
     def __init__(self, *keys: Flat) -> None:
@@ -64,29 +65,28 @@ class Alike:
         self.group[self._turn] = np.cumsum(new) - 1
 
     def least(self, thread: Flat) -> Flat:
-        """Of each group the first of its threads."""
+        """Return the lowest thread of each group."""
         found: Flat = np.minimum.reduceat(thread[self._turn], self._start)
         return found
 
     def of_any(self, lanes: Mask) -> Mask:
-        """The groups of some lanes."""
+        """Return the groups of some lanes."""
         found: Mask = np.logical_or.reduceat(lanes[self._turn], self._start)
         return found
 
     def members(self, groups: Flat) -> Iterator[tuple[Flat, Flat]]:
-        """Every place in ``groups`` with each lane of that group, some at a time."""
+        """Yield every position in ``groups`` with each lane of that group, in pieces."""
         for place, at in pieces(self._start[groups], self._end[groups]):
             yield place, self._turn[at]
 
 
 class Clocks:
-    """What threads have acquired that access now, by their lanes.
+    """Acquired clocks of the threads that access now, by lane.
 
-    It is asked for many times, for each instruction that has been there before: so each lane's
-    clock has a number.
+    They are looked up for each earlier instruction, so that each distinct clock has a number.
 
     Attributes:
-        of: By thread (a global number).
+        of: Clock of each thread (global number).
     """
 
     def __init__(self) -> None:
@@ -96,14 +96,14 @@ class Clocks:
         self._which = np.zeros(0, np.int64)
 
     def missing(self, lanes: Flat, count: int) -> Flat:
-        """Those of some lanes, of so many in all, whose clock has not been added."""
+        """Return the lanes whose clocks have not been added, out of ``count``."""
         if not len(self._which):
             self._which = np.full(count, -1)
         found: Flat = lanes[self._which[lanes] < 0]
         return found
 
     def add(self, lane: int, thread: int, clock: VectorClock) -> None:
-        """A lane's thread has acquired that."""
+        """Add the clock of a lane's thread."""
         self.of[thread] = clock
         number = self._numbers.setdefault(id(clock), len(self._all))
         if number == len(self._all):
@@ -111,7 +111,7 @@ class Clocks:
         self._which[lane] = number
 
     def groups(self, lanes: Flat) -> Iterator[tuple[VectorClock, Mask]]:
-        """What some lanes' threads have acquired, if anything; and which of them that."""
+        """Yield the distinct clocks of some lanes, with the lanes of each."""
         which = self._which[lanes]
         for number in dict.fromkeys(which.tolist()):  # in the order of the lanes
             if self._all[number] is not BOTTOM:

@@ -1,9 +1,8 @@
-"""The quick looks at global arrays, which spare most of them the exact table.
+"""Cheap filters of global arrays, which save most of them full shadow memory.
 
-Most are used in one way only, and cannot race. Of those that are read and written: which
-locations does more than one thread access? A dense table, one number a location. What one
-thread alone touches, what is only read, and what only atomics touch cannot race; the rest is
-contested, and gets the exact table.
+Arrays with one kind of use cannot race. For arrays that are read and written, a dense table has one
+owner for each location. Locations that one thread accesses, that are only read, or that only
+atomics access cannot race; the others are contested and need shadow memory.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _READERS, _CONTESTED, _STRONG = -1, -2, -10
 
 
 class OwnershipTable:
-    """The owners of one array's locations, of which there are ``size``.
+    """Owners of one array's locations, of which there are ``size``.
 
     Attributes:
         disputed: Whether any location is ``contested``.
@@ -34,18 +33,18 @@ class OwnershipTable:
         self._last: dict[int, tuple[Addresses, Mask | None]] = {}
 
     def reset_cache(self) -> None:
-        """Other threads come: what they do is new."""
+        """Forget repeated accesses, as other threads follow."""
         self._last.clear()
 
     def begin(self, places: range) -> None:
-        """Locations begin a new life; what was contested in the old one stays to be looked at."""
+        """Reset locations of reallocated memory; contested ones stay contested."""
         here = slice(places.start, places.stop)
         gone = self.owner[here] != _CONTESTED
         self.owner[here][gone] = self.written[here][gone] = 0
         self.reset_cache()
 
     def is_repeat(self, event: AccessEvent) -> bool:
-        """Whether an instruction does what it did last time: nothing new to be learnt."""
+        """Whether an instruction repeats its last access, so that nothing changes."""
         if event.repeated or isinstance(event.address, LaneAddressList):
             return event.repeated
         last = self._last.get(event.site.number)
@@ -53,7 +52,7 @@ class OwnershipTable:
         return last is not None and _same(last[0], event.address) and _same(last[1], event.mask)
 
     def access(self, site: Site, place: Flat, thread: Flat) -> None:
-        """Lanes access a location each."""
+        """Record accesses, one location a lane."""
         owner = self.owner
         mine = thread.astype(owner.dtype) + owner.dtype.type(1)
         at = dense(place)
@@ -89,14 +88,14 @@ class OwnershipTable:
             self._contest(place[other])
 
     def _also_read(self, place: Flat) -> None:
-        """Threads read locations that are another's."""
+        """Record reads of locations that other threads own."""
         state = self.owner[place]
         shared = (state == _READERS) | ((state > 0) & ~self.written[place])
         self.owner[place[shared]] = _READERS
         self._contest(place[~shared])
 
     def merge(self, other: OwnershipTable) -> None:
-        """Take over the owners that other threads' accesses gave."""
+        """Merge the owners that other threads' accesses gave."""
         part = span(other.owner)
         owner, given = self.owner[part], other.owner[part]
         written, also = self.written[part], other.written[part]
@@ -124,12 +123,12 @@ class OwnershipTable:
 
     @property
     def contested(self) -> Flat:
-        """Which locations need the exact table, bools."""
+        """Return a Boolean mask of the locations that need shadow memory."""
         return np.equal(self.owner, _CONTESTED)
 
 
 def span(table: Flat) -> slice:
-    """From the first to the last of a dense table's places that are not zero, in whole words."""
+    """Return the slice from the first to the last non-zero place of a table, in whole words."""
     words = table.view(np.uint64) != 0
     per = 8 // table.itemsize
     first, last = int(words.argmax()), int(words[::-1].argmax())
@@ -145,7 +144,7 @@ def _same(one: Lanes | None, other: Lanes | None) -> bool:
 
 
 class ArrayAccessFilter:
-    """Only read, only written with one thread an element, or only strong: no race."""
+    """Filter: arrays that are only read, written once per element, or accessed only strongly."""
 
     def __init__(self, granule: int) -> None:
         self.granule = granule
@@ -153,10 +152,10 @@ class ArrayAccessFilter:
         self._uses: dict[int, str] = {}
 
     def look(self, event: AccessEvent, g: Geometry) -> None:
-        """An access of global memory.
+        """Check an access to global memory.
 
         Raises:
-            EscalateCheck: It may race.
+            EscalateCheck: The access may race.
         """
         number, how = event.home.number, use(event.site)
         self._use(number, how)
@@ -168,7 +167,7 @@ class ArrayAccessFilter:
                 raise EscalateCheck(number)
 
     def reads(self, number: int) -> bool:
-        """Whether one more plain read of an array is nothing new."""
+        """Whether a further weak read of an array changes nothing."""
         return self._uses.get(number) == "read"
 
     def _use(self, number: int, how: str) -> None:
@@ -176,10 +175,10 @@ class ArrayAccessFilter:
             raise EscalateCheck(number)
 
     def merge(self, other: ArrayAccessFilter) -> None:
-        """Take over the uses by other threads.
+        """Merge the uses by other threads.
 
         Raises:
-            EscalateCheck: The two together may race.
+            EscalateCheck: The combined uses may race.
         """
         for number, how in other._uses.items():
             self._use(number, how)

@@ -1,8 +1,8 @@
-"""Parameters through which a kernel both reads and writes: what their arrays hold may race.
+"""Parameters whose arrays a kernel both reads and writes, so that they may race.
 
-This hint spares a launch its first attempt: the quick look finds out only when an array that was
-written is read, which may be at the launch's end. If the last block reads what the others wrote,
-the whole launch would run twice.
+This hint saves a launch its first attempt. The filter finds out only when a written array is read,
+possibly at the end of the launch. If the last block reads what the others wrote, the whole launch
+would run twice.
 """
 
 from collections import defaultdict
@@ -18,9 +18,9 @@ from .conflicts import use
 
 
 def in_place(functions: Mapping[str, Function], accesses: Iterable[Site]) -> list[int]:
-    """Their positions; pointers that the kernel keeps in memory are not followed.
+    """Return the positions of such parameters; pointers stored in memory are not followed.
 
-    ``functions``: the kernel and those it calls, by name; ``accesses``: all of theirs.
+    ``functions``: the kernel and its callees, by name. ``accesses``: all of their accesses.
     """
     sites = {id(site.instruction): site for site in accesses if site.space != "param"}
     (entry,) = (function for function in functions.values() if function.is_entry)
@@ -43,12 +43,12 @@ def in_place(functions: Mapping[str, Function], accesses: Iterable[Site]) -> lis
     for number, param in enumerate(entry.params):
         if param.type not in ("u64", "b64", "s64") or param.count > 1:
             continue
-        todo, seen = [(entry.name, param.name)], set[tuple[str, str]]()
+        todo, visited = [(entry.name, param.name)], set[tuple[str, str]]()
         while todo:
             one = todo.pop()
-            if one not in seen:
-                seen.add(one)
+            if one not in visited:
+                visited.add(one)
                 todo += onward.get(one, ())
-        if len(set[str]().union(*(uses.get(one, ()) for one in seen))) > 1:
+        if len(set[str]().union(*(uses.get(one, ()) for one in visited))) > 1:
             found.append(number)
     return found

@@ -1,8 +1,8 @@
-"""Loads that come again as they did, since all threads of each block last met.
+"""Accesses that repeat a sequence since the last barrier of each block.
 
-Nothing that was before such a barrier races with what comes after it. So an access of a block's own
-memory races as it did before, if all accesses since the barrier are those that there were then; and
-if nothing else is between them that puts threads in order.
+Nothing before a full barrier races with anything after it. If all accesses since the barrier equal
+an earlier sequence, and nothing else synchronised, an access of a block's own memory races exactly
+as it did then.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ...memory.site import Site
 
 _LONGEST = 1 << 14
 """Of longer addresses and masks nothing is kept."""
-_MOST = 4096
+_MAX_LOADS = 4096
 """Accesses that are kept."""
 
 
 class Repeats:
-    """Accesses by what came before them, from the last barrier on."""
+    """Accesses by their predecessors since the last barrier."""
 
     def __init__(self) -> None:
         self._after: dict[tuple[object, ...], int] = {}
@@ -26,16 +26,16 @@ class Repeats:
         self._now = 0
 
     def meet(self, now: int) -> None:
-        """All threads of each block meet at a barrier."""
+        """Handle a full barrier of every block."""
         self._state, self._now = 0, now
 
     def pass_over(self, site: Site, now: int) -> None:
-        """An access of an array, which puts nobody in order if it is a plain one."""
+        """Handle an access to an array, which synchronises nothing if it is weak."""
         if self._now == now - 1 and not site.strong and not site.asynchronous:
             self._now = now
 
     def again(self, event: AccessEvent, now: int) -> bool:
-        """Whether an access of the blocks' own memory came before, behind the same accesses."""
+        """Whether an access of the blocks' own memory occurred after the same sequence before."""
         site, address, mask = event.site, event.address, event.mask
         plain = self._now == now - 1 and not site.strong and not site.asynchronous
         contents = _content(address), _content(mask)
@@ -46,13 +46,13 @@ class Repeats:
         key = self._state, site.number, *contents
         known = key in self._after
         self._state = None
-        if known or len(self._after) < _MOST:
+        if known or len(self._after) < _MAX_LOADS:
             self._state = self._after.setdefault(key, len(self._after) + 1)
         return known
 
 
 def _content(array: Addresses | LaneAddressList | Mask | None) -> tuple[object, ...] | None:
-    """Equal for equal arrays; of what is too long nothing."""
+    """Return a key that is equal for equal arrays; ``None`` for long ones."""
     if array is None:
         return ()
     if isinstance(array, LaneAddressList) or array.size > _LONGEST:

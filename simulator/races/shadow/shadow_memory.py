@@ -1,9 +1,8 @@
-"""Who touched each location: the table behind race detection.
+"""Shadow memory: for each location the latest accesses, by instruction and thread.
 
-Exact: for every instruction, location and thread the latest access is kept (an earlier one
-by the same thread and instruction is ordered before whatever the latest is ordered before).
-Memory is linear in that. Accesses that race are handed out in pieces of bounded size, so
-that whoever has seen enough can stop.
+One access of each instruction, location and thread suffices: an earlier one of the same thread and
+instruction is ordered before whatever the latest is ordered before. The size is linear in the
+number of these. Races are yielded in pieces of bounded size, so that a caller can stop early.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ..report.pair_limit import Clip, PairBound, pieces
 from .access_history import AccessHistory
 from .conflicts import clash
 from .last_write_epochs import LastWriteEpochs
-from .lookups import Alike, Asked
+from .lookups import Asked, EqualRows
 
 Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
@@ -30,13 +29,14 @@ _MANY = 32
 
 @dataclass
 class Conflict:
-    """Pairs of accesses that race, one element a pair.
+    """Pairs of racing accesses, one element for each pair.
 
     Attributes:
         place: Location (granule number).
-        earlier: The thread remembered; ``later``: the thread now (global numbers).
-        lane: Index into the present access's lanes.
-        entry: Index into the history's entries; within one execution, into its lanes.
+        earlier: Thread of the recorded access (global number).
+        later: Thread of the current access (global number).
+        lane: Index into the current access's lanes.
+        entry: Index into the history; within one execution, into its lanes.
     """
 
     place: Flat
@@ -46,16 +46,16 @@ class Conflict:
     entry: Flat
 
     def some(self, which: Flat) -> Conflict:
-        """Those that a mask names."""
+        """Return the pairs that an index selects."""
         columns = (self.place, self.earlier, self.later, self.lane, self.entry)
         return Conflict(*(column[which] for column in columns))
 
 
 class ShadowMemory:
-    """The table for one array, or for shared memory.
+    """Shadow memory of one array, or of shared memory.
 
-    ``threads`` is an upper bound of the thread numbers, ``block`` the threads of a block;
-    ``places``: locations, where each block has its own (``newest``).
+    ``threads``: upper bound of thread numbers. ``block``: threads of a block. ``places``: number of
+    locations, if each block has its own (``LastWriteEpochs``).
     """
 
     def __init__(self, threads: int, block: int, places: int = 0) -> None:
@@ -64,29 +64,29 @@ class ShadowMemory:
         self.newest = LastWriteEpochs(places) if places else None
 
     def merge(self, other: ShadowMemory) -> None:
-        """Take over the accesses of other blocks."""
+        """Merge the accesses of other blocks."""
         for number, history in other.histories.items():
             mine = self.histories.setdefault(number, history)
             if mine is not history:
                 mine.merge(history)
 
     def clear(self) -> None:
-        """Everything so far is ordered before everything to come."""
+        """Handle a full barrier: forget all accesses."""
         self.histories = {}
         if self.newest is not None:
             self.newest.clear()
 
     def begin(self, places: range) -> None:
-        """Locations begin a new life: nobody has accessed them."""
+        """Forget the accesses to reallocated locations."""
         for history in self.histories.values():
             history.drop(places.start * self.threads, places.stop * self.threads)
 
     def conflicting_histories(
         self, site: Site, clusters: bool = False, met: int = -1
     ) -> Iterator[tuple[AccessHistory, str]]:
-        """The histories that an access may race with, and how: see ``clash``.
+        """Yield the histories that an access may race with, and how: see ``clash``.
 
-        ``met``: up to when all that was done is ordered before the access.
+        ``met``: time before which everything happens before the access.
         """
         for history in list(self.histories.values()):
             if history.last <= met and history.site.queue != "product":
@@ -98,16 +98,16 @@ class ShadowMemory:
     def record(
         self, site: Site, place: Flat, thread: Flat, now: int, values: Flat | None, since: Flat
     ) -> None:
-        """Add an access, one location a lane; ``since``: when each lane's block last met."""
+        """Record an access, one location a lane; ``since``: each block's last barrier."""
         history = self.histories.setdefault(site.whole, AccessHistory(site))
         history.add(place * self.threads + thread, now, values, since)
 
     def asked(self, place: Flat, thread: Flat) -> Asked:
-        """Lanes that are held against this table."""
+        """Return the lookup of some lanes in this memory."""
         return Asked(place, thread, self.threads, self.block)
 
     def many(self, history: AccessHistory, place: Flat) -> bool:
-        """Whether there are many more accesses remembered of some locations than lanes there."""
+        """Whether many more accesses are recorded at some locations than lanes access them."""
         low, high = (
             np.searchsorted(history.table.keys, (place + end) * self.threads).sum()
             for end in (0, 1)
@@ -116,27 +116,29 @@ class ShadowMemory:
 
     def races(
         self, history: AccessHistory, asked: Asked, ordered: Ordered, distance: str,
-        alike: Alike | None = None, bound: PairBound | None = None, free: Mask | None = None,
+        equal_rows: EqualRows | None = None, bound: PairBound | None = None,
+        free: Mask | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
-        """Races of lanes with what is remembered of threads at a distance.
+        """Yield races of lanes with recorded accesses of threads at a distance.
 
-        ``ordered`` tells whether a remembered access comes before a lane's; the ``distance`` is
-        ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; ``any``; or
-        another ``block``: then of lanes that are ``alike`` one is asked for all. Pairs that both
-        come behind ``bound`` may be left out, but for those of ``free`` lanes.
+        ``ordered``: decides whether a recorded access happens before a lane's. ``distance``:
+        ``lane`` of the same warp, another ``warp`` of the block, ``near`` (either), ``any``, or
+        another ``block``. ``equal_rows``: for other blocks, one lane of each group is looked up for
+        all. ``bound``: pairs with both threads beyond it may be omitted, except those of ``free``
+        lanes.
         """
         place, thread = asked.place, asked.thread
         if not len(place) or asked.low > history.high or asked.high <= history.low:
             return  # a barrier, say, and a tile
         keys = history.table.keys
-        if alike is not None and distance == "block":
-            yield from self._of_alike(history, asked, ordered, alike, bound, free)
+        if equal_rows is not None and distance == "block":
+            yield from self._of_equal_rows(history, asked, ordered, equal_rows, bound, free)
             return
         clip = Clip(bound, keys, asked.start, thread, free) if bound else None
         for low, high in asked.ranges(distance):
             lanes: Flat | None = None
-            if clip is not None and not isinstance(left := clip.left(low), slice):
-                low, high, lanes = low[left], high[left], left
+            if clip is not None and not isinstance(clipped := clip.within(low), slice):
+                low, high, lanes = low[clipped], high[clipped], clipped
             begin, end = np.searchsorted(keys, low), np.searchsorted(keys, high)
             for lane, entry in pieces(begin, end, lanes, clip):
                 earlier = keys[entry] % self.threads
@@ -148,22 +150,22 @@ class ShadowMemory:
                     lane, entry, earlier = lane[clashing], entry[clashing], earlier[clashing]
                     yield Conflict(place[lane], earlier, thread[lane], lane, entry)
 
-    def _of_alike(
-        self, history: AccessHistory, asked: Asked, ordered: Ordered, alike: Alike,
+    def _of_equal_rows(
+        self, history: AccessHistory, asked: Asked, ordered: Ordered, equal_rows: EqualRows,
         bound: PairBound | None, free: Mask | None,
     ) -> Iterator[Conflict]:  # fmt: skip
-        """The same of lanes of other blocks, that are alike."""
-        keys, one, thread = history.table.keys, alike.first, asked.thread
+        """As ``races`` with other blocks, for groups of lanes with equal clocks."""
+        keys, one, thread = history.table.keys, equal_rows.first, asked.thread
         clip = None
         if bound:
-            some = None if free is None else alike.of_any(free)
-            clip = Clip(bound, keys, asked.start[one], alike.least(thread), some)
+            some = None if free is None else equal_rows.of_any(free)
+            clip = Clip(bound, keys, asked.start[one], equal_rows.least(thread), some)
         for low, high in asked.ranges("block"):
             begin, end = np.searchsorted(keys, low[one]), np.searchsorted(keys, high[one])
             for group, entry in pieces(begin, end, None, clip):
                 earlier = keys[entry] % self.threads
                 clashing = ~ordered(history.table.times[entry], earlier, one[group])
-                for pair, lane in alike.members(group[clashing]):
+                for pair, lane in equal_rows.members(group[clashing]):
                     which = entry[clashing][pair]
                     earlier = keys[which] % self.threads
                     yield Conflict(asked.place[lane], earlier, thread[lane], lane, which)
@@ -172,9 +174,9 @@ class ShadowMemory:
         self, place: Flat, thread: Flat, distance: str, bound: PairBound | None = None,
         values: Flat | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
-        """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too.
+        """Yield races between lanes of one execution of an instruction; ``entry`` is a lane, too.
 
-        ``bound``: as ``races`` takes it; ``values``: what they store.
+        ``bound``: as in ``races``. ``values``: the stored values.
         """
         turn = np.lexsort((thread, place))
         where, who = place[turn], thread[turn]
@@ -199,9 +201,10 @@ class ShadowMemory:
         if bound:
             keys, free = where * self.threads + who, None
             if values is not None and not bound.learnt():
-                left = values[turn]
+                remaining = values[turn]
                 free = np.repeat(
-                    np.minimum.reduceat(left, first) != np.maximum.reduceat(left, first), many
+                    np.minimum.reduceat(remaining, first) != np.maximum.reduceat(remaining, first),
+                    many,
                 )
             clip = Clip(bound, keys, where * self.threads, who, free)
         for lane, entry in pieces(low, high, None, clip):

@@ -1,4 +1,4 @@
-"""What accesses leave in a location: the same as another; of atomics, whether none is lost."""
+"""Values that accesses store, to distinguish races with equal values, and lost atomics."""
 
 import functools
 
@@ -16,9 +16,9 @@ from .shadow_memory import Conflict
 def written(
     event: AccessEvent, lanes: Accesses, g: Geometry, offset: int, granule: int
 ) -> Flat | None:
-    """What each lane leaves in its location, as bits; of an atomic, 1 where it changes nothing.
+    """Return the bits that each lane stores; of an atomic, 1 if it changes nothing.
 
-    The location is ``offset`` bytes from the start of what a lane accesses, and has ``granule``.
+    The location is ``offset`` bytes from the start of a lane's access and has ``granule`` bytes.
     """
     site, spread = event.site, event.address
     if event.values is None or site.access == "load":
@@ -43,18 +43,18 @@ def written(
 def located(
     event: AccessEvent, lanes: Accesses, g: Geometry, granule: int
 ) -> tuple[Accesses, Flat, Flat | None]:
-    """A lane for each location of each; which of its lane's that is; what is left there."""
+    """Expand lanes to locations; return lanes, index within the lane, and stored values."""
     offsets = range(0, max(event.site.nbytes, granule), granule)
     values = [written(event, lanes, g, offset, granule) for offset in offsets]
-    left = [one for one in values if one is not None]
-    return *lanes.located(event.site, granule), np.concatenate(left) if left else None
+    remaining = [one for one in values if one is not None]
+    return *lanes.located(event.site, granule), np.concatenate(remaining) if remaining else None
 
 
 def compare(
     conflict: Conflict, history: AccessHistory | None, site: Site, other: Site,
     values: Flat | None, distance: str,
 ) -> tuple[Flat, Flat]:  # fmt: skip
-    """Which pairs leave different values; and which are a read and an atomic without effect."""
+    """Return which pairs store different values, and which are a read and a silent atomic."""
     lane, entry = conflict.lane, conflict.entry
     count = len(lane)
     nothing = np.zeros(count, bool)
@@ -76,7 +76,7 @@ def compare(
 
 
 def changing(event: AccessEvent, g: Geometry) -> Mask | None:
-    """The lanes of an atomic but for those that cannot change what is there (``_quiet``)."""
+    """Return the lanes of an atomic except those that cannot change memory (``_quiet``)."""
     if event.values is None:
         return event.mask
     flat = [np.broadcast_to(value, g.shape).reshape(-1) for value in event.values]
@@ -85,9 +85,9 @@ def changing(event: AccessEvent, g: Geometry) -> Mask | None:
 
 
 def other_values(history: AccessHistory, start: Flat, threads: np.int64, values: Flat) -> Mask:
-    """Which lanes store what some remembered store has not left in their location.
+    """Return the lanes that store a value which no recorded store has left in their location.
 
-    ``start``: the key of each lane's location, of so many threads.
+    ``start``: key of each lane's location. ``threads``: number of threads.
     """
     table = history.table
     begin, end = np.searchsorted(table.keys, start), np.searchsorted(table.keys, start + threads)
@@ -96,16 +96,16 @@ def other_values(history: AccessHistory, start: Flat, threads: np.int64, values:
     if not at.size:
         return found
     varied = np.append(0, np.cumsum(table.varied | table.varied_far))
-    ends = np.stack([begin[at], end[at]], axis=1).reshape(-1)
-    left = np.append(table.values, table.values[-1:])  # so that each end is a place
-    low, high = (reduce.reduceat(left, ends)[::2] for reduce in (np.minimum, np.maximum))
+    stops = np.stack([begin[at], end[at]], axis=1).reshape(-1)
+    padded = np.append(table.values, table.values[-1:])  # so that each end is a place
+    low, high = (reduce.reduceat(padded, stops)[::2] for reduce in (np.minimum, np.maximum))
     mine = values[at]
     found[at] = (low != mine) | (high != mine) | (varied[end[at]] > varied[begin[at]])
     return found
 
 
 def _quiet(site: Site, operands: list[Flat]) -> Flat:
-    """1 where an atomic cannot change what is there (adds zero, say), else 0."""
+    """Return 1 where an atomic cannot change memory (such as adding zero), else 0."""
     given, news = operands[: site.count], operands[site.count :]
     if site.operation == "cas":
         each = [old == new for old, new in zip(given, news, strict=True)]
@@ -120,19 +120,19 @@ def _quiet(site: Site, operands: list[Flat]) -> Flat:
 
 
 def out_of_scope(g: Geometry, conflict: Conflict, one: Site, other: Site) -> Mask:
-    """Which pairs of strong accesses are further apart than a scope reaches."""
+    """Return the pairs of strong accesses of which one scope excludes the other thread."""
     earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
     if g.clusters.size == 1 or BLOCK in (one.scope, other.scope):
-        apart: Mask = earlier != later
+        is_outside: Mask = earlier != later
     else:
-        apart = ~g.clusters.together(earlier, later)
-    return apart
+        is_outside = ~g.clusters.together(earlier, later)
+    return is_outside
 
 
 def in_steps(g: Geometry, conflict: Conflict, home: Flat, site: Site, other: Site) -> Mask:
-    """Which pairs of atomics are none to each other, in the shared memory of a block each.
+    """Return the pairs of shared-memory atomics that are not atomic to each other's block.
 
-    ``home``: the columns of these blocks; ``other`` was the earlier one.
+    ``home``: columns of the blocks whose memory is accessed. ``other``: the earlier site.
     """
     earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
     split: Mask = (earlier != g.blocks[home]) & other.non_atomic_remotely

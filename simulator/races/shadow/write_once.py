@@ -1,4 +1,4 @@
-"""First touches: whether each location of an array is written at most once, by whomever."""
+"""Write-once filter: is each location of an array written at most once, by any thread?"""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SCATTERED = 16
 
 
 class WriteOnceBitmap:
-    """The locations of one array that were written so far.
+    """Bitmap of the locations of one array that were written so far.
 
-    What a transposing kernel writes is far apart, and costs 60 ns a lane in a table with an
-    element a location; but it comes in runs of neighbours, and where all are of one length and
-    begin at multiples of it an element a run is enough, 4 ns a lane.
+    A transposing kernel writes scattered locations, which cost 60 ns a lane in a table with one
+    element for each location. They come in runs of neighbours; if all have one length and are
+    aligned to it, one element for each run suffices, at 4 ns a lane.
 
     Args:
         home: The array.
@@ -40,7 +40,7 @@ class WriteOnceBitmap:
         self._table = np.unpackbits(state[2], count=state[1]).view(bool)
 
     def write(self, event: AccessEvent, g: Geometry) -> bool:
-        """An access; whether each of its lanes is the first one where it is."""
+        """Record an access; return whether each lane is the first at its location."""
         if event.repeated:
             return False
         parts = max(1, event.site.nbytes >> self.shift)
@@ -53,7 +53,7 @@ class WriteOnceBitmap:
         return all(_fresh(self._table, places + n if n else places) for n in range(parts))
 
     def merge(self, other: WriteOnceBitmap) -> bool:
-        """Take over what others wrote; whether none of it was written before."""
+        """Merge other writes; return whether no location was written twice."""
         if self._unit != other._unit:
             self._begin(1)
             other._begin(1)
@@ -63,7 +63,7 @@ class WriteOnceBitmap:
         return True
 
     def _begin(self, unit: int) -> None:
-        """An access comes that has runs of so many locations, or is no multiple of such."""
+        """Adapt the unit of the bitmap to an access with runs of another length or alignment."""
         if not self._unit:
             self._unit, self._table = unit, np.zeros(-(-self.size // unit), bool)
         elif self._unit not in (1, unit):
@@ -71,9 +71,9 @@ class WriteOnceBitmap:
             self._unit = 1
 
     def _runs(self, event: AccessEvent, g: Geometry, parts: int) -> tuple[Flat, int] | None:
-        """The places of a whole batch as runs: where each begins, ascending, and how long all are.
+        """Return the starts of a batch's runs, ascending, and their common length.
 
-        ``None`` if they are close together, or not of this form.
+        ``None`` if the locations are dense, or do not form such runs.
         """
         address = event.address
         if isinstance(address, LaneAddressList) or event.mask is not None or address.ndim == 0:
@@ -108,15 +108,15 @@ class WriteOnceBitmap:
 
 
 def _sum(rows: Rows, own: Flat) -> bool:
-    """Whether blocks, a column each, differ only in where they begin."""
+    """Whether blocks, one column each, differ only in their start."""
     return bool((rows[:, 1:] - rows[:1, 1:] == own[:, None]).all())
 
 
 def _run(places: Flat) -> int:
-    """How many neighbours each run of some places has; 1 if they are no runs of one length."""
+    """Return the common length of runs of consecutive places; 1 if there is none."""
     ordered = np.sort(places)
-    ends = np.flatnonzero(ordered[1:] != ordered[:-1] + 1)
-    width = int(ends[0]) + 1 if ends.size else len(ordered)
+    breaks = np.flatnonzero(ordered[1:] != ordered[:-1] + 1)
+    width = int(breaks[0]) + 1 if breaks.size else len(ordered)
     if len(ordered) % width:
         return 1
     runs = ordered.reshape(-1, width)
@@ -124,7 +124,7 @@ def _run(places: Flat) -> int:
 
 
 def _fresh(touched: Mask, places: Flat) -> bool:
-    """Whether some locations all differ, and none was touched; from now on they are."""
+    """Mark locations; return whether they are distinct and none was marked before."""
     at = dense(places)
     if isinstance(at, slice):
         fresh = not touched[at].any()

@@ -182,9 +182,9 @@ BITES = (
         "who arrives at a barrier knows by that what a flag said",
         "tests/simulator/races/order/test_parts_of_blocks.py",
         "simulator/races/order/release_acquire.py",
-        "        if event.ends:\n",
+        "        if event.completes:\n",
         "        self._effective(event.threads, event.time, DEVICE, None)\n"
-        "        if event.ends:\n",
+        "        if event.completes:\n",
     ),
     Bite(
         "local memory is not interleaved", "tests/simulator/observe/test_counts.py",
@@ -240,8 +240,9 @@ BITES = (
     ),
     Bite(
         "undefined bits: what is shorter than eight bytes counts as padding", "unset",
-        "simulator/observe/checks/padding.py", "    return bool(left.any())\n",
-        "    edges = np.flatnonzero(np.diff((left == 255).astype(np.int8), prepend=0, append=0))\n"
+        "simulator/observe/checks/padding.py", "    return bool(undefined.any())\n",
+        "    whole = (undefined == 255).astype(np.int8)\n"
+        "    edges = np.flatnonzero(np.diff(whole, prepend=0, append=0))\n"
         "    return bool((edges[1::2] - edges[::2] >= 8).any())\n",
         seed=72,
     ),
@@ -272,7 +273,7 @@ BITES = (
     Bite(
         "waiting for all but some groups of copies waits for all", "races",
         "simulator/races/in_flight/async_copies.py",
-        "self.groups[queue] - left, ", "self.groups[queue], ",
+        "self.groups[queue] - pending, ", "self.groups[queue], ",
     ),
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
@@ -287,7 +288,7 @@ BITES = (
     Bite(
         "any fence between the proxies will do", "races",
         "simulator/races/in_flight/proxy_fences.py",
-        "passed = own | (seen >= times[open_])", "passed = own | True",
+        "passed = own | (known >= times[open_])", "passed = own | True",
     ),
     Bite(
         "lanes at copies of a warp instruction do not meet", "ptx",
@@ -345,7 +346,8 @@ BITES = (
     ),
     Bite(
         "what pointers are based on is lost in local memory", "promises",
-        "simulator/analysis/pointer_bases.py", "if site.space not in KEPT:", "if site.space:",
+        "simulator/analysis/pointer_bases.py", "if site.space not in ADDRESSABLE_SPACES:",
+        "if site.space:",
     ),
     Bite(
         "a null pointer is taken for another base", "promises",

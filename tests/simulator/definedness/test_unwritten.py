@@ -135,7 +135,7 @@ def test_it_can_be_turned_off_and_copies_are_unset_too() -> None:
 def test_on_the_command_line(tmp_path: Any) -> None:
     file = tmp_path / "add.cu"
     file.write_text(SOURCE)
-    words = ["check", str(file), "add", "--grid", "2", "--block", "32", "--no-cure"]
+    words = ["check", str(file), "add", "--grid", "2", "--block", "32", "--no-fix-search"]
     result = CliRunner().invoke(main, [*words, "f32[64]=unset", "f32[64]", "64"])
     assert result.exit_code == 1
     assert "read of global y[0] that nothing wrote" in result.stdout

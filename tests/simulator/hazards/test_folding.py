@@ -9,7 +9,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator import Hazard
-from tests.simulator.fixes.cure_check import check, hazards, launch
+from tests.simulator.fixes.fix_check import check, hazards, launch
 
 BUILDS = ("device", "source")
 SCHEDULES = ("lockstep", "warps", "reverse", 3)
@@ -133,7 +133,7 @@ def test_what_a_shift_leaves_out_follows_too(tmp_path: Path) -> None:
     words = launch(file, 1, "32,4", "f32[128]=ones", "f32[128]")
     [hazard] = hazards(*words)
     assert hazard["kind"] == "out-of-bounds"
-    assert hazard["cure"] is None
+    assert hazard["fix"] is None
     assert [h["kind"] for h in hazard["follows"]] == ["uninitialised", "waw-race"]
     said = check(*words, "--fix")
     assert said.stdout.startswith("1 error in k, ")
@@ -174,8 +174,8 @@ def test_a_wrong_result_may_follow_too(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model_of_sums.py").write_text("def ref(x, y):\n    return {'y': x + 5}\n")
     file = tmp_path / "my.cu"
-    words = (*launch(file, 1, "32,4", "f32[128]=ones", "f32[128]"), "--no-cure", "--reference",
-             "model_of_sums:ref")  # fmt: skip
+    words = (*launch(file, 1, "32,4", "f32[128]=ones", "f32[128]"), "--no-fix-search",
+             "--reference", "model_of_sums:ref")  # fmt: skip
     for text, said in ((SHIFTED, True), (SHIFTED.replace("[j + 1]", "[j]"), False)):
         file.write_text(text)
         result = " ".join(check(*words).stdout.split())

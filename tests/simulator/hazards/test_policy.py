@@ -113,8 +113,8 @@ def test_warp_synchronous(file: str, choice: str, code: int) -> None:
     assert result.exit_code == code
     head = {"error": "1 error in", "warning": "1 warning in", "ignore": "no hazards in"}[choice]
     assert result.stdout.startswith(head)
-    cured = "__syncwarp() after line 15: verified, 0 errors left" in result.stdout
-    assert cured == (choice != "ignore")
+    fixed = "__syncwarp() after line 15: verified, 0 errors left" in result.stdout
+    assert fixed == (choice != "ignore")
     assert check(*words, "--fail-on", "warning").exit_code == int(choice != "ignore")
 
 

@@ -121,5 +121,5 @@ def test_a_loop_without_end_is_told_once_whichever_line_a_build_names() -> None:
     }
     """
     (hazard,) = merge(runs(source, 1, 32, [16], step_limit=3000))
-    assert hazard.row.ends
+    assert hazard.row.is_endless
     assert hazard.builds == BUILDS

@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from simulator import Prediction
-from simulator.prediction.advice.advice import MOST, RULES
+from simulator.prediction.advice.advice import MAX_ADVICE, RULES
 
 SOURCE = Path(__file__).with_name("advised.cu")
 MANY = 1 << 20
@@ -185,4 +185,4 @@ def test_tickets_and_locks_are_no_sums() -> None:
 
 def test_every_rule_has_a_twin() -> None:
     assert list(CASES) == [rule.name for rule in RULES]
-    assert MOST == 3
+    assert MAX_ADVICE == 3

@@ -12,7 +12,7 @@ from kernels import Kernel
 from simulator import Hazard
 from simulator.hazards.kinds import BARRIER_DIVERGENCE, DEADLOCK, KINDS
 from simulator.hazards.races.race_cases import ANY_RACE
-from tests.simulator.fixes.cure_check import check, hazards, launch
+from tests.simulator.fixes.fix_check import check, hazards, launch
 
 HEAD = "__global__ void k(int* a, int* b, int n) {\n"
 HEAD += "    __shared__ int s[128];\n    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;\n"
@@ -178,7 +178,7 @@ def test_no_wait_at_all_is_told_another_way() -> None:
     assert simulator.launch(right, 1, 64, args).hazards == []
 
 
-# -- cures ------------------------------------------------------------------------------------
+# -- fixes ------------------------------------------------------------------------------------
 
 FIXES = {
     "updates": ("s[t] = 1; s[t] += a[i]; b[i] = s[127 - t];", "atomic"),
@@ -202,7 +202,7 @@ def test_a_fix_is_not_tried_where_a_barrier_is_missing(tmp_path: Path, name: str
     lines = body.replace("; ", ";\n    ")
     file.write_text(f"#include <cuda_pipeline.h>\n{HEAD}    {lines}\n}}\n")
     found = hazards(*launch(file, 1, 128, "i32[128]=arange", "i32[128]", 0))
-    texts = {hazard["cure"]["text"] for hazard in found if hazard["cure"]}
+    texts = {hazard["fix"]["text"] for hazard in found if hazard["fix"]}
     assert texts == {"__syncthreads();"}
     said = check(*launch(file, 1, 128, "i32[128]=arange", "i32[128]", 0)).stdout
-    assert other not in "".join(line for line in said.splitlines() if "cure" in line)
+    assert other not in "".join(line for line in said.splitlines() if "fix" in line)

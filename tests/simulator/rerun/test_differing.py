@@ -10,7 +10,13 @@ import pytest
 from click.testing import Result
 
 from kernels import Kernel, unset
-from simulator.build_results import DifferingElements, Left, builds_differ, perturbed, unequal
+from simulator.build_results import (
+    DifferingElements,
+    ResultArray,
+    builds_differ,
+    perturbed,
+    unequal,
+)
 from tests.support.command_line import check, flat
 from tilescope.check.build_comparison import CLOCKS
 from tilescope.check.builds import SOURCE_ONLY
@@ -48,7 +54,7 @@ def verdict(source: str, args: list[Any], grid: int = 1, block: int = 64, **how:
     kernel = Kernel.from_cuda(source, "k", options=options)
     schedule = how.pop("schedule", "lockstep")
     target = Target("k", kernel, (grid,), (block,), args, **how)
-    return Checker(Launcher(target, schedule, quiet=True)).check(BUILDS, cures=False)
+    return Checker(Launcher(target, schedule, quiet=True)).check(BUILDS, fixes=False)
 
 
 def kinds(found: Verdict) -> list[str]:
@@ -64,14 +70,14 @@ def written(folder: Path, source: str) -> str:
 def test_a_warp_that_is_taken_to_go_in_step(tmp_path: Path) -> None:
     """The races are warnings, and the results an error, with no reference."""
     words = (written(tmp_path, STEP), "--grid", 1, "--block", 64, "i32[64]=arange", "i32[64]")
-    result = check(*words, "--no-cure")
+    result = check(*words, "--no-fix-search")
     assert result.exit_code == 1
     assert result.stdout.startswith("1 error, 2 warnings in k")
     said = flat(result)
     assert "results: out[0] is 48 in the device build and 96 in the source build" in said
     assert "16 of 64 elements of out" in said
     assert "may follow from the warnings below: " in said
-    first = json.loads(check(*words, "--no-cure", "--json", "-").stdout)["hazards"][0]
+    first = json.loads(check(*words, "--no-fix-search", "--json", "-").stdout)["hazards"][0]
     assert (first["kind"], first["severity"], first["variable"]) == (KIND, "error", "out")
     assert (first["element"], first["count"], first["builds"]) == (0, 16, list(BUILDS))
 
@@ -86,7 +92,7 @@ def test_a_reference_says_which_build_is_right(right: str, tmp_path: Path) -> No
     out[:32] += out[16:48] if right == "source" else old[16:48]
     np.save(tmp_path / "right.npy", out)
     words = (written(tmp_path, STEP), "--grid", 1, "--block", 64, "i32[64]=arange", "i32[64]")
-    said = check(*words, "--no-cure", "--expect", f"out=@{tmp_path / 'right.npy'}")
+    said = check(*words, "--no-fix-search", "--expect", f"out=@{tmp_path / 'right.npy'}")
     assert f"by the reference the {right} build is right" in flat(said)
     assert "give --expect" not in flat(said)
 
@@ -130,9 +136,9 @@ def test_what_is_known_is_not_told_again(way: str, tmp_path: Path) -> None:
     if way == "comment":
         source = "\n".join(f"{line}  // tilescope: ignore" for line in source.splitlines())
     file = written(tmp_path, source)
-    words: Sequence[Any] = (file, "--grid", 1, "--block", 32, top, "i32[32]", "--no-cure")
+    words: Sequence[Any] = (file, "--grid", 1, "--block", 32, top, "i32[32]", "--no-fix-search")
     if way == "comment":
-        words = (file, "--grid", 1, "--block", 64, "i32[64]=arange", "i32[64]", "--no-cure")
+        words = (file, "--grid", 1, "--block", 64, "i32[64]=arange", "i32[64]", "--no-fix-search")
     elif way == "baseline":
         known = str(tmp_path / "known.json")
         assert check(*words, "--write-baseline", known).exit_code == 1
@@ -253,7 +259,7 @@ def test_a_clean_check_runs_each_build_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_unequal() -> None:
     def where(a: Any, b: Any, members: Any = None) -> list[int]:
-        found = unequal(Left("a", np.asarray(a)), Left("a", np.asarray(b)), members)
+        found = unequal(ResultArray("a", np.asarray(a)), ResultArray("a", np.asarray(b)), members)
         return [] if found is None else np.flatnonzero(found).tolist()
 
     nan = np.array([0x7FFFFFFF, 0x7FC00000, 0, 5], np.uint32).view(np.float32)
@@ -332,7 +338,7 @@ __global__ void k(const int* in, int* out, int rounds) {
 def test_the_device_build_is_tried_in_other_orders() -> None:
     """The producer does not wait: if it runs ahead, the consumer waits for ever, in both builds."""
     args = [np.arange(192, dtype=np.int32), np.zeros(192, np.int32), 6]
-    (loop,) = [hazard for hazard in verdict(RING, args).hazards if hazard.row.ends]
+    (loop,) = [hazard for hazard in verdict(RING, args).hazards if hazard.row.is_endless]
     assert loop.builds == BUILDS
     assert not any("source build" in note for note in loop.notes)
 

@@ -44,7 +44,7 @@ def test_a_comment_leaves_a_hazard_out(
     monkeypatch.chdir(file(tmp_path, comment).parent)
     path = "old.cu"
     checked, ran = (
-        tilescope(c, path, *LAUNCH, *m) for c, m in (("check", ["--no-cure"]), ("run", []))
+        tilescope(c, path, *LAUNCH, *m) for c, m in (("check", ["--no-fix-search"]), ("run", []))
     )
     assert checked.exit_code == ran.exit_code == int(not left_out)
     assert ("ignored by comments or the baseline: 1 hazard" in checked.stdout) == left_out
@@ -66,21 +66,21 @@ def test_a_comment_leaves_out_the_races_of_its_line(
     for number in commented:
         lines[number - 1] += " // tilescope: ignore[raw-race]"
     Path("two.cu").write_text("\n".join(lines) + "\n")
-    done = tilescope("check", "two.cu", *LAUNCH, "--build", "device", "--no-cure")
+    done = tilescope("check", "two.cu", *LAUNCH, "--build", "device", "--no-fix-search")
     assert done.exit_code == int(not left_out)
 
 
 def test_only_what_is_new_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file(tmp_path).parent)
     path, known = Path("old.cu"), Path("known.json")
-    first = tilescope("check", path, *LAUNCH, "--no-cure", "--write-baseline", known)
+    first = tilescope("check", path, *LAUNCH, "--no-fix-search", "--write-baseline", known)
     assert first.exit_code == 1
     assert json.loads(known.read_text())["hazards"][0]["kind"] == "raw-race"
     assert tilescope("check", path, *LAUNCH, "--baseline", known).exit_code == 0
     path.write_text("// a line more\n" + path.read_text())
     assert tilescope("check", path, *LAUNCH, "--baseline", known).exit_code == 0
     path.write_text(path.read_text().replace("s[63 - i]", "s[i ^ 32]"))
-    assert tilescope("check", path, *LAUNCH, "--no-cure", "--baseline", known).exit_code == 1
+    assert tilescope("check", path, *LAUNCH, "--no-fix-search", "--baseline", known).exit_code == 1
 
 
 NEXT = """__global__ void next(float *x, int n) {
@@ -102,7 +102,9 @@ def test_a_baseline_hides_no_worse_race(
 
     def check(threads: int, *words: str) -> int:
         shape = ("--grid", 1, "--block", threads, "f32[64]", threads)
-        return tilescope("check", "next.cu", "next", *shape, "--no-cure", *builds, *words).exit_code
+        return tilescope(
+            "check", "next.cu", "next", *shape, "--no-fix-search", *builds, *words
+        ).exit_code
 
     assert check(32, "--write-baseline", "known.json") == 0
     assert check(32, "--baseline", "known.json", "--fail-on", "warning") == 0
@@ -125,7 +127,7 @@ def test_what_is_no_baseline_is_refused(content: str, tmp_path: Path) -> None:
 def test_junit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file(tmp_path).parent)
     out = Path("out.xml")
-    tilescope("check", "old.cu", *LAUNCH, "--no-cure", "--junit", out, "--expect", "o=7")
+    tilescope("check", "old.cu", *LAUNCH, "--no-fix-search", "--junit", out, "--expect", "o=7")
     suite = ElementTree.parse(out).getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "4")
     assert [c.get("name") for c in suite] == ["k (device)", "k (source)"]
@@ -177,7 +179,8 @@ def test_a_projects_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "== k, pyproject.toml:5\n" in done.stdout
     assert done.stdout.endswith("3 checked; 2 hazards ignored\n")
     file(tmp_path / "src")
-    assert tilescope("check", "pyproject.toml", "--build", "device", "--no-cure").exit_code == 1
+    done = tilescope("check", "pyproject.toml", "--build", "device", "--no-fix-search")
+    assert done.exit_code == 1
     path.write_text(PROJECT.replace("{n = 32}", "{m = 32}"))
     done = tilescope("check", "pyproject.toml")
     assert (done.exit_code, "'n' is no size of {'m': 32}" in done.stderr) == (2, True)
@@ -213,7 +216,7 @@ def racy_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_projects_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     racy_project(tmp_path, monkeypatch)
-    check = ("check", "pyproject.toml", "--no-cure", "--build", "device")
+    check = ("check", "pyproject.toml", "--no-fix-search", "--build", "device")
     assert "--write-baseline" in tilescope(*check, "--baseline", "known.json").stderr
     assert tilescope(*check, "--write-baseline", "known.json").exit_code == 1
     known = json.loads(Path("known.json").read_text())["hazards"]
@@ -228,7 +231,7 @@ def test_a_projects_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_projects_sarif_and_junit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     racy_project(tmp_path, monkeypatch)
-    check = ("check", "pyproject.toml", "--no-cure", "--build", "device", "-q")
+    check = ("check", "pyproject.toml", "--no-fix-search", "--build", "device", "-q")
     tilescope(*check, "--sarif", "out.sarif", "--junit", "out.xml")
     (log,) = json.loads(Path("out.sarif").read_text())["runs"]
     assert [r["ruleId"] for r in log["results"]] == ["raw-race", "uninitialised"]
@@ -244,7 +247,7 @@ def test_a_projects_sarif_and_junit(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_files_on_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     racy_project(tmp_path, monkeypatch)
     for target in (("src/old.cu", *LAUNCH), ("pyproject.toml",)):
-        check = ("check", *target, "--no-cure", "--build", "device")
+        check = ("check", *target, "--no-fix-search", "--build", "device")
         suite = ElementTree.fromstring(tilescope(*check, "--junit", "-").stdout)
         assert suite.get("failures") in ("1", "2")
         made = json.loads(tilescope(*check, "--write-baseline", "-").stdout)

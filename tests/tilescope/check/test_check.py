@@ -12,7 +12,7 @@ from tilescope.check.builds import SOURCE_ONLY
 # -- the verdict ------------------------------------------------------------------------
 
 
-def test_a_race_with_its_lines_and_cure() -> None:
+def test_a_race_with_its_lines_and_fix() -> None:
     result = check("matmul_missing_first_barrier", "--size", 64)
     assert result.exit_code == 1
     said = flat(result)
@@ -22,13 +22,13 @@ def test_a_race_with_its_lines_and_cure() -> None:
         "warps have written it (line 25) write kernels/library/matmul/faulty.cu:25"
     )
     assert "read kernels/library/matmul/faulty.cu:27" in said
-    assert "cure __syncthreads() after line 25: verified, 0 errors left" in said
+    assert "fix __syncthreads() after line 25: verified, 0 errors left" in said
     assert "on: device and source builds; schedule lockstep" in said
     assert "only in the" not in said
 
 
 @pytest.mark.slow
-def test_the_other_missing_barrier_is_cured_too() -> None:
+def test_the_other_missing_barrier_is_fixed_too() -> None:
     said = flat(check("matmul_missing_second_barrier", "--size", 32, "--build", "device"))
     assert "1 error, 1 warning in" in said
     assert "verified, 0 errors left" in said
@@ -37,12 +37,12 @@ def test_the_other_missing_barrier_is_cured_too() -> None:
 @pytest.mark.slow
 def test_two_races_need_two_barriers(file: str) -> None:
     said = flat(check(file, *launch("two_steps", 64, "f32[64]")))
-    assert "cure __syncthreads() after line 34: verified, 1 error left, 0 with the other" in said
-    assert "cure __syncthreads() after line 36: verified, 1 error left, 0 with the other" in said
+    assert "fix __syncthreads() after line 34: verified, 1 error left, 0 with the other" in said
+    assert "fix __syncthreads() after line 36: verified, 1 error left, 0 with the other" in said
 
 
-def test_no_cure_is_looked_for_if_not_wanted() -> None:
-    result = check("matmul_missing_first_barrier", "--size", 32, "--no-cure")
+def test_no_fix_is_looked_for_if_not_wanted() -> None:
+    result = check("matmul_missing_first_barrier", "--size", 32, "--no-fix-search")
     assert result.exit_code == 1
     assert "verified" not in result.stdout
 
@@ -84,7 +84,7 @@ def test_a_wrong_guard_counts_unrolled_copies_once() -> None:
 @pytest.mark.slow_but("reverse")
 @pytest.mark.parametrize("schedule", ["warps", "reverse", "7"])
 def test_no_schedule_hides_a_race(schedule: str) -> None:
-    words = ("--size", 16, "--schedule", schedule, "--no-cure")
+    words = ("--size", 16, "--schedule", schedule, "--no-fix-search")
     result = check("matmul_missing_first_barrier", *words)
     assert result.exit_code == 1
     assert "Missing barrier: shared `Bs` is read (line 27)" in flat(result)
@@ -133,7 +133,9 @@ __global__ void halves(const float* in, float* out) {
 }
 """)
     monkeypatch.chdir(tmp_path)
-    said = flat(check("my.cu", "--grid", 1, "--block", 128, "f32[128]", "f32[128]", "--no-cure"))
+    said = flat(
+        check("my.cu", "--grid", 1, "--block", 128, "f32[128]", "f32[128]", "--no-fix-search")
+    )
     assert "my.cu:6 out[t] = s[0][63 - t];" in said
     assert "only in the" not in said
 
@@ -163,7 +165,7 @@ def test_ptx_is_checked_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_demonstrate_shows_the_first_element_that_differs() -> None:
-    result = check("matmul_missing_first_barrier", "--size", 32, "--no-cure", "--demonstrate")
+    result = check("matmul_missing_first_barrier", "--size", 32, "--no-fix-search", "--demonstrate")
     lines = result.stdout.splitlines()
     at = lines.index("demonstration, device build: C[0, 0] depends on the schedule")
     values = {line.split()[0]: float(line.split()[1]) for line in lines[at + 1 : at + 4]}
@@ -181,13 +183,22 @@ def test_demonstrate_of_a_race_free_kernel() -> None:
 
 @pytest.mark.slow
 def test_demonstrate_says_when_every_schedule_agrees_on_a_wrong_result() -> None:
-    result = check("matmul_tiled_wrong_guard", "--size", "20x16x16", "--demonstrate", "--no-cure")
+    result = check(
+        "matmul_tiled_wrong_guard", "--size", "20x16x16", "--demonstrate", "--no-fix-search"
+    )
     assert "demonstration, device build: C[" in result.stdout
     assert "is wrong under every schedule" in result.stdout
 
 
 def test_demonstrate_finds_a_race_that_the_device_build_lost(file: str) -> None:
-    words = (file, *launch("forwarded", 64, "i32[64]"), "--demonstrate", "--no-cure", "--json", "-")
+    words = (
+        file,
+        *launch("forwarded", 64, "i32[64]"),
+        "--demonstrate",
+        "--no-fix-search",
+        "--json",
+        "-",
+    )
     shown = json.loads(check(*words).stdout)["demonstration"]
     if shown is None:  # a schedule that shows it is not promised
         pytest.skip("no schedule shows it")

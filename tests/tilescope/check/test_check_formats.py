@@ -16,7 +16,7 @@ from tilescope.formats import sarif
 
 
 def test_max_limits_what_is_printed_alone(file: str, tmp_path: Path) -> None:
-    words = (file, *launch("neighbour", 64, "f32[32]"), "--no-cure")
+    words = (file, *launch("neighbour", 64, "f32[32]"), "--no-fix-search")
     everything = check(*words, "--max", 0)
     count = len([line for line in everything.stdout.splitlines() if line[:5] in ("error", "warni")])
     assert count > 1
@@ -53,14 +53,14 @@ def test_json() -> None:
     assert (content["errors"], content["warnings"], content["not_checked"]) == (1, 1, [])
     first = content["hazards"][0]
     assert first["kind"] == "raw-race"
-    cure = first["cure"]
-    assert {key: cure[key] for key in ("file", "after_line", "left", "left_with_other_cures")} == {
+    fix = first["fix"]
+    assert {key: fix[key] for key in ("file", "after_line", "left", "left_with_other_fixes")} == {
         "file": "kernels/library/matmul/faulty.cu", "after_line": 25, "left": 0,
-        "left_with_other_cures": None,
+        "left_with_other_fixes": None,
     }  # fmt: skip
-    assert (cure["line"], cure["where"], cure["text"]) == (25, "after", "__syncthreads();")
-    assert "\n+        __syncthreads();\n" in cure["diff"]
-    assert [hazard["cure"]["group"] for hazard in content["hazards"]] == [1, 1]
+    assert (fix["line"], fix["where"], fix["text"]) == (25, "after", "__syncthreads();")
+    assert "\n+        __syncthreads();\n" in fix["diff"]
+    assert [hazard["fix"]["group"] for hazard in content["hazards"]] == [1, 1]
     assert first["builds"] == ["device", "source"]
 
 

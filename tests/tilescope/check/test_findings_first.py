@@ -1,4 +1,4 @@
-"""Hazards are told before the search for cures, and nothing that ends the search loses them."""
+"""Hazards are told before the search for fixes, and nothing that ends the search loses them."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from tilescope.check import checker, launcher
 from tilescope.commands import check as command
 
 WORDS = ("check", "my.cu", "two_steps", "--grid", 1, "--block", 64, "f32[64]=arange")
-"""Two barriers are missing: each is a cure of its own."""
+"""Two barriers are missing: each is a fix of its own."""
 TREE = """\
 __global__ void tree(const int* in, int* out) {
     __shared__ int part[96];
@@ -30,7 +30,7 @@ __global__ void tree(const int* in, int* out) {
     if (lane == 0) out[blockIdx.x * 3 + t / 32] = mine[0] + mine[1];
 }
 """
-NO_CURE = """\
+NO_FIX = """\
 __global__ void k(int* a) {
     __shared__ int s;
     s = threadIdx.x;
@@ -69,39 +69,39 @@ def test_ctrl_c_ends_the_search_alone(here: Path, monkeypatch: pytest.MonkeyPatc
     assert done.stdout.startswith(told[0])
     assert told[0].count("error: Missing barrier: shared") == 2
     assert "on: device and source builds" in told[0]
-    assert "no cure found before the search was interrupted" in flat(done)
-    assert "no cure found: 1 edit was tried; the search was interrupted" in flat(done)
+    assert "no fix found before the search was interrupted" in flat(done)
+    assert "no fix found: 1 edit was tried; the search was interrupted" in flat(done)
     content = json.loads((here / "it.json").read_text())
     assert len(content["hazards"]) == 2
-    assert content["cure_search"] == {"tried": 1, "ended": "interrupted"}
+    assert content["fix_search"] == {"tried": 1, "ended": "interrupted"}
     assert len(json.loads((here / "it.sarif").read_text())["runs"][0]["results"]) == 2
     assert "RAW race" in (here / "it.xml").read_text()
 
 
-def test_cures_that_were_found_by_then_stay(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fixes_that_were_found_by_then_stay(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of two; the second is looked for by the next check."""
     whole = flat(tilescope(*WORDS))
-    assert whole.count("verified, 1 error left, 0 with the other cures") == 2
-    assert "no cure" not in whole
-    cured = 0
+    assert whole.count("verified, 1 error left, 0 with the other fixes") == 2
+    assert "no fix" not in whole
+    fixed = 0
 
     class Ended(Watch):
         def trying(self, number: int, planned: int, hazard: Any) -> None:
-            nonlocal cured
+            nonlocal fixed
             assert 1 <= number <= planned
-            cured = sum(h.cure is not None for h in verdict.hazards)
-            if cured:
+            fixed = sum(h.fix is not None for h in verdict.hazards)
+            if fixed:
                 raise KeyboardInterrupt
 
     Ended.stops = (KeyboardInterrupt,)
     target = checker.Checker(launcher.Launcher(_target()))
     verdict = target.find(("device", "source"))
-    target.cure(verdict, Ended())
-    assert cured == 1
-    assert [hazard.cure is not None for hazard in verdict.hazards] == [True, False]
+    target.find_fixes(verdict, Ended())
+    assert fixed == 1
+    assert [hazard.fix is not None for hazard in verdict.hazards] == [True, False]
     assert verdict.stopped
-    left = [h.notes[-1] for h in verdict.hazards if not h.cure and h.severity == "error"]
-    assert left == ["no cure found before the search was interrupted"]
+    left = [h.notes[-1] for h in verdict.hazards if not h.fix and h.severity == "error"]
+    assert left == ["no fix found before the search was interrupted"]
 
 
 def _target() -> Any:
@@ -128,7 +128,7 @@ def test_ctrl_c_between_two_builds(here: Path, monkeypatch: pytest.MonkeyPatch) 
         return there(target, kernel, *words, **how)
 
     monkeypatch.setattr(launcher, "simulate", simulate)
-    done = tilescope(*WORDS, "--no-cure")
+    done = tilescope(*WORDS, "--no-fix-search")
     assert (done.exit_code, flat(done).count("error: Missing barrier: shared")) == (1, 2)
     assert "not checked: source build: interrupted" in flat(done)
     clean = tilescope("check", "my.cu", "idle", "--grid", 1, "--block", 32, "f32[32]")
@@ -151,7 +151,7 @@ def test_ctrl_c_in_a_pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     "wanted", [pytest.param((), marks=pytest.mark.slow), ("--json", "it.json")]
 )
 def test_a_reader_that_has_gone(here: Path, wanted: tuple[str, ...]) -> None:
-    """Nobody waits for cures then, unless a file is to be written; the exit code stays."""
+    """Nobody waits for fixes then, unless a file is to be written; the exit code stays."""
     words = [sys.executable, "-m", "tilescope", *map(str, WORDS), *wanted]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert child.stdout
@@ -164,7 +164,7 @@ def test_a_reader_that_has_gone(here: Path, wanted: tuple[str, ...]) -> None:
     assert first.startswith(b"2 errors")
     if wanted:
         found = json.loads((here / "it.json").read_text())["hazards"]
-        assert all(hazard["cure"] for hazard in found)
+        assert all(hazard["fix"] for hazard in found)
 
 
 def test_nobody_waits(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,21 +177,21 @@ def test_nobody_waits(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_seconds_are_a_further_limit(here: Path) -> None:
     done = tilescope(*WORDS, "--fix-time", 0)
     assert done.exit_code == 1
-    assert "no cure found within the time given" in flat(done)
-    assert "no cure found: 0 edits were tried; the time given is over" in flat(done)
+    assert "no fix found within the time given" in flat(done)
+    assert "no fix found: 0 edits were tried; the time given is over" in flat(done)
     assert "verified" in flat(tilescope(*WORDS, "--fix-time", 1000))
 
 
 def test_diff_says_that_there_is_none(here: Path) -> None:
     words = ("--grid", 1, "--block", 64, "i32[64]", "--diff")
-    (here / "no.cu").write_text(NO_CURE)
+    (here / "no.cu").write_text(NO_FIX)
     done = tilescope("check", "no.cu", "k", *words)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("--diff: no cure found: ")
+    assert done.stderr.startswith("--diff: no fix found: ")
     assert "edits were tried" in done.stderr
     clean = tilescope("check", "my.cu", "idle", "--grid", 1, "--block", 32, "f32[32]", "--diff")
     assert (clean.exit_code, clean.stdout) == (0, "")
-    assert clean.stderr == "--diff: no cure to show\n"
+    assert clean.stderr == "--diff: no fix to show\n"
 
 
 def test_the_fix_that_is_tried_is_shown(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,10 +205,10 @@ def test_the_fix_that_is_tried_is_shown(here: Path, monkeypatch: pytest.MonkeyPa
             shown.append(what["description"])
 
     monkeypatch.setattr(fix_search, "SearchBar", Bar)
-    (here / "no.cu").write_text(NO_CURE)
+    (here / "no.cu").write_text(NO_FIX)
     done = flat(tilescope("check", "no.cu", "k", "--grid", 1, "--block", 64, "i32[64]"))
     assert shown[0].startswith("trying fix 1 of ")
-    assert f"no cure found: {len(shown)} edits were tried" in done
+    assert f"no fix found: {len(shown)} edits were tried" in done
     for text in shown:
         number, planned = text.removeprefix("trying fix ").split(" of ")
         assert 1 <= int(number) <= int(planned)

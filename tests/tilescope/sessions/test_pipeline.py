@@ -102,7 +102,7 @@ def test_a_wait_for_no_stream(tmp_path: Path) -> None:
     assert "launch 1: wait = 'b': no launch is in such a stream; there are: a, default" in err
 
 
-def test_a_hazard_and_its_cure(tmp_path: Path) -> None:
+def test_a_hazard_and_its_fix(tmp_path: Path) -> None:
     text = ARRAYS + LAUNCH.format("copy", '"x", "y"') + LAUNCH.format("racy", '"x"')
     code, out, _ = run(tmp_path, text, "check")
     assert code == 1

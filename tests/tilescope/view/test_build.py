@@ -246,13 +246,13 @@ def test_the_command_keeps_a_schedule_and_compares(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_proves_cures(tmp_path):
+def test_the_command_proves_fixes(tmp_path):
     file = tmp_path / "out.html"
     done = invoke("matmul_missing_first_barrier", "--size", "32", "-q", "-o", str(file))
     assert done.exit_code == 0, done.output
     (run,) = content(file.read_text(encoding="utf-8"))["runs"]
-    cures = [hazard["cure_text"] for hazard in run["hazards"] if hazard["kind"] == "raw-race"]
-    assert any("__syncthreads() after line 25: verified" in cure for cure in cures)
+    fixes = [hazard["fix_text"] for hazard in run["hazards"] if hazard["kind"] == "raw-race"]
+    assert any("__syncthreads() after line 25: verified" in fix for fix in fixes)
 
 
 def test_the_command_takes_a_file_of_ones_own(tmp_path):

@@ -1,4 +1,4 @@
-"""The page's hazards in a real browser: both sides, their steps, and the cure."""
+"""The page's hazards in a real browser: both sides, their steps, and the fix."""
 
 import dataclasses
 import re
@@ -125,25 +125,25 @@ def test_the_moment_is_a_pair_that_the_title_talks_about(open_page, which):
         assert (one // 32 != two // 32) == ("another warp" in hazard.message), hazard.message
 
 
-def test_the_cure_stands_beside_a_hazard(open_page):
+def test_the_fix_stands_beside_a_hazard(open_page):
     from simulator.hazards.hazard import Fix
 
     story = of_library("matmul_missing_first_barrier", "32")
     hazard = next(h for h in story.run.hazards if h.kind == "raw-race")
-    hazard.cure = Fix(hazard.involved[0].source, (1,))
-    shown = open_page(type(story)(story.run, "cured"))
-    assert f"Cure: {hazard.cure}" in shown.page.locator(".finding .cure").first.inner_text()
+    hazard.fix = Fix(hazard.involved[0].source, (1,))
+    shown = open_page(type(story)(story.run, "fixed"))
+    assert f"Fix: {hazard.fix}" in shown.page.locator(".finding .fix").first.inner_text()
 
 
-def test_one_cure_is_one_card_with_its_diff(open_page):
+def test_one_fix_is_one_card_with_its_diff(open_page):
     """Hazards that one edit mends stand together; each has its own moment."""
     from simulator.hazards.hazard import Fix
 
     story = of_library("matmul_missing_first_barrier", "32")
     text = "--- a\n+++ b\n@@ -25,2 +25,3 @@\n <before>\n+__syncthreads();\n-gone\n"
-    cure = Fix(story.run.hazards[0].involved[0].source, (1,), diff=text)
-    found = [dataclasses.replace(h, cure=cure) for h in story.run.hazards if h.row.is_race]
-    alone = dataclasses.replace(found[0], cure=None, involved=found[0].involved[::-1])
+    fix = Fix(story.run.hazards[0].involved[0].source, (1,), diff=text)
+    found = [dataclasses.replace(h, fix=fix) for h in story.run.hazards if h.row.is_race]
+    alone = dataclasses.replace(found[0], fix=None, involved=found[0].involved[::-1])
     run = dataclasses.replace(story.run, hazards=[*found, alone])
     shown = open_page(type(story)(run, "together"))
     cards = shown.page.locator(".finding")

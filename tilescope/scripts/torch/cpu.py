@@ -44,7 +44,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
         if not info.name.startswith("_"):
             importlib.import_module(f"torch.cuda.{info.name}")
     offered = names.stand_ins(machine, places)
-    replace_public(torch.cuda, patches, offered, names.KEPT, names.advice)
+    replace_public(torch.cuda, patches, offered, names.KEEP, names.advice)
     accelerated = names.of_accelerator(offered)
     replace_public(torch.accelerator, patches, accelerated, (), names.advice)
     patches.set(torch.cuda, "_lazy_init", lambda: None)

@@ -89,16 +89,16 @@ class TorchDeviceTags:
         """As ``mark``."""
         marks = self._pinned if pinned else self._gpu
         if len(marks) % 256 == 255:
-            for number in [n for n, kept in marks.items() if kept.expired()]:
+            for number in [n for n, reference in marks.items() if reference.expired()]:
                 del marks[number]  # a kept weak reference keeps the number from being used again
         marks[storage._cdata] = StorageWeakRef(storage)
 
     def never_written(self, value: Any) -> None:
-        """Nothing has written a tensor's memory yet: launches that read it are told."""
+        """Mark a tensor's memory as uninitialised, so that launches report reads of it."""
         with torch._C.DisableTorchFunction():
             storage = value.untyped_storage()
             torch.empty(0, dtype=torch.uint8).set_(storage).fill_(0xFF)
-            for number in [n for n, (kept, _) in self._unset.items() if kept.expired()]:
+            for number in [n for n, (reference, _) in self._unset.items() if reference.expired()]:
                 del self._unset[number]
             flags = np.full(storage.nbytes(), 0xFF, np.uint8)
             self._unset[storage._cdata] = StorageWeakRef(storage), flags
@@ -134,11 +134,11 @@ class TorchDeviceTags:
 
     def at(self, address: int) -> Pointer | None:
         """The place in a tensor's memory on the GPU that an address of the host's means."""
-        for kept in self._gpu.values():
-            if kept.expired():
+        for reference in self._gpu.values():
+            if reference.expired():
                 continue
             with torch._C.DisableTorchFunction():
-                storage = torch.UntypedStorage._new_with_weak_ptr(kept.cdata)
+                storage = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
                 if storage is None or not 0 <= address - storage.data_ptr() < storage.nbytes():
                     continue
                 whole = torch.empty(0, dtype=torch.uint8).set_(storage)

@@ -1,8 +1,8 @@
-"""PyTorch's modes that have ``device="cuda"`` mean a GPU that is not there.
+"""PyTorch modes by which ``device="cuda"`` refers to a simulated GPU.
 
-One is told of each function that a script calls, with the device that it names, the other of each
-operator that this comes to, in backward passes as well. What is computed from tensors on the GPU
-is there. It is imported with PyTorch.
+The function mode receives each function that a script calls, with its device argument. The dispatch
+mode receives each resulting operator, in backward passes as well. Results of tensors on the GPU are
+on the GPU. The module is imported together with PyTorch.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _WAITS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 
 
 class Operators(TorchDispatchMode):  # type: ignore[misc]
-    """Every operator passes here: what it makes is marked, what it touches is told."""
+    """Dispatch mode: tags the results of every operator and reports its accesses."""
 
     def __init__(self, places: TorchDeviceTags) -> None:
         super().__init__()
@@ -77,13 +77,13 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
     def _random(self) -> Iterator[None]:
         """The GPU has a generator of its own."""
         usual, own = torch.default_generator, self._places.generator
-        kept = usual.get_state()
+        state = usual.get_state()
         usual.set_state(own.get_state())
         try:
             yield
         finally:
             own.set_state(usual.get_state())
-            usual.set_state(kept)
+            usual.set_state(state)
 
     def _tell(
         self, function: Any, name: str, args: Any, kwargs: Any, how: list[tuple[Any, str]]
@@ -94,16 +94,16 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
             return
         said = {"load": "its input", "store": "its output"}
         reached = [(one, way) for one, way in how if places.has(one) or places.pinned(one)]
-        told = [(as_array(one), said[way], way) for one, way in reached]
+        accesses = [(as_array(one), said[way], way) for one, way in reached]
         if any(places.has(one) for one, _ in reached):
             host = [one for one, _ in how if not places.has(one) and one.dim()]
             free = kwargs.get("non_blocking") or (name == "copy_" and args[2:] and args[2])
             free = free and all(map(places.pinned, host))
             waits = bool(host and not free) or name in ("_local_scalar_dense", "equal")
             waits |= bool(_WAITS & set(function.tags))
-            places.machine.did(f"torch.{name}", None, waits, told)
+            places.machine.did(f"torch.{name}", None, waits, accesses)
         else:
-            for array, _, way in told:
+            for array, _, way in accesses:
                 places.machine.host(array, way)
 
 
@@ -176,8 +176,8 @@ class Calls(TorchFunctionMode):  # type: ignore[misc]
         if name == "__dlpack__":
             refuse("handing tensors to other libraries (DLPack)", "use Tensor.cpu() first")()
         if name == "tolist":
-            told = [(as_array(value), "its input", "load")]
-            self._places.machine.did("torch.tolist", None, True, told)
+            accesses = [(as_array(value), "its input", "load")]
+            self._places.machine.did("torch.tolist", None, True, accesses)
 
     def _one_device(self, function: Any, name: str, given: list[Any]) -> None:
         """As PyTorch refuses to compute with tensors of two devices."""

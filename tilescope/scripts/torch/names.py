@@ -12,7 +12,7 @@ from .. import virtual_device as stand_in
 from ..virtual_device import VirtualDevice, nothing, refuse
 from .device_tags import GPU, TorchDeviceTags, ordinal
 
-KEPT = (
+KEEP = (
     "is_bf16_supported", "is_tf32_supported", "amp.custom_fwd", "amp.custom_bwd", "amp.GradScaler",
     "amp.grad_scaler.GradScaler", "amp.grad_scaler.OptState", "cudaStatus", "Device",
 )  # fmt: skip

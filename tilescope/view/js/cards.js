@@ -1,4 +1,4 @@
-// The hazards that were found, a card each: what, where, the cure as a diff, the way to its moment.
+// The hazards that were found, a card each: what, where, the fix as a diff, the way to its moment.
 import { el, replace, setText } from "./dom.js";
 import { count } from "./format.js";
 import { momentOf } from "./hazards.js";
@@ -33,10 +33,10 @@ export class Cards {
       if (!groups.has(key)) groups.set(key, []);
       groups.get(key).push(number);
     });
-    // Errors first; of them races, and of these the ones with a cure.
+    // Errors first; of them races, and of these the ones with a fix.
     const rank = ([number]) => {
-      const { severity, race, cure_text: cure } = run.hazards[number];
-      return (severity === "error" ? 0 : 4) + (race ? 0 : 2) + (cure ? 0 : 1);
+      const { severity, race, fix_text: fix } = run.hazards[number];
+      return (severity === "error" ? 0 : 4) + (race ? 0 : 2) + (fix ? 0 : 1);
     };
     const sorted = [...groups.values()].sort((a, b) => rank(a) - rank(b));
     replace(
@@ -69,8 +69,8 @@ export class Cards {
       hazard.title === hazard.message ? null : el("p", {}, `${hazard.message}.`),
       el("ol", {}, rows),
       el("p", {}, howOften(hazard, more)),
-      hazard.cure_text ? el("p", { class: "cure" }, `Cure: ${hazard.cure_text}`) : null,
-      hazard.cure_diff.length ? diff(hazard.cure_diff) : null,
+      hazard.fix_text ? el("p", { class: "fix" }, `Fix: ${hazard.fix_text}`) : null,
+      hazard.fix_diff.length ? diff(hazard.fix_diff) : null,
       hazard.notes.map((note) => el("p", { class: "hint" }, note)),
       hazard.follows.map((other) => el("p", { class: "hint" }, `Follows from it: ${other.title}`)),
       el(
@@ -78,12 +78,12 @@ export class Cards {
         { type: "button", class: "jump", onclick: () => this.jump(run, number) },
         "Go to the moment",
       ),
-      others.length ? el("p", { class: "mended" }, "The same cure mends") : null,
+      others.length ? el("p", { class: "mended" }, "The same fix removes") : null,
       others.map(([other]) => this.also(run, run.hazards[other], other)),
     );
   }
 
-  // Another hazard that a card's cure mends.
+  // Another hazard that a card's fix removes.
   also(run, hazard, number) {
     return el(
       "div",
@@ -117,12 +117,12 @@ export class Cards {
   }
 }
 
-// Groups of hazards that one cure mends, side by side; the others alone.
+// Groups of hazards that one fix removes, side by side; the others alone.
 function together(run, groups) {
   const cards = new Map();
   for (const numbers of groups) {
-    const cure = run.hazards[numbers[0]].cure_group;
-    const key = cure < 0 ? `alone ${numbers[0]}` : cure;
+    const fix = run.hazards[numbers[0]].fix_group;
+    const key = fix < 0 ? `alone ${numbers[0]}` : fix;
     if (!cards.has(key)) cards.set(key, []);
     cards.get(key).push(numbers);
   }

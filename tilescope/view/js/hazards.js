@@ -112,8 +112,8 @@ function double(run, hazard, block, [a, b]) {
     expected: expected(run, hazard, block, a, b, offset),
     between: between(run, block, early, late, offset),
     lines: hazard.involved.slice(0, 2).map((item) => item.line),
-    cure: hazard.cure_text,
-    diff: hazard.cure_diff,
+    fix: hazard.fix_text,
+    diff: hazard.fix_diff,
     steps: [
       [a, hazard.involved[0]],
       [b, hazard.involved[1]],
@@ -264,8 +264,8 @@ function single(run, hazard, block, one, thread, two) {
       .join(" ")
       .trim(),
     lines: hazard.involved.slice(0, 2).map((item) => item.line),
-    cure: hazard.cure_text,
-    diff: hazard.cure_diff,
+    fix: hazard.fix_text,
+    diff: hazard.fix_diff,
     steps: [
       {
         step: found.step,

@@ -78,7 +78,7 @@ export class HazardNote {
         button("Clear", false, () => state.update({ hazard: null })),
       ),
       moment.between?.length ? this.happened(moment) : null,
-      moment.cure ? el("p", { class: "cure" }, `Cure: ${moment.cure}`) : null,
+      moment.fix ? el("p", { class: "fix" }, `Fix: ${moment.fix}`) : null,
       moment.diff?.length ? diff(moment.diff) : null,
     );
   }
@@ -115,7 +115,7 @@ export function diff(lines) {
   const kinds = { "+": "added", "-": "removed" };
   return el(
     "pre",
-    { class: "diff", tabindex: 0, role: "group", "aria-label": "The cure as a diff" },
+    { class: "diff", tabindex: 0, role: "group", "aria-label": "The fix as a diff" },
     lines.map((line) => el("span", { class: kinds[line[0]] ?? null }, `${line}\n`)),
   );
 }

@@ -36,7 +36,7 @@ function lookAt(run) {
   const worst = run.hazards.find((h) => h.severity === "error") ?? run.hazards[0];
   if (worst)
     return {
-      text: `${plural(run.hazards.length, "hazard")}: ${worst.message}${worst.cure_text ? `; ${worst.cure_text}` : ""}.`,
+      text: `${plural(run.hazards.length, "hazard")}: ${worst.message}${worst.fix_text ? `; ${worst.fix_text}` : ""}.`,
       label: "See the hazards",
       view: "barriers",
     };

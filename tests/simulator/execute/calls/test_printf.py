@@ -104,7 +104,7 @@ def test_widths_strings_and_null() -> None:
 
 
 def test_what_is_beyond_the_buffer_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printed_output, "MOST", 10)
+    monkeypatch.setattr(printed_output, "MAX_OUTPUT", 10)
     text = 'extern "C" __global__ void k() { printf("%d\\n", threadIdx.x); }'
     run = simulator.launch(Kernel.from_cuda(text, "k"), 1, 64, [])
     assert run.output == "0\n1\n2\n3\n4\n"

@@ -382,9 +382,9 @@ def test_what_arrives_from_afar(name: str, schedule: str) -> None:
 @pytest.mark.parametrize(
     ("name", "line"), [("missing_cluster_barrier", 12), ("missing_last_cluster_barrier", 30)]
 )
-def test_cures(name: str, line: int) -> None:
+def test_fixes(name: str, line: int) -> None:
     """A barrier of the cluster, tried and proved, where the source names ``this_cluster``."""
     shown = CliRunner().invoke(main, ["check", f"faulty_{name}", "--json", "-"])
     (hazard,) = json.loads(shown.stdout)["hazards"]
-    assert hazard["cure"]["text"] == "cooperative_groups::this_cluster().sync();"
-    assert (hazard["cure"]["line"], hazard["cure"]["left"]) == (line, 0)
+    assert hazard["fix"]["text"] == "cooperative_groups::this_cluster().sync();"
+    assert (hazard["fix"]["line"], hazard["fix"]["left"]) == (line, 0)

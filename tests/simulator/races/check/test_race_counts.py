@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import simulator
-from simulator.races.report.pairs import MOST, Pairs
+from simulator.races.report.pairs import MAX_PAIRS, Pairs
 from tests.support.launches import compiled, entry, ints
 
 # -- pairs that are more than can be listed ---------------------------------------------------
@@ -39,7 +39,7 @@ def test_pairs_are_counted_up_to_some(grid: int, threads: int) -> None:
     kernel = entry(SHARED + "st.shared.u32 [s], %r0;", "")
     found = writers(simulator.launch(kernel, grid, threads, []))
     true = {distance: grid * n for distance, n in pairs_of(threads).items()}
-    assert found == {distance: (min(n, MOST), n > MOST) for distance, n in true.items()}
+    assert found == {distance: (min(n, MAX_PAIRS), n > MAX_PAIRS) for distance, n in true.items()}
 
 
 @pytest.mark.parametrize("value", ["1", "i == 2047 ? 2 : 1", "i < 2047 ? 1 : 2 + (i > 2500)"])
@@ -51,14 +51,14 @@ def test_the_value_of_a_late_thread_is_not_overlooked(grid: int, value: str) -> 
         kernel = compiled(f"(int* o) {{ {head} {text} }}")
         run = simulator.launch(kernel, grid, 1024, ints(1))
         assert {h.severity for h in run.hazards} == {"warning" if value == "1" else "error"}
-        assert set(writers(run).values()) == {(MOST, True)}
+        assert set(writers(run).values()) == {(MAX_PAIRS, True)}
 
 
 def test_which_pairs_are_kept_depends_on_no_order() -> None:
     rng = np.random.default_rng(0)
     one, other = rng.integers(0, 300, (2, 40_000))
     keys = np.unique(np.minimum(one, other) << 32 | np.maximum(one, other))
-    assert len(keys) > MOST
+    assert len(keys) > MAX_PAIRS
     for _ in range(3):
         turn = rng.permutation(len(one))
         first, second = Pairs(), Pairs()
@@ -66,9 +66,9 @@ def test_which_pairs_are_kept_depends_on_no_order() -> None:
             (first if piece[0] % 2 else second).add(one[piece], other[piece])
         first.update(second)
         assert first.full
-        assert len(first) == MOST
-        assert (first.keys == keys[: MOST + 1]).all()
-        assert first.behind == keys[MOST]
+        assert len(first) == MAX_PAIRS
+        assert (first.keys == keys[: MAX_PAIRS + 1]).all()
+        assert first.behind == keys[MAX_PAIRS]
 
 
 CROWDS = {
@@ -118,8 +118,8 @@ def test_a_barrier_takes_some_of_the_pairs_away(space: str) -> None:
     args = ints(5) if space == "global" else []
     found = writers(simulator.launch(kernel, 5, 1024, args))
     true = {distance: 10 * n for distance, n in pairs_of(512).items()}
-    assert min(true.values()) > MOST
-    assert found == dict.fromkeys(true, (MOST, True))
+    assert min(true.values()) > MAX_PAIRS
+    assert found == dict.fromkeys(true, (MAX_PAIRS, True))
 
 
 def test_a_flag_takes_some_of_the_pairs_away() -> None:
@@ -131,4 +131,4 @@ def test_a_flag_takes_some_of_the_pairs_away() -> None:
         " if (threadIdx.x == 0) f[0] = 1; } }"
     )
     found = writers(simulator.launch(compiled(source), 3, 1024, ints(1, 1)))
-    assert found["block"] == (MOST, True)
+    assert found["block"] == (MAX_PAIRS, True)

@@ -15,7 +15,7 @@ from simulator import Hazard
 from simulator.compile import compiler
 from simulator.compile.program import Program
 from simulator.races.check import barrier_intervals
-from simulator.races.report.pairs import MOST
+from simulator.races.report.pairs import MAX_PAIRS
 from simulator.races.report.program_order import ProgramOrder
 from tests.support.launches import SCHEDULES, compiled, ints
 
@@ -283,8 +283,8 @@ def test_threads_of_another_batch_do_the_same() -> None:
     source = "(int* d) { d[blockIdx.x % 64 * 1024 + threadIdx.x] += blockIdx.x; }"
     found = races(source, 128, 1024, 65536, schedule="lockstep")
     assert sorted((h.kind, h.count, h.capped) for h in found) == [
-        ("war-race", MOST, True),
-        ("waw-race", MOST, True),
+        ("war-race", MAX_PAIRS, True),
+        ("waw-race", MAX_PAIRS, True),
     ]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import simulator
 from simulator import Hazard
-from simulator.races.report.pairs import MOST
+from simulator.races.report.pairs import MAX_PAIRS
 from tests.support.launches import BUILDS, ONE_FIRST, SCHEDULES, compiled, ints
 from tests.support.paths import DEFECTS
 from tests.support.race_programs import CASES
@@ -79,14 +79,14 @@ TABLE = (
     Row("order/scoped_atomic.cu", "k", 2, 1, lambda: ints(1),
         {("waw", "error", (2, 2), 1, 1)}, "block scope"),
     Row("order/scoped_atomic.cu", "add", 4, 32, lambda: ints(1),
-        {("waw", "error", (3, 3), MOST, 1)}, "block scope"),
+        {("waw", "error", (3, 3), MAX_PAIRS, 1)}, "block scope"),
     Row("order/volatile_race.cu", "k", 4, 32, lambda: ints(1),
-        {("waw", "warning", (2, 2), 1984, 1), ("waw", "warning", (2, 2), MOST, 1)}),
+        {("waw", "warning", (2, 2), 1984, 1), ("waw", "warning", (2, 2), MAX_PAIRS, 1)}),
     Row("order/volatile_race.cu", "mp", 2, 1, lambda: ints(1, 1, 1),
         {("raw", "warning", (4, 4), 1, 1)}, "volatile neither"),
     Row("order/volatile_race.cu", "inc", 1, 128, lambda: ints(1),
-        {("war", "warning", (6, 6), 1984, 1), ("war", "warning", (6, 6), MOST, 1),
-         ("waw", "warning", (6, 6), 1984, 1), ("waw", "warning", (6, 6), MOST, 1)}),
+        {("war", "warning", (6, 6), 1984, 1), ("war", "warning", (6, 6), MAX_PAIRS, 1),
+         ("waw", "warning", (6, 6), 1984, 1), ("waw", "warning", (6, 6), MAX_PAIRS, 1)}),
     Row("order/volatile_race.cu", "tree", 1, 128, lambda: [np.zeros(1, np.float32)],
         {("raw", "error", (9, 10), 96, 96), ("raw", "warning", (9, 10), 31, 31)}),
     Row("order/stf.cu", "k", 2, 1, lambda: ints(1), {("waw", "error", (4, 5), 1, 1)}),
@@ -146,12 +146,12 @@ def test_everybody_adds_to_one_word(schedule: str | int) -> None:
     hazards = races("random/race_memory.cu", "k", "device", 256, 256, args, schedule)
     found = sorted((h.kind, h.reach, h.severity, h.count, h.capped) for h in hazards)
     assert found == [
-        ("war-race", "block", "error", MOST, True),
-        ("war-race", "lane", "warning", MOST, True),
-        ("war-race", "warp", "error", MOST, True),
-        ("waw-race", "block", "error", MOST, True),
-        ("waw-race", "lane", "error", MOST, True),
-        ("waw-race", "warp", "error", MOST, True),
+        ("war-race", "block", "error", MAX_PAIRS, True),
+        ("war-race", "lane", "warning", MAX_PAIRS, True),
+        ("war-race", "warp", "error", MAX_PAIRS, True),
+        ("waw-race", "block", "error", MAX_PAIRS, True),
+        ("waw-race", "lane", "error", MAX_PAIRS, True),
+        ("waw-race", "warp", "error", MAX_PAIRS, True),
     ]
 
 

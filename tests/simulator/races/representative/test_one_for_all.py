@@ -109,7 +109,7 @@ def test_whenever_they_come_apart(name: str, after: int, apart: Any, monkeypatch
 
 @pytest.mark.slow
 def test_no_more_is_kept_than_there_is_room(monkeypatch: pytest.MonkeyPatch, apart: Any) -> None:
-    monkeypatch.setattr(selection, "_MOST", 100_000)
+    monkeypatch.setattr(selection, "_MAX_EVENTS", 100_000)
     told: list[str] = []
     room, all_of_them = (
         representative_check.RepresentativeBlockCheck,

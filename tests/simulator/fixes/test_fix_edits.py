@@ -1,6 +1,6 @@
-"""Where a cure's edit goes, and what it writes.
+"""Where a fix's edit goes, and what it writes.
 
-``cure_edits.diff`` has programs with the edit that ``--fix`` has to make of each.
+``fix_edits.diff`` has programs with the edit that ``--fix`` has to make of each.
 """
 
 from pathlib import Path
@@ -10,9 +10,9 @@ import pytest
 from simulator.fixes.edits.divergence import may_diverge
 from simulator.fixes.edits.insertion_points import inserted
 from simulator.fixes.edits.statements import Point, Syntax
-from tests.simulator.fixes.cure_check import cases, cured, fixed, hazards, launch, sections
+from tests.simulator.fixes.fix_check import cases, fixed, fixed_source, hazards, launch, sections
 
-EDITS = sections("cure_edits.diff")
+EDITS = sections("fix_edits.diff")
 
 
 @pytest.mark.parametrize("name", cases(EDITS))
@@ -52,28 +52,28 @@ __device__ void mirror(int* s, int* a) {
 #include "sub/../parts/mirror.cuh"
 __global__ void k(int* a) { __shared__ int s[64]; mirror(s, a); }
 """
-    assert cured(tmp_path, source, 1, 64, "i32[64]=arange") == source
+    assert fixed_source(tmp_path, source, 1, 64, "i32[64]=arange") == source
     assert "= a[threadIdx.x];\n    __syncthreads();\n    a[" in header.read_text()
 
 
 @pytest.mark.slow
-def test_two_cures_are_proved_together(tmp_path: Path) -> None:
-    section = EDITS["two cures side by side"]
+def test_two_fixes_are_proved_together(tmp_path: Path) -> None:
+    section = EDITS["two fixes side by side"]
     file = tmp_path / "my.cu"
     file.write_text(section.text(" -"))
-    cures = [h["cure"] for h in hazards(file, *section.words)]
-    assert [(cure["left"], cure["left_with_other_cures"]) for cure in cures] == [(1, 0), (1, 0)]
-    assert [cure["group"] for cure in cures] == [1, 2]
+    fixes = [h["fix"] for h in hazards(file, *section.words)]
+    assert [(fix["left"], fix["left_with_other_fixes"]) for fix in fixes] == [(1, 0), (1, 0)]
+    assert [fix["group"] for fix in fixes] == [1, 2]
 
 
 @pytest.mark.slow
-def test_every_place_of_a_cure_is_named(tmp_path: Path) -> None:
+def test_every_place_of_a_fix_is_named(tmp_path: Path) -> None:
     section = EDITS["two barriers in a loop, written and written again"]
     file = tmp_path / "my.cu"
     file.write_text(section.text(" -"))
-    cures = [h["cure"] for h in hazards(file, *section.words)]
+    fixes = [h["fix"] for h in hazards(file, *section.words)]
     places = [{"line": 5, "where": "before"}, {"line": 5, "where": "after"}]
-    assert [cure["places"] for cure in cures] == [places] * len(cures)
+    assert [fix["places"] for fix in fixes] == [places] * len(fixes)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_a_statement_is_split_where_all_threads_come(tmp_path: Path) -> None:
         )
         for n in (64, 40):
             errors = hazards(*launch(file, 1, 64, "f32[64]=arange", n))
-            (diff,) = {h["cure"]["diff"] for h in errors if h["severity"] == "error"}
+            (diff,) = {h["fix"]["diff"] for h in errors if h["severity"] == "error"}
             before = diff.partition("__syncthreads();")[0]
             assert "+    const bool inside = i < n;" in before
             assert "{" not in before.partition("inside")[2]

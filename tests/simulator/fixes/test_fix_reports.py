@@ -1,10 +1,10 @@
-"""What ``check`` says of races that no edit cures, and of what a cure is not."""
+"""What ``check`` says of races that no edit fixes, and of what a fix is not."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.simulator.fixes.cure_check import check, hazards, launch
+from tests.simulator.fixes.fix_check import check, hazards, launch
 
 OPTIONS = ("--shared", 512, "--arch", "compute_90a")
 GROUPS = """\
@@ -13,7 +13,7 @@ namespace cg = cooperative_groups;
 """
 
 
-NO_BARRIER = "no cure: no __syncthreads() between two statements removes this race alone"
+NO_BARRIER = "no fix: no __syncthreads() between two statements removes this race alone"
 REFUSED = {
     "an update": (
         "removes this race alone; let one atomic operation read and write, as",
@@ -65,7 +65,7 @@ REFUSED = {
 
 @pytest.mark.slow_but("a write by all")
 @pytest.mark.parametrize("name", REFUSED)
-def test_where_no_edit_is_a_cure_it_says_so(name: str, tmp_path: Path) -> None:
+def test_where_no_edit_is_a_fix_it_says_so(name: str, tmp_path: Path) -> None:
     said, body = REFUSED[name]
     file = tmp_path / "my.cu"
     text = f"__global__ void k(int* a) {{\n    int t = threadIdx.x;{body}}}\n"
@@ -77,12 +77,12 @@ def test_where_no_edit_is_a_cure_it_says_so(name: str, tmp_path: Path) -> None:
     assert file.read_text() == text
 
 
-def test_blocks_are_not_cured_by_a_barrier(tmp_path: Path) -> None:
+def test_blocks_are_not_fixed_by_a_barrier(tmp_path: Path) -> None:
     file = tmp_path / "my.cu"
     file.write_text("__global__ void k(int* a) { a[threadIdx.x] = blockIdx.x; }\n")
     result = check(*launch(file, 2, 32, "i32[32]"))
     assert result.exit_code == 1
-    assert "  cure" not in result.stdout
+    assert "  fix" not in result.stdout
 
 
 @pytest.mark.slow_cases("5000")
@@ -100,12 +100,12 @@ __global__ void k(int* a) {{
 """
     file.write_text(text)
     said = " ".join(check(*launch(file, 1, 64, "i32[64]=arange")).stdout.split())
-    assert "no cure looked for: the compiler names" in said
+    assert "no fix looked for: the compiler names" in said
     assert "which is not at hand to edit" in said
     assert "removes this race" not in said
 
 
-def test_a_file_whose_name_the_compiler_does_not_keep_is_said_to_have_no_cure(
+def test_a_file_whose_name_the_compiler_does_not_keep_is_said_to_have_no_fix(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "two\nlines.cu"
@@ -118,7 +118,7 @@ __global__ void k(int* a) {
 }
 """)
     said = " ".join(check(*launch(file, 1, 64, "i32[64]=arange")).stdout.split())
-    assert "no cure looked for: the compiler names" in said
+    assert "no fix looked for: the compiler names" in said
     assert "removes this race" not in said
 
 
@@ -141,7 +141,7 @@ def test_one_update_is_told_as_one(tmp_path: Path) -> None:
     file = tmp_path / "my.cu"
     file.write_text("__global__ void k(int* a) {\n    a[threadIdx.x % 4] += 1;\n}\n")
     found = hazards(*launch(file, 2, 64, "i32[4]"))
-    assert {h["cure"]["group"] for h in found} == {1}
+    assert {h["fix"]["group"] for h in found} == {1}
     said = " ".join(check(*launch(file, 2, 64, "i32[4]")).stdout.split())
     assert "atomicAdd(&a[threadIdx.x % 4], 1) instead of the statement on line 2: verified" in said
     assert "explains these 6 (an atomic operation does it in one): the above and" in said
@@ -149,8 +149,8 @@ def test_one_update_is_told_as_one(tmp_path: Path) -> None:
     file.write_text("__global__ void k(int* a) {\n    a[threadIdx.x % 4] *= 3;\n}\n")
     said = " ".join(check(*launch(file, 2, 64, "i32[4]=ones")).stdout.split())
     assert "these 6 (an atomic operation does it in one): the above and" in said
-    assert "no cure: " not in said
-    assert said.endswith("no cure found: no edit is known to try")
+    assert "no fix: " not in said
+    assert said.endswith("no fix found: no edit is known to try")
 
 
 def test_where_nothing_hands_on_no_fence_is_tried(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ __global__ void k(int* a) {
 """)
     said = " ".join(check(*launch(file, 2, 4, "i32[16]")).stdout.split())
     assert "hands on needs a __threadfence() before it" in said
-    assert said.endswith("no cure found: no edit is known to try")
+    assert said.endswith("no fix found: no edit is known to try")
 
 
 APART = """\
@@ -181,7 +181,7 @@ __global__ void k(float* a, int n) {
     "elsewhere",
     ["", pytest.param("if (n == 0) cg::this_grid().sync();", marks=pytest.mark.slow)],
 )
-def test_what_orders_lanes_is_no_cure_where_blocks_race(tmp_path: Path, elsewhere: str) -> None:
+def test_what_orders_lanes_is_no_fix_where_blocks_race(tmp_path: Path, elsewhere: str) -> None:
     """No barrier of the grid takes this race away: lanes of a warp race at the same lines."""
     file = tmp_path / "my.cu"
     text = GROUPS + APART.replace("ELSEWHERE", elsewhere)
@@ -189,7 +189,7 @@ def test_what_orders_lanes_is_no_cure_where_blocks_race(tmp_path: Path, elsewher
     words = launch(file, 4, 32, "f32[130]", 3)
     found = hazards(*words, "--fix")
     assert {hazard["severity"] for hazard in found} == {"error", "warning"}, found
-    assert [hazard["cure"] for hazard in found] == [None] * len(found)
+    assert [hazard["fix"] for hazard in found] == [None] * len(found)
     assert file.read_text() == text
 
 
@@ -198,7 +198,7 @@ def test_lanes_that_lose_updates_to_blocks_too_are_told_of_an_atomic(tmp_path: P
     file.write_text("__global__ void k(int* a) {\n    a[threadIdx.x % 8] *= 3;\n}\n")
     found = hazards(*launch(file, 2, 32, "i32[8]"))
     (update,) = found
-    assert update["cure"] is None
+    assert update["fix"] is None
     assert "another block" in update["message"]
     assert any("another lane" in h["message"] for h in update["follows"])
     said = " ".join(check(*launch(file, 2, 32, "i32[8]")).stdout.split())
@@ -225,12 +225,12 @@ __global__ void k(float* out, const float* in) {
 
 
 @pytest.mark.slow
-def test_what_no_statement_cures_says_so(tmp_path: Path) -> None:
+def test_what_no_statement_fixes_says_so(tmp_path: Path) -> None:
     """A wait for an mbarrier is of a phase that only the program knows."""
     file = tmp_path / "my.cu"
     file.write_text(UNWAITED)
     said = " ".join(check(*launch(file, 1, 128, "f32[128]", "f32[128]=arange")).stdout.split())
-    assert "no cure: which mbarrier to wait for, and until which phase, no text alone tells" in said
+    assert "no fix: which mbarrier to wait for, and until which phase, no text alone tells" in said
 
 
 TWO_LOST = """\
@@ -248,14 +248,14 @@ template <bool WAITS> __global__ void k(float* out, const float* in, int n) {
 
 
 @pytest.mark.slow
-def test_a_wait_that_only_gives_the_race_another_name_is_no_cure(tmp_path: Path) -> None:
+def test_a_wait_that_only_gives_the_race_another_name_is_no_fix(tmp_path: Path) -> None:
     """In front of the end of its group it waits for nothing; the builds tell of two races."""
     file = tmp_path / "my.cu"
     file.write_text(TWO_LOST)
     _, *words = launch(file, 1, 128, "f32[128]", "f32[128]=arange", 4, *OPTIONS)
     said = " ".join(check(file, "k<false>", *words).stdout.split())
-    cures = said.split(" cure ")[1:]
-    assert [cure.partition(", ")[0] for cure in cures] == [
+    fixes = said.split(" fix ")[1:]
+    assert [fix.partition(", ")[0] for fix in fixes] == [
         "WAIT(); __syncthreads() after line 8: verified"
     ]
-    assert "verified, 0 errors left" in cures[0]
+    assert "verified, 0 errors left" in fixes[0]

@@ -6,7 +6,7 @@ import pytest
 
 from simulator.fixes.edits.claims import claim_edits
 from simulator.fixes.edits.statements import Point, Syntax
-from tests.simulator.fixes.cure_check import check, hazards, launch
+from tests.simulator.fixes.fix_check import check, hazards, launch
 
 HEAD = "__global__ void k(int* a, const int* v, int* out, int* count) {\n"
 HEAD += "    int i = blockIdx.x * blockDim.x + threadIdx.x, key = v[i] & 7;\n"
@@ -30,9 +30,9 @@ def test_a_hash_table_is_one_report(tmp_path: Path) -> None:
     words = launch(file, 3, 64, "u32[192]=arange", "u32[256]", "u32[256]", 255)
     [hazard] = hazards(*words)
     assert hazard["kind"] == "raw-race"
-    assert hazard["cure"]["text"] == "atomicCAS(&table[at], 0u, key)"
+    assert hazard["fix"]["text"] == "atomicCAS(&table[at], 0u, key)"
     assert {h["kind"] for h in hazard["follows"]} >= {"waw-race"}
-    assert all(h["cure"] is None for h in hazard["follows"])
+    assert all(h["fix"] is None for h in hazard["follows"])
     said = check(*words).stdout
     assert said.startswith("1 error in put, ")
     assert said.partition("\non: ")[0].count("\nerror:") == 1
@@ -92,7 +92,7 @@ __global__ void k(int* a) {
     a[t] = s[t];
 }
 """)
-    found = hazards(*launch(file, 1, 128, "i32[128]=arange"), "--no-cure")
+    found = hazards(*launch(file, 1, 128, "i32[128]=arange"), "--no-fix-search")
     assert {h["kind"] for h in found} == {"raw-race", "waw-race"}
     assert not any("two steps" in note for h in found for note in h["notes"])
 
@@ -135,7 +135,7 @@ __global__ void k(float* out) {
 }
 """.replace("LAST", last)
     )
-    found = hazards(*launch(file, 4, 64, "f32[5]"), "--build", build, "--no-cure")
+    found = hazards(*launch(file, 4, 64, "f32[5]"), "--build", build, "--no-fix-search")
     assert [h["kind"] for h in found] == ["raw-race"]
     assert not any("two steps" in note for h in found for note in h["notes"])
     assert found[0]["title"].startswith("Race between blocks")
@@ -150,6 +150,6 @@ __global__ void k(int* global_out) {
     global_out[0] = shared_sum[63 - threadIdx.x];
 }
 """)
-    titles = [h["title"] for h in hazards(*launch(file, 1, 64, "i32[1]"), "--no-cure")]
+    titles = [h["title"] for h in hazards(*launch(file, 1, 64, "i32[1]"), "--no-fix-search")]
     assert any("shared `shared_sum` is read (line 4)" in title for title in titles)
     assert any("global `global_out` is written (line 4)" in title for title in titles)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator.fixes.cure_check import check, hazards, launch
+from tests.simulator.fixes.fix_check import check, hazards, launch
 
 VOLATILE = """\
 __global__ void k(const int* in, int* out) {
@@ -81,8 +81,8 @@ def test_a_row_of_statements_is_split(name: str, tmp_path: Path) -> None:
     check(*words, "--fix", "--json", told)
     found = json.loads(told.read_text())["hazards"]
     assert {h["kind"] for h in found} == {"raw-race", "war-race"}
-    (cure,) = {json.dumps(h["cure"], sort_keys=True) for h in found}  # one explains all
-    places = [(place["line"], place["where"]) for place in json.loads(cure)["places"]]
+    (fix,) = {json.dumps(h["fix"], sort_keys=True) for h in found}  # one explains all
+    places = [(place["line"], place["where"]) for place in json.loads(fix)["places"]]
     assert places == wanted
     again = check(*words, "--fail-on", "warning")
     assert again.exit_code == 0, again.stdout
@@ -101,7 +101,7 @@ def test_the_report_names_every_line(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_each_statement_alone_has_names_of_its_own(tmp_path: Path) -> None:
-    """Three cures side by side: what one calls its variable, another does not."""
+    """Three fixes side by side: what one calls its variable, another does not."""
     body = "".join(f"        s[t] += s[t + {k}];\n        __syncwarp();\n" for k in (16, 8, 4))
     source = (
         "__global__ void k(const int* in, int* out) {\n    __shared__ int s[64];\n"
@@ -112,7 +112,7 @@ def test_each_statement_alone_has_names_of_its_own(tmp_path: Path) -> None:
     file.write_text(source)
     words = launch(file, 1, 64, "i32[64]=arange", "i32[64]")
     found = hazards(*words)
-    assert [h["cure"]["where"] for h in found] == ["split by"] * 3
+    assert [h["fix"]["where"] for h in found] == ["split by"] * 3
     check(*words, "--fix")
     again = check(*words, "--fail-on", "warning")
     assert again.exit_code == 0, again.stdout

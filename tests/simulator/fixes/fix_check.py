@@ -1,4 +1,4 @@
-"""What tests of cures share: ``tilescope check`` in this process, and tables of programs.
+"""What tests of fixes share: ``tilescope check`` in this process, and tables of programs.
 
 A table is a text file of sections. Each begins with a line ``=== name: words``, the words as on the
 command line behind the file's name; ``=== name (slow): words`` is for the gate's second stage.
@@ -44,7 +44,7 @@ def fixed(file: Path, *words: Any) -> str:
     return file.read_text()
 
 
-def cured(tmp_path: Path, source: str, *words: Any) -> str:
+def fixed_source(tmp_path: Path, source: str, *words: Any) -> str:
     """Return what ``--fix`` makes of a source with a launch's words."""
     file = tmp_path / "my.cu"
     file.write_text(source)

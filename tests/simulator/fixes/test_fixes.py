@@ -1,4 +1,4 @@
-"""Cures are edits of the source: where they go, what is written, and that they hold.
+"""Fixes are edits of the source: where they go, what is written, and that they hold.
 
 ``barrier_deletion.py`` asks the same of every barrier of the library.
 """
@@ -13,34 +13,34 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.fixes import find_cures
-from tests.simulator.fixes.cure_check import DEFECTS, check, hazards, launch
+from simulator.fixes import find_fixes
+from tests.simulator.fixes.fix_check import DEFECTS, check, hazards, launch
 from tests.support.launches import every_other
 
 PROGRAMS = {
     "reduce_braces": ((4, 256, "f32[1000]=ones", "f32[4]", 1000), [("after", 11)]),
-    "cure_inside_if": ((1, 64, "i32[4]"), [("after", 4)]),
-    "cure_loop_end": ((1, 64, "i32[64]=arange"), [("after", 10)]),
-    "cure_one_statement": ((1, 64, "i32[65]=arange"), [("split by", 2)]),
+    "fix_inside_if": ((1, 64, "i32[4]"), [("after", 4)]),
+    "fix_loop_end": ((1, 64, "i32[64]=arange"), [("after", 10)]),
+    "fix_one_statement": ((1, 64, "i32[65]=arange"), [("split by", 2)]),
     "multiline": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 6)]),
     "oneline": ((1, 64, "f32[64]"), [("after", 1)]),
     "macro": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 7)]),
-    "cure_two_stores": ((1, 64, "f32[64]=arange", "f32[64]"), [("after", 5)]),
+    "fix_two_stores": ((1, 64, "f32[64]=arange", "f32[64]"), [("after", 5)]),
 }
-"""Programs whose cure used to be said of a place where it does not cure: shape, right place."""
+"""Programs whose fix used to be said of a place where it does not fix: shape, right place."""
 
 
 @pytest.mark.slow_but("multiline")
 @pytest.mark.parametrize("name", every_other([*PROGRAMS]))
-def test_a_cure_said_is_a_cure_written(name: str, tmp_path: Path) -> None:
+def test_a_fix_said_is_a_fix_written(name: str, tmp_path: Path) -> None:
     """Once written, the same check finds nothing; taken out again, it is back."""
     shape, places = PROGRAMS[name]
     file = tmp_path / f"{name}.cu"
     before = (DEFECTS / file.name).read_bytes()
     file.write_bytes(before)
     words = launch(file, *shape)
-    cures = [hazard["cure"] for hazard in hazards(*words)]
-    assert sorted({(cure["where"], cure["line"]) for cure in cures}) == places
+    fixes = [hazard["fix"] for hazard in hazards(*words)]
+    assert sorted({(fix["where"], fix["line"]) for fix in fixes}) == places
     assert file.read_bytes() == before
     patch = check(*words, "--diff").stdout_bytes
     assert check(*words, "--fix").exit_code == 0
@@ -74,9 +74,9 @@ def test_lines_that_end_with_cr_alone_are_the_reason(tmp_path: Path) -> None:
     for end, told in ((b"\r", True), (b"\r\n", False)):
         file.write_bytes(text.replace(b"\n", end))
         said = " ".join(check(*words).stdout.split())
-        assert ("no cure looked for: " in said and "CR alone, not LF" in said) == told
+        assert ("no fix looked for: " in said and "CR alone, not LF" in said) == told
         assert ("verified" in said) != told
-        assert "no cure: " not in said
+        assert "no fix: " not in said
 
 
 def test_a_file_that_changed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,14 +84,14 @@ def test_a_file_that_changed_is_left_alone(tmp_path: Path, monkeypatch: pytest.M
 
     file = tmp_path / "my.cu"
     file.write_bytes((DEFECTS / "multiline.cu").read_bytes())
-    search = checker.cure_source
+    search = checker.find_source_fixes
 
     def slow(*words: Any) -> int:
         found = search(*words)
         file.write_bytes(file.read_bytes() + b"// meanwhile\n")
         return found
 
-    monkeypatch.setattr(checker, "cure_source", slow)
+    monkeypatch.setattr(checker, "find_source_fixes", slow)
     result = check(*launch(file, 1, 128, "f32[128]=arange", "f32[128]"), "--fix")
     assert result.exit_code == 2
     assert "has changed since it was read; nothing written" in result.stderr
@@ -105,7 +105,10 @@ def test_a_file_that_changed_is_left_alone(tmp_path: Path, monkeypatch: pytest.M
         (("matmul_missing_first_barrier", "--fix"), "comes along with tilescope"),
         (("my.ptx", "--fix"), "is PTX"),
         (("my.ptx", "--diff"), "is PTX"),
-        (("matmul_missing_first_barrier", "--diff", "--no-cure"), "--no-cure looks for none"),
+        (
+            ("matmul_missing_first_barrier", "--diff", "--no-fix-search"),
+            "--diff needs the search for fixes",
+        ),
         (("matmul_missing_first_barrier", "--diff", "--json", "-"), "standard output"),
     ],
 )
@@ -122,7 +125,7 @@ def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "my.cu").write_bytes((DEFECTS / "reduce_braces.cu").read_bytes())
     shape, _ = PROGRAMS["reduce_braces"]
     said = check(*launch(Path("my.cu"), *shape)).stdout
-    assert said.count("cure  __syncthreads() after line 11: verified, 0 errors left") == 1
+    assert said.count("fix  __syncthreads() after line 11: verified, 0 errors left") == 1
     assert "\n        +        __syncthreads();\n" in said
     assert (
         "one missing barrier explains these 2: the above and\n    warning: Missing barrier: shared"
@@ -143,7 +146,7 @@ def test_the_changed_part_of_a_long_line_is_shown(
 
 
 def test_edits_that_leave_the_race_follow_no_undefined_bits() -> None:
-    """What nothing wrote is followed bit by bit in runs of its own: for likely cures alone."""
+    """What nothing wrote is followed bit by bit in runs of its own: for likely fixes alone."""
     kernel = Kernel.from_ptx("""
         .version 9.0
         .target sm_90
@@ -173,8 +176,8 @@ def test_edits_that_leave_the_race_follow_no_undefined_bits() -> None:
     found = []
     for quick in (None, races):
         tried.clear()
-        find_cures(kernel, run, everything, races=quick)
-        found.append(([h.cure for h in run.hazards], tried.count(("all", True))))
+        find_fixes(kernel, run, everything, races=quick)
+        found.append(([h.fix for h in run.hazards], tried.count(("all", True))))
     (slow, wasted), (fast, none) = found
     assert slow == fast
     assert any(slow)

@@ -7,7 +7,7 @@ import pytest
 
 from simulator.fixes.edits.statements import Point, Syntax
 from simulator.fixes.edits.wait_counts import count_edits
-from tests.simulator.fixes.cure_check import check, launch
+from tests.simulator.fixes.fix_check import check, launch
 
 RING = """\
 #include <cuda_pipeline.h>
@@ -50,20 +50,20 @@ __global__ void k(float* out, const float* in, int n) {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "cure"),
+    ("text", "fix"),
     [
         (RING.replace("LEFT", "4"), "__pipeline_wait_prior(2) for __pipeline_wait_prior(4) on"),
         (SENT, 'asm volatile("cp.async.bulk.wait_group 0;" ::: "memory") for asm volatile("cp.'),
     ],
 )
-def test_a_lax_wait_is_edited(text: str, cure: str, tmp_path: Path) -> None:
+def test_a_lax_wait_is_edited(text: str, fix: str, tmp_path: Path) -> None:
     file, told = tmp_path / "my.cu", tmp_path / "told.json"
     file.write_text(text)
     words = launch(file, 1, 64, "f32[64]", "f32[384]=arange", 6, "--arch", "compute_90a")
     said = " ".join(check(*words, "--fix", "--json", told).stdout.split())
-    assert f"cure {cure}" in said
+    assert f"fix {fix}" in said
     assert "one wrong statement explains these 2: the above and" in said
-    assert all(h["cure"] for h in json.loads(told.read_text())["hazards"])
+    assert all(h["fix"] for h in json.loads(told.read_text())["hazards"])
     assert check(*words, "--fail-on", "warning").exit_code == 0
 
 

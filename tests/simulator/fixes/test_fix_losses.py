@@ -1,6 +1,6 @@
 """Barriers, fences, waits and ends of groups that are lost: each is given back.
 
-``cure_losses.txt`` has the programs. Each line that ends with ``// lost`` is deleted in turn, and
+``fix_losses.txt`` has the programs. Each line that ends with ``// lost`` is deleted in turn, and
 ``--fix`` has to put it back where it was; with ``// lost, moved`` it puts the same words elsewhere,
 and with ``// lost: words`` these words.
 """
@@ -13,12 +13,12 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.fixes import find_cures
+from simulator.fixes import find_fixes
 from simulator.fixes.edits.statements import Syntax
 from simulator.fixes.edits.sync_statements import named_barriers, remedies
-from tests.simulator.fixes.cure_check import Section, check, sections
+from tests.simulator.fixes.fix_check import Section, check, sections
 
-PROGRAMS = sections("cure_losses.txt")
+PROGRAMS = sections("fix_losses.txt")
 
 
 def losses(section: Section) -> list[int]:
@@ -44,10 +44,10 @@ def test_what_is_lost_is_given_back(name: str, lost: int, tmp_path: Path) -> Non
     file.write_text(text)
     check(file, *section.words, "--fix", "--json", told)
     found = json.loads(told.read_text())["hazards"]
-    cures = [hazard["cure"] for hazard in found]
-    assert any(cures)
-    assert all(h["cure"] for h in found if h["severity"] == "error")
-    assert all("seed 1" in cure["verified"] for cure in cures if cure)
+    fixes = [hazard["fix"] for hazard in found]
+    assert any(fixes)
+    assert all(h["fix"] for h in found if h["severity"] == "error")
+    assert all("seed 1" in fix["verified"] for fix in fixes if fix)
     again = check(file, *section.words, "--fail-on", "warning")
     assert again.exit_code == 0, again.stdout
     given = file.read_text()
@@ -64,7 +64,7 @@ def test_what_is_lost_is_given_back(name: str, lost: int, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "cure"),
+    ("name", "fix"),
     [
         ("missing_wait", "WAIT() after"),
         ("missing_commit", "COMMIT() after"),
@@ -73,9 +73,9 @@ def test_what_is_lost_is_given_back(name: str, lost: int, tmp_path: Path) -> Non
         ("wrong_phase", "round & 1 for RIGHT ? round : 0 on"),
     ],
 )
-def test_faulty_copies_are_cured(name: str, cure: str) -> None:
+def test_faulty_copies_are_fixed(name: str, fix: str) -> None:
     said = " ".join(check(f"faulty_{name}").stdout.split())
-    assert cure in said.partition(" cure ")[2].partition(": verified, 0 errors left")[0]
+    assert fix in said.partition(" fix ")[2].partition(": verified, 0 errors left")[0]
     assert "lockstep, warps, reverse, seed 1 at size 2 and at size 1" in said
 
 
@@ -118,8 +118,8 @@ def test_a_place_in_ptx_alone(name: str, lost: int, text: str, tmp_path: Path) -
     run = rerun(kernel)
     errors = [hazard for hazard in run.hazards if hazard.severity == "error"]
     assert errors
-    assert find_cures(kernel, run, rerun) == len(errors)
-    assert {(h.cure.text, h.cure.left) for h in errors if h.cure} == {(text, 0)}
+    assert find_fixes(kernel, run, rerun) == len(errors)
+    assert {(h.fix.text, h.fix.errors_left) for h in errors if h.fix} == {(text, 0)}
 
 
 @pytest.mark.slow

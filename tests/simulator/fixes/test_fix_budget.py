@@ -1,4 +1,4 @@
-"""A search for cures ends: each trial after some times the launch's steps, all after its work."""
+"""A search for fixes ends: each trial after some times the launch's steps, all after its work."""
 
 import dataclasses
 from pathlib import Path
@@ -10,7 +10,7 @@ import simulator
 from kernels import Kernel, KernelError
 from kernels.arguments.argument_copies import copies
 from simulator.fixes import budget, search, verification
-from tests.simulator.fixes.cure_check import check, hazards, launch
+from tests.simulator.fixes.fix_check import check, hazards, launch
 
 ENDLESS = """\
 __global__ void k(const int* a, int* o) {
@@ -100,14 +100,14 @@ def test_a_budget_that_is_used_up_says_so(tmp_path: Path, monkeypatch: pytest.Mo
             self.left = 2000
             tries.append(self)
 
-    without = hazards(*launch(file, *WORDS), "--no-cure")
+    without = hazards(*launch(file, *WORDS), "--no-fix-search")
     monkeypatch.setattr(search, "Budget", Small)
     result = check(*launch(file, *WORDS))
     said = " ".join(result.stdout.split())
     assert result.exit_code == 1
-    assert "no cure found within the search's budget; let one atomic operation read" in said
+    assert "no fix found within the search's budget; let one atomic operation read" in said
     assert "removes this race alone" not in said
-    assert tries[0].left > -20_000  # one launch, and no more, was beyond it
+    assert tries[0].remaining > -20_000  # one launch, and no more, was beyond it
     found = hazards(*launch(file, *WORDS))
     assert [h["message"] for h in found] == [h["message"] for h in without]
 
@@ -121,14 +121,14 @@ def test_the_budget_is_some_work_and_some_launches_of_a_large_one(tmp_path: Path
     assert runs[0].work == runs[1].work > 0
     assert runs[0].batch_steps == runs[1].batch_steps > 0
     none, small = budget.Budget(), budget.Budget(runs)
-    assert none.left == small.left
-    large = budget.Budget([dataclasses.replace(runs[0], work=none.left)])
-    assert large.left > 4 * none.left
+    assert none.remaining == small.remaining
+    large = budget.Budget([dataclasses.replace(runs[0], work=none.remaining)])
+    assert large.remaining > 4 * none.remaining
     assert budget.trial_steps(runs, 50_000_000) == max(12_192, 16 * runs[0].batch_steps)
     assert budget.trial_steps(runs, 7) == 7
     small.pay(runs[0])
     assert not small.used_up
-    small.left = 0
+    small.remaining = 0
     assert small.used_up == "budget"
     assert not none.used_up
     assert budget.Budget(seconds=0).used_up == "time"
@@ -169,5 +169,5 @@ def test_what_is_compiled_is_paid_for(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(search, "Budget", Small)
     monkeypatch.setattr(verification, "recompiled", refused)
     said = " ".join(check(*launch(file, *WORDS)).stdout.split())
-    assert "no cure found within the search's budget" in said
+    assert "no fix found within the search's budget" in said
     assert 3 <= len(made) <= 9

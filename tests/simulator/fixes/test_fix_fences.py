@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator.fixes.cure_check import cured
+from tests.simulator.fixes.fix_check import fixed_source
 
 COUNT = "unsigned*", "last = atomicAdd(flag, 1) == gridDim.x - 1;"
 
@@ -38,7 +38,7 @@ __global__ void k(float* part, volatile unsigned* flag, float* out) {
         fence = f"            __threadfence();  // {place}\n"
         right = right.replace(f"  // {place}", "")
         source = source.replace(fence, "" if place in lost else fence.replace(f"  // {place}", ""))
-    assert cured(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
+    assert fixed_source(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
 
 
 @pytest.mark.slow_cases("READ", "lines")
@@ -62,7 +62,7 @@ __global__ void k(float* part, volatile unsigned* flag, float* out) {
         right = right.replace(place, "__threadfence();")
         fence = "__threadfence_block();" if place in narrow else "__threadfence();"
         source = source.replace(place, fence)
-    assert cured(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
+    assert fixed_source(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
 
 
 FOR_ALL = """\
@@ -108,6 +108,6 @@ def test_who_hands_on_for_others_meets_them_first(
     for piece in lost:
         assert piece in source
         source = source.replace(piece, piece.replace(MET, "").replace(FENCED, ""))
-    text = cured(tmp_path, source, 2, 64, "f32[128]", "u32[3]", "f32[128]")
+    text = fixed_source(tmp_path, source, 2, 64, "f32[128]", "u32[3]", "f32[128]")
     assert given in text
     assert text.count("__sync") == right.count("__sync")
