@@ -22,7 +22,7 @@ from .edits.sync_statements import (
     remedies,
 )
 
-NOT_LANES = "no fix of lanes alone looked for: threads further apart race at the same lines"
+NOT_LANES = "no fix for one warp looked for: threads of other warps race at the same lines"
 
 
 class Obstacles:
@@ -63,7 +63,7 @@ class Obstacles:
     def of(self, hazard: Hazard) -> str:
         """Return why no edit was found for a hazard; ``""``: nothing was looked for."""
         if away := self.proposals.absent(hazard):
-            return f"no fix looked for: the compiler names {away}, which is not at hand to edit"
+            return f"no fix looked for: the compiler names {away}, which cannot be read"
         if odd := next((file for file, text in self.files.items() if not _has_lines(text)), None):
             return f"no fix looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
         if self.told_by_another(hazard):

@@ -244,4 +244,4 @@ class SourceSearch:
         for hazard in self.hazards:
             if hazard.fix is not None and hazard.fix.group != min(groups):
                 hazard.fix = None
-                hazard.notes = (*hazard.notes, "a fix of its own is left to the next check")
+                hazard.notes = (*hazard.notes, "run check again for a fix of its own")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 FENCE = "__threadfence();"
 NO_FENCE = (
-    "no fix: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
-    "front of the read, removes this race alone"
+    "no fix: no __threadfence() or __syncthreads() between the write and the flag, and before "
+    "the read, removes this race alone"
 )
 _HANDS_ON = re.compile(
     rb"\batomic[A-Z]\w*\s*\(|\bvolatile\b|\.(store|exchange|fetch_\w+|compare_exchange\w*)\s*\("
