@@ -1,4 +1,4 @@
-"""``tilescope exec``: a Python script of a GPU's user, run without a GPU."""
+"""``tilescope exec``: run a Python script for GPUs without one."""
 
 from pathlib import Path
 
