@@ -113,5 +113,5 @@ class SearchBar(ProgressBar):
         ]  # fmt: skip
 
     def __call__(self, done: int, total: int) -> None:
-        """Update the number of the current fix, from 1, and the approximate total for its hazard."""
+        """Update the number of the current fix, from 1, and the approximate total."""
         self._update(description=f"trying fix {done} of {total}")
