@@ -1,4 +1,4 @@
-"""CUDA kernels: sources, NumPy references, launch shapes, and the NVRTC call."""
+"""CUDA kernels: compilation with NVRTC, arguments, and a library with NumPy references."""
 
 from .arguments.pointers import Pointer
 from .arguments.tensor_map import TensorMap

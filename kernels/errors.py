@@ -1,12 +1,12 @@
-"""Errors that a user can act on."""
+"""Errors that the user can correct."""
 
 
 class KernelError(Exception):
-    """A kernel that cannot be had: its file, entry or PTX is wrong."""
+    """A kernel cannot be loaded: its file, entry or PTX is wrong."""
 
 
 class CompileError(KernelError):
-    """NVRTC refused the source; the message is its log, with the user's lines."""
+    """NVRTC rejected the source; the message is its log, with the user's lines."""
 
 
 class SimulatorError(Exception):
@@ -14,12 +14,12 @@ class SimulatorError(Exception):
 
 
 class PtxError(SimulatorError):
-    """PTX that cannot be parsed, or an instruction that has no row in the table."""
+    """PTX that cannot be parsed, or that uses an unsupported instruction."""
 
 
 class ArgumentWarning(UserWarning):
-    """An argument that is likely a mistake: the wrong dtype for what the source says."""
+    """A likely mistake in an argument, such as a dtype that differs from the source's type."""
 
 
 class LaunchError(SimulatorError, ValueError):
-    """A launch that no GPU would accept: its shape, its shared memory, its arguments."""
+    """A launch that every GPU would reject: shape, shared memory or arguments."""

@@ -1,4 +1,4 @@
-"""``Kernel``: a PTX text, the entry to launch, and the parameters it takes."""
+"""``Kernel``: PTX text, the entry to launch, and its parameters."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from .source_access import read_below, source_text
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel, as both the simulator and the device get it.
+    """One kernel, in the form that simulator and device share.
 
     Attributes:
-        ptx: The PTX text; the very bytes that are executed.
+        ptx: The PTX text; exactly these bytes are executed.
         entry: The entry's (mangled) name in the PTX.
         params: The entry's parameters, in order.
         name: The entry as the user wrote it, for reports.
-        build: ``device``, ``source``, or ``ptx`` if it came as PTX.
-        sources: CUDA sources by the path that the PTX's ``.file`` lines give.
-        folders: Files that the PTX names are read from below these, and from nowhere else.
-        origin: How to compile it again in another build, if it came from CUDA C++.
-        adapter: What a front end's arguments are to the parameters.
-        dynamic_bytes: Dynamic shared memory that it needs, where its compiler says so.
-        notes: What a report has to say of how it was made, a sentence each.
-        module: A number of the module that it was loaded with, where a program loads some.
+        build: ``device``, ``source``, or ``ptx`` for a kernel given as PTX.
+        sources: CUDA sources, by the path in the PTX's ``.file`` directives.
+        folders: Folders below which files named in the PTX may be read; no others are.
+        origin: How to compile the kernel again in another build, if it came from CUDA C++.
+        adapter: Converts a front end's arguments to the parameters.
+        dynamic_bytes: Dynamic shared memory that it needs, if its compiler reports it.
+        notes: Remarks for reports on how the kernel was made, a sentence each.
+        module: Number of its loaded module, in programs that load several.
     """
 
     ptx: str = field(repr=False)
@@ -62,9 +62,9 @@ class Kernel:
 
     @functools.cached_property
     def declarations(self) -> Mapping[str, str]:
-        """Where types and parameters are declared: ``sources``, then the headers they include.
+        """Files with declarations of types and parameters: ``sources``, then included user headers.
 
-        The user's own headers, that is, as they are now.
+        Headers are read as they are now.
         """
         if self.origin is None or not self.folders:
             return self.sources
@@ -77,10 +77,10 @@ class Kernel:
 
     @functools.cached_property
     def parameter_types(self) -> tuple[str, ...]:
-        """The type of each parameter in C++, ``""`` where it is not known.
+        """C++ type of each parameter; ``""`` if unknown.
 
-        The entry's name in the PTX, if it is mangled, says all there is to know; the declarations
-        are asked for a kernel that is ``extern "C"``.
+        A mangled entry name contains the types; for ``extern "C"`` kernels the declarations are
+        parsed.
         """
         symbol = demangle(self.entry)
         kinds = symbol.params if symbol else declared_types(self.declarations, self.name)
@@ -88,20 +88,23 @@ class Kernel:
 
     @property
     def element_types(self) -> list[str]:
-        """The type that each parameter points to, ``""`` where it is no pointer or not known."""
+        """C++ type that each parameter points to; ``""`` if it is no pointer, or unknown."""
         return pointed_to(self.parameter_types)
 
     @functools.cached_property
     def scratch(self) -> str:
-        """The shared array that is Triton's own in a kernel of Triton's; ``""`` in others.
+        """Name of Triton's own shared array in a Triton kernel; ``""`` otherwise.
 
-        One of CUDA C++ may have an array of that name as well.
+        A CUDA C++ kernel may also have an array of that name.
         """
         by_triton = self.adapter is not None and self.adapter.repeats
         return "global_smem" if by_triton or '.py"' in self.ptx else ""
 
     def source_text(self, file: str) -> str | None:
-        """The text of a file that the PTX names; ``None`` if it is not at hand, or not ours."""
+        """Return the text of a file named in the PTX.
+
+        ``None`` if it is missing or outside ``folders``.
+        """
         text = self.sources.get(file)
         return read_below(file, self.folders) if text is None else text
 
@@ -118,19 +121,21 @@ class Kernel:
         """Compile CUDA C++ with NVRTC.
 
         Args:
-            source: Path of a ``.cu`` file, or CUDA C++ text (anything with a line break
-                or a brace in it that is no file's name).
-            entry: The kernel as C++ writes it: ``tiled<16>``, ``ns::kernel``; of overloads with
-                the types of its parameters, ``kernel(float*, int)``.
-            arch: Whose: ``90``, ``"90a"``, ``"sm_90a"`` or ``"compute_90a"``; only PTX is made.
+            source: Path of a ``.cu`` file, or CUDA C++ text (a string with a line break or brace
+                that is no file's name).
+            entry: The kernel as in C++: ``tiled<16>``, ``ns::kernel``; for overloads with parameter
+                types, ``kernel(float*, int)``.
+            arch: Target architecture: ``90``, ``"90a"``, ``"sm_90a"`` or ``"compute_90a"``; the
+                result is always PTX.
             options: Further NVRTC options, such as ``-DTILE=16`` or ``--use_fast_math``.
-            build: ``device`` is what a GPU would run; ``source`` is unoptimised (``-G``).
-            cache: Whether to look the PTX up on disk, and to keep it there.
+            build: ``device``: optimised, as a GPU would run it; ``source``: unoptimised (``-G``).
+            cache: Whether to read and write the compilation cache on disk.
 
         Raises:
-            FileNotFoundError: No such file.
-            KernelError: An unknown build, or NVRTC's log (``CompileError``).
-            ValueError: An unknown architecture; ``TypeError``: ``options`` is one text.
+            FileNotFoundError: There is no such file.
+            KernelError: The build is unknown, or NVRTC rejected the source (``CompileError``).
+            ValueError: The architecture is unknown.
+            TypeError: ``options`` is a single string.
         """
         if build not in BUILD_OPTIONS:
             raise KernelError(f"unknown build {build!r}; there are: {', '.join(BUILD_OPTIONS)}")
@@ -152,15 +157,15 @@ class Kernel:
 
     @classmethod
     def from_ptx(cls, source: str | bytes | os.PathLike[str], entry: str | None = None) -> Kernel:
-        """Take PTX as any compiler wrote it.
+        """Load PTX of any compiler.
 
         Args:
-            source: Path of a ``.ptx`` file, or PTX text (bytes are text, as NVRTC gives it).
-            entry: The entry's name; may be left out where there is only one.
+            source: Path of a ``.ptx`` file, or PTX text (``str`` or ``bytes``).
+            entry: Name of the entry; optional if there is only one.
 
         Raises:
-            FileNotFoundError: No such file.
-            KernelError: No such entry, or not PTX.
+            FileNotFoundError: There is no such file.
+            KernelError: There is no such entry, or the text is not PTX.
         """
         named = source.decode(errors="replace") if isinstance(source, bytes) else str(source)
         text, path = _read(named, (".ptx",))
@@ -187,13 +192,13 @@ class Kernel:
         """Compile a Python function with Numba (the extra ``numba``), without a GPU.
 
         Args:
-            function: A function, or what ``@cuda.jit`` made of it.
-            signature: Types of its arguments, as ``cuda.jit`` takes them: ``"void(f4[:], i4)"``.
-            arch: As ``from_cuda`` takes it.
+            function: A function, or the result of ``@cuda.jit``.
+            signature: Argument types as for ``cuda.jit``, such as ``"void(f4[:], i4)"``.
+            arch: As for ``from_cuda``.
             options: Further options of ``cuda.compile_ptx``, such as ``fastmath=True``.
 
         Raises:
-            KernelError: Numba is not installed, or refuses the function.
+            KernelError: Numba is not installed, or rejects the function.
         """
         from .front_ends.numba_cuda import compiled
 
@@ -213,22 +218,22 @@ class Kernel:
     ) -> Kernel:
         """Compile a Triton function (the extra ``triton``), without a GPU.
 
-        Launch it with ``32 * num_warps`` threads a block, and with the arguments that are no
-        constants, in order.
+        Launch the kernel with ``32 * num_warps`` threads per block and with the non-constant
+        arguments, in order.
 
         Args:
-            function: What ``@triton.jit`` made.
-            signature: The type of each argument that is no constant: ``{"x": "*fp32"}``.
-            constants: Values of its ``tl.constexpr`` arguments.
+            function: The result of ``@triton.jit``.
+            signature: Type of each non-constant argument, such as ``{"x": "*fp32"}``.
+            constants: Values of the ``tl.constexpr`` arguments.
             num_warps: Warps of a block.
-            num_stages: Stages of the pipelines of its loops.
-            arch: As ``from_cuda`` takes it.
-            divisible: Arguments that are multiples of 16 (of 16 bytes); by default all pointers,
-                as Triton finds them where whole arrays are passed.
+            num_stages: Pipeline stages of its loops.
+            arch: As for ``from_cuda``.
+            divisible: Arguments that are multiples of 16 (addresses: of 16 bytes). Default: all
+                pointers, as Triton assumes for whole arrays.
             options: Further options of Triton's compiler.
 
         Raises:
-            KernelError: Triton is not installed, or refuses the function.
+            KernelError: Triton is not installed, or rejects the function.
         """
         from .front_ends.triton_jit import compiled
 

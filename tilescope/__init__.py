@@ -1,4 +1,4 @@
-"""What people touch: the command line and its reports."""
+"""Command line and reports of the simulator, and sessions of several launches."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ __all__ = ["Session", "session", "version"]
 
 
 def __getattr__(name: str) -> Any:
-    """``session`` and ``Session``, imported when they are asked for."""
+    """Import ``session`` and ``Session`` on demand."""
     if name in ("session", "Session"):
         from .sessions import recording
 

@@ -52,11 +52,11 @@ def assert_clean(run: Run, allow_warnings: bool = False) -> None:
 
 
 class Simulate:
-    """``simulator.launch`` for tests.
+    """Launcher for tests, around ``simulator.launch``.
 
     Attributes:
-        runs: What this test has launched so far.
-        folder: Where the test's file is, in which files of kernels are looked for first.
+        runs: Runs of the current test.
+        folder: Folder of the test's file, where kernel files are searched first.
     """
 
     assert_clean = staticmethod(assert_clean)
@@ -68,7 +68,7 @@ class Simulate:
         self._record = record
 
     def __repr__(self) -> str:
-        """As a test names it, in an example of Hypothesis', say."""
+        """Return the name of the fixture, for examples that Hypothesis prints."""
         return "simulate"
 
     def __call__(
@@ -118,7 +118,7 @@ class Simulate:
 
 
 def _beside(file: str | os.PathLike[str], folder: Path | None) -> Path:
-    """The file that a test names: beside the test, or else as the path stands."""
+    """Return the file that a test names: next to the test, or else as given."""
     __tracebackhide__ = True
     path = Path(file)
     if folder is not None and (folder / path).is_file():
@@ -152,9 +152,9 @@ def _kernel(
 
 @pytest.fixture(scope="session")
 def simulate(request: pytest.FixtureRequest) -> Simulate:
-    """Launch kernels with all checks on; ``simulate.runs`` are those of the test at hand.
+    """Return the session's launcher with all checks on; ``simulate.runs``: this test's runs.
 
-    It belongs to the session, so that a Hypothesis test may use it.
+    Its session scope allows use in Hypothesis tests.
     """
     config = request.config
     made = Simulate(config.stash.get(_RUNS, None))
@@ -179,7 +179,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep runs only if somebody wants them, and where they can be written."""
+    """Collect runs only if they will be written."""
     if file := config.getoption("--tilescope-json"):
         try:
             with open(file, "a", encoding="utf-8"):
@@ -190,7 +190,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A new test: no runs yet."""
+    """Clear the runs of the previous test."""
     item.config.stash[_FOLDER] = item.path.parent
     simulate = item.config.stash.get(_SIMULATE, None)
     if simulate is not None:
@@ -200,7 +200,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the runs; a worker of pytest-xdist hands them to its controller."""
+    """Write the runs; a pytest-xdist worker sends them to its controller."""
     runs = session.config.stash.get(_RUNS, None)
     if runs is None:
         return
@@ -218,7 +218,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Take the runs of a pytest-xdist worker that is done."""
+    """Collect the runs of a finished pytest-xdist worker."""
     runs = node.config.stash.get(_RUNS, None)
     output = getattr(node, "workeroutput", {})
     if runs is not None and _WORKER in output:

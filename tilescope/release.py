@@ -1,10 +1,10 @@
-"""Which release of tilescope this is."""
+"""Version of tilescope."""
 
 from importlib import metadata
 
 
 def version() -> str:
-    """The installed version; 0 where this runs from its sources."""
+    """Return the installed version; ``0`` when running from sources."""
     try:
         return metadata.version("tilescope")
     except metadata.PackageNotFoundError:

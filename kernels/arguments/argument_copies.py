@@ -1,4 +1,4 @@
-"""Arguments for another launch: arrays are copied."""
+"""Copies of arguments, for further launches."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from .uninitialised import Unset
 
 
 def copies(args: Sequence[Any]) -> list[Any]:
-    """Copies of all arrays; one given twice stays one, and views of one array stay views of one."""
+    """Copy all arrays; repeated arrays and views of one array keep their relation."""
     users: dict[int, set[int]] = {}
     for array in arrays_of(args):
         users.setdefault(id(owner(array)), set()).add(id(array))
@@ -31,7 +31,7 @@ def copies(args: Sequence[Any]) -> list[Any]:
 
 
 def arrays_of(args: Sequence[Any]) -> Iterator[Any]:
-    """The arrays that some arguments point to, those of tensor maps and in structures too."""
+    """Yield the arrays of arguments, including those in tensor maps and structures."""
     for arg in args:
         if isinstance(arg, np.ndarray):
             yield arg
@@ -44,7 +44,7 @@ def arrays_of(args: Sequence[Any]) -> Iterator[Any]:
 
 
 def _mapped(arg: Any, of: Callable[[Any], Any]) -> Any:
-    """An argument with each array in it replaced."""
+    """Return an argument with each array replaced."""
     if isinstance(arg, np.ndarray):
         return of(arg)
     if isinstance(arg, (*OBJECTS, Pointer)):

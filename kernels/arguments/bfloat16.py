@@ -1,4 +1,4 @@
-"""bfloat16, which NumPy lacks: the upper half of a float32, kept as whole numbers of 16 bits."""
+"""bfloat16, which NumPy lacks: the upper half of a float32, stored as uint16."""
 
 import ml_dtypes
 import numpy as np
@@ -9,13 +9,13 @@ _NAN = 0x7FFF
 
 
 def bfloat16(values: ArrayLike) -> NDArray[np.uint16]:
-    """Numbers, taken as float32, rounded to the nearest bfloat16, ties to even.
+    """Round numbers (as float32) to bfloat16, to nearest even.
 
     Args:
         values: Numbers, an array of any shape.
 
     Returns:
-        Their bits, of the same shape; what is too large is infinite.
+        Their bits as uint16, in the same shape; numbers that are too large become infinite.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(values).astype(np.float32)

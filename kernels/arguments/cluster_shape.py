@@ -1,4 +1,4 @@
-"""The shape of a launch's clusters of blocks, checked as CUDA would."""
+"""Validation of a launch's cluster shape, as CUDA does it."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ ONE: Dim3 = (1, 1, 1)
 
 
 def check_cluster(cluster: Dim3, grid: Dim3) -> None:
-    """Hold a cluster to what a GPU accepts.
+    """Check that a GPU accepts a cluster.
 
     Raises:
-        LaunchError: It has too many blocks, or the grid is no multiple of it.
+        LaunchError: The cluster has too many blocks, or the grid is no multiple of it.
     """
     blocks = math.prod(cluster)
     if blocks > MAX_BLOCKS:
@@ -34,12 +34,13 @@ def check_cluster(cluster: Dim3, grid: Dim3) -> None:
 def cluster_shape(
     asked: int | Sequence[int] | None, grid: Dim3, entry: Function
 ) -> tuple[Dim3, bool]:
-    """The cluster of a launch, from the launch or the kernel's directives; whether one is said.
+    """Return the cluster shape of a launch, and whether launch or kernel specify one.
 
-    (PTX ISA, "Cluster Dimension Directives".) ``asked``: one to three numbers, x first.
+    The rules are in PTX ISA, "Cluster Dimension Directives". ``asked``: one to three numbers, x
+    first.
 
     Raises:
-        LaunchError: The two contradict each other, or no GPU runs it.
+        LaunchError: Launch and kernel contradict each other, or no GPU runs the cluster.
     """
     required = dim3(entry.required_cluster, "cluster") if entry.required_cluster else None
     given = None if asked is None else dim3(asked, "cluster")

@@ -1,4 +1,4 @@
-"""A launch's shape and arguments, checked and converted as CUDA would."""
+"""Validation and conversion of a launch's shape and arguments, as CUDA does it."""
 
 import math
 import warnings
@@ -37,10 +37,10 @@ OBJECTS = (TensorMap, Texture, Surface)
 
 
 def dim3(value: Any, name: str) -> Dim3:
-    """One to three positive numbers, x first, filled up with ones.
+    """Return one to three positive numbers as a triple, x first, padded with ones.
 
     Raises:
-        LaunchError: Anything else.
+        LaunchError: The value is anything else.
     """
     items = (value,) if isinstance(value, (int, np.integer)) else value
     try:
@@ -56,10 +56,10 @@ def dim3(value: Any, name: str) -> Dim3:
 
 
 def check_shape(grid: Dim3, block: Dim3) -> None:
-    """Hold a launch to what a GPU accepts.
+    """Check that a GPU accepts a grid and block shape.
 
     Raises:
-        LaunchError: It would not.
+        LaunchError: It does not.
     """
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
@@ -73,10 +73,10 @@ def check_shape(grid: Dim3, block: Dim3) -> None:
 
 
 def check_resident(grid: Dim3, block: Dim3) -> None:
-    """Hold a cooperative launch, whose blocks run together, to what any GPU holds at a time.
+    """Check that the blocks of a cooperative launch can be resident together on some GPU.
 
     Raises:
-        LaunchError: It is larger.
+        LaunchError: There are too many.
     """
     blocks = math.prod(grid)
     if blocks > MAX_RESIDENT_BLOCKS or blocks * math.prod(block) > MAX_RESIDENT:
@@ -87,10 +87,10 @@ def check_resident(grid: Dim3, block: Dim3) -> None:
 
 
 def check_threads(block: Dim3, limits: Sequence[int], required: Sequence[int]) -> None:
-    """Hold a block to what the kernel is compiled for: ``.maxntid``, ``.reqntid``.
+    """Check a block against the kernel's ``.maxntid`` and ``.reqntid``.
 
     Raises:
-        LaunchError: It has other threads.
+        LaunchError: The block does not match.
     """
     threads = math.prod(block)
     if limits and threads > math.prod(limits):
@@ -105,13 +105,13 @@ def check_threads(block: Dim3, limits: Sequence[int], required: Sequence[int]) -
 
 
 def check_memory(static: int, dynamic: int, total: int, local: int) -> None:
-    """Hold a block's shared memory, and a thread's local memory, to what a GPU has.
+    """Check a block's shared memory and a thread's local memory against a GPU's limits.
 
-    All are bytes: what the kernel declares (``static``), what the launch adds (``dynamic``), both
-    and what lies between them (``total``), and a thread's ``local`` memory.
+    All arguments are in bytes. ``static``: declared by the kernel. ``dynamic``: added by the
+    launch. ``total``: both, with padding. ``local``: of a thread.
 
     Raises:
-        LaunchError: It is more, or less than none.
+        LaunchError: A limit is exceeded, or a size is negative.
     """
     if dynamic < 0:
         raise LaunchError(f"shared_bytes cannot be negative: {dynamic}")
@@ -132,24 +132,24 @@ def check_memory(static: int, dynamic: int, total: int, local: int) -> None:
 
 
 def times(shape: Sequence[int]) -> str:
-    """``16x16x1``."""
+    """Format a shape as ``16x16x1``."""
     return "x".join(str(n) for n in shape)
 
 
 @dataclass
 class Arguments:
-    """Checked arguments, for either machine.
+    """Validated arguments, for simulator and device.
 
     Attributes:
         arrays: The user's arrays, each once; a pointer is an index into them.
-        labels: What to call each array in reports.
-        values: For each parameter its bytes, the addresses among them, or what is made
-            of an array: a tensor map, a texture or a surface.
-        tables: Arrays of addresses among the arrays: by number, what stands in each.
-        warnings: What is likely a mistake, and can be run all the same.
-        symbols: The arrays that fill module variables, by these' names in the PTX.
-        filled: What stands in those of them that are no array of the user's.
-        buffers: By number the bytes of arrays, padded as allocations are, where that is no copy.
+        labels: Name of each array for reports.
+        values: For each parameter its bytes and the addresses in them, or its object: a tensor map,
+            texture or surface.
+        tables: For arrays that are tables of addresses, their entries, by number.
+        warnings: Likely mistakes that do not prevent the launch.
+        symbols: Arrays that fill module variables, by the variables' names in the PTX.
+        filled: Contents of module variables that are not arrays of the user.
+        buffers: Bytes of arrays by number, padded as allocations are, where that is no copy.
     """
 
     params: tuple[Param, ...]
@@ -163,14 +163,14 @@ class Arguments:
     buffers: dict[int, Any] = field(default_factory=dict)
 
     def warn(self) -> None:
-        """Tell the caller of ``launch`` what is likely a mistake."""
+        """Issue the ``warnings`` at the caller of ``launch``."""
         for text in self.warnings:
             warnings.warn(text, ArgumentWarning, stacklevel=3)
 
     def parameter_buffer(
         self, address: Callable[[int], int], encode: Callable[[Object, int], bytes]
     ) -> bytes:
-        """The parameter buffer's bytes, given where each array stands, and what maps become."""
+        """Return the parameter buffer; ``address`` and ``encode`` give addresses and objects."""
         buffer = bytearray()
         for param, value in zip(self.params, self.values, strict=True):
             buffer = buffer.ljust(param.offset, b"\0")
@@ -183,17 +183,17 @@ class Arguments:
     def table(
         self, number: int, address: Callable[[int], int], encode: Callable[[Object, int], bytes]
     ) -> Any:
-        """What a table of addresses and handles holds as the launch begins, flat uint8."""
+        """Return the initial content of a table of addresses and handles, flat uint8."""
         return np.frombuffer(self.tables[number].filled(address, encode), np.uint8)
 
 
 def content(array: Any) -> Any:
-    """An array's bytes in C order, flat uint8."""
+    """Return an array's bytes in C order, flat uint8."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def write_back(array: Any, raw: Any) -> None:
-    """Replace an array's content by the bytes that a launch left; read-only ones stay."""
+    """Replace an array's content by the bytes after a launch, unless it is read-only."""
     if array.flags.writeable:
         array[...] = raw.view(array.dtype).reshape(array.shape)
 
@@ -202,14 +202,14 @@ def convert(
     kernel: Kernel, args: Sequence[Any], names: Sequence[str] = (),
     fills: Mapping[str, Callable[[Packer], Value]] | None = None,
 ) -> Arguments:  # fmt: skip
-    """Check arguments against the kernel's parameters and lay them out.
+    """Validate arguments against the kernel's parameters and lay them out.
 
-    ``args`` are as ``simulator.launch`` takes them; ``names``: the parameters' in the source, where
-    known; ``fills``: what makes the content of module variables that no array fills.
+    ``args``: as for ``simulator.launch``. ``names``: the parameters' names in the source, if known.
+    ``fills``: functions that pack contents of module variables.
 
     Raises:
-        TypeError: A wrong count or kind; names the parameter.
-        ValueError: A value that does not fit; names the parameter.
+        TypeError: The number or a kind of the arguments is wrong; the message names the parameter.
+        ValueError: A value does not fit; the message names the parameter.
     """
     params = kernel.params
     if kernel.adapter:
@@ -248,7 +248,7 @@ def convert(
 
 
 def _listed(kernel: Kernel, names: Sequence[str]) -> str:
-    """A kernel's parameters as C++ writes them, or as the PTX does where that is all there is."""
+    """Return a kernel's parameters as in C++, or else as in the PTX."""
     kinds = kernel.parameter_types
     known = len(names) == len(kinds)
     listed = [
@@ -261,7 +261,7 @@ def _listed(kernel: Kernel, names: Sequence[str]) -> str:
 
 
 def _allocate(made: Arguments, gathered: Gathered) -> None:
-    """Give every array its number among those of the launch, and every address its place."""
+    """Assign a number to every array and an allocation to every address."""
     made.arrays, made.labels, places = gathered.allocations()
     made.values = [
         value.moved(places) if isinstance(value, Value) else (_whole(places, *value), value[1])

@@ -1,4 +1,4 @@
-"""Addresses inside arrays: ``Pointer``, and how the arrays of a launch become allocations."""
+"""``Pointer``: addresses inside arrays, and the allocations of a launch's arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """The address of an element of an array, as an argument or in a structure's field.
+    """Address of an array element, as an argument or in a structure's field.
 
     Attributes:
         array: A NumPy array of any shape.
-        offset: Elements, in C order, from its first one; its size is one past the last.
+        offset: Index of the element in C order; the array's size is one past the last element.
     """
 
     array: Any
@@ -31,19 +31,20 @@ class Pointer:
 
     @property
     def nbytes(self) -> int:
-        """Bytes from the array's first element."""
+        """Offset in bytes from the array's first element."""
         return int(self.offset) * int(self.array.dtype.itemsize)
 
 
 @dataclass(frozen=True)
 class AddressSlot:
-    """Where an address stands in an argument's bytes, and what it points to.
+    """Position of an address in an argument's bytes, and its target.
 
     Attributes:
-        at: Byte of the argument (or of the table of addresses) that it begins at.
-        array: Number of the array; ``offset``: bytes from its first element.
-        of: A texture or a surface of that array, whose handle stands there instead, or a tensor map
-            of it, which itself does.
+        at: Byte offset in the argument (or in the table of addresses).
+        array: Number of the target array.
+        offset: Byte offset in the target array.
+        of: Texture or surface of the array, whose handle is stored instead; or a tensor map, which
+            is stored itself.
     """
 
     at: int
@@ -54,13 +55,12 @@ class AddressSlot:
 
 @dataclass
 class Gathered:
-    """The arrays that a launch's arguments name, in the order in which they are met.
+    """Arrays named by a launch's arguments, in order of appearance.
 
-    Overlapping views become addresses in the array of which they are views: one allocation,
-    as on a GPU.
+    Overlapping views become addresses in their base array: one allocation, as on a GPU.
 
     Attributes:
-        tables: What stands in those arrays that are tables of addresses, by number.
+        tables: Entries of arrays that are tables of addresses, by number.
     """
 
     arrays: list[Any] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Gathered:
     tables: dict[int, Any] = field(default_factory=dict)
 
     def add(self, array: Any, label: str) -> int:
-        """The number of an array; the same one for an array that is here."""
+        """Return the number of an array, which is the same for repeated arrays."""
         if array.dtype.hasobject:
             raise TypeError(f"{label}: an array of Python objects cannot be given to a kernel")
         for number, other in enumerate(self.arrays):
@@ -79,10 +79,10 @@ class Gathered:
         return len(self.arrays) - 1
 
     def allocations(self) -> tuple[list[Any], list[str], list[tuple[int, int]]]:
-        """Arrays that share no memory, their labels, and where each of these stands in them.
+        """Return arrays without overlap, their labels, and the place of each original array.
 
         Raises:
-            ValueError: Arrays overlap that are no contiguous views of one array.
+            ValueError: Arrays overlap and are no contiguous views of one array.
         """
         made: list[Any] = []
         labels: list[str] = []
@@ -105,7 +105,7 @@ class Gathered:
         return made, labels, [places[number] for number in range(len(self.arrays))]
 
     def _base(self, numbers: Sequence[int], label: str) -> Any:
-        """The array of which some arrays are views."""
+        """Return the common base of some arrays."""
         views = [self.arrays[n] for n in numbers]
         bases = {id(base): base for base in map(owner, views)}
         whole = all(v.flags.c_contiguous for v in (*views, *bases.values()))
@@ -123,7 +123,7 @@ class Gathered:
 
 
 def owner(array: Any) -> Any:
-    """The array whose memory a view shows."""
+    """Return the array that owns a view's memory."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

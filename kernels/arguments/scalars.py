@@ -1,4 +1,4 @@
-"""A number as the bytes of its parameter."""
+"""Numbers as parameter bytes."""
 
 from typing import Any
 
@@ -13,12 +13,13 @@ _NO_NUMBERS = ("__nv_fp4_", "__nv_fp6_", "__nv_fp8_")
 
 
 def scalar_bytes(param: Param, arg: Any, label: str, kind: str = "") -> bytes:
-    """A by-value argument as the parameter's bytes, little-endian.
+    """Return a by-value argument as the parameter's bytes, little-endian.
 
-    ``kind``: the parameter's type in C++, where it is known, for messages.
+    ``kind``: the parameter's C++ type, if known, for messages.
 
     Raises:
-        TypeError: It is of another kind; ``ValueError``: it does not fit.
+        TypeError: The argument is of another kind.
+        ValueError: The value does not fit.
     """
     dtype, kind = DTYPES[param.type], kind or param.type
     if isinstance(arg, np.void):
@@ -65,7 +66,7 @@ def _float_bytes(dtype: Any, arg: Any, label: str, kind: str) -> bytes:
 
 
 def rounded(dtype: Any, number: Any) -> Any:
-    """A number in a floating-point type; ``None``: it is out of its range."""
+    """Round a number to a floating-point type; ``None``: it is out of range."""
     try:
         with np.errstate(over="ignore"):
             value = dtype.type(number)

@@ -1,6 +1,6 @@
-"""Module variables by name: what a launch gives to ``__constant__`` and ``__device__``.
+"""Module variables by name: contents of ``__constant__`` and ``__device__`` for a launch.
 
-Names are C++'s (``coeff``, ``ns::coeff``) or the PTX's own.
+Names are those of C++ (``coeff``, ``ns::coeff``) or of the PTX.
 """
 
 import re
@@ -26,15 +26,15 @@ _OF_PTX = {"f32": "float", "f64": "double", "u16": "unsigned short", "u32": "uns
 def convert_all(
     kernel: Kernel, module: Module, args: Sequence[Any], symbols: Mapping[str, Any] | None
 ) -> Arguments:
-    """A launch's arguments, and with them what fills the module's variables.
+    """Convert a launch's arguments together with the contents of module variables.
 
-    A variable takes an array of its size, or, by the type that the source declares, what a
-    parameter takes by value: a number, a structure's fields as a tuple (arrays and textures among
-    them), a texture or a surface, a list for an array of these.
+    A variable takes an array of its size. By its declared type it also takes by-value contents: a
+    number, a tuple of a structure's fields (arrays and textures allowed), a texture or surface, or
+    a list of these for an array.
 
     Raises:
-        ValueError: No such variable, or a value of another size or dtype; ``TypeError``: of
-            another kind; and what ``arguments.convert`` raises.
+        ValueError: There is no such variable, or a value has another size or dtype.
+        TypeError: A value is of another kind; also whatever ``convert`` raises.
     """
     plain, fills = dict[str, Any](), dict[str, Callable[[Packer], Value]]()
     for name, given in (symbols or {}).items():
@@ -55,7 +55,7 @@ def convert_all(
 
 
 def _fitting(kernel: Kernel, variable: Variable, name: str, array: Any) -> Any:
-    """An array that is held to the variable which it fills."""
+    """Check an array against the variable that it fills."""
     if array.nbytes != variable.nbytes:
         raise ValueError(
             f"symbol {name!r} has {variable.nbytes:,} bytes, the array {array.nbytes:,}"
@@ -69,7 +69,7 @@ def _fitting(kernel: Kernel, variable: Variable, name: str, array: Any) -> Any:
 def _fill(
     kernel: Kernel, variable: Variable, name: str, given: Any
 ) -> Callable[[Packer], Value]:  # fmt: skip
-    """What packs a value for a variable, once the launch's arrays are gathered."""
+    """Return a function that packs a variable's value once the arrays are gathered."""
     kind = _declared(kernel, variable) or (_OF_PTX | {"u64": "void*", "b64": "void*"}).get(
         variable.type, ""
     )
@@ -99,7 +99,7 @@ def _find(module: Module, name: str) -> Variable:
 
 
 def _declared(kernel: Kernel, variable: Variable) -> str:
-    """The type of a variable's elements in the kernel's source; ``""`` where it is not found."""
+    """Return the declared C++ type of a variable's elements; ``""`` if unknown."""
     name = re.escape(variable_name(variable.name))
     found = re.compile(rf"__(?:constant|device)__([\w\s:]*?)\b{name}\s*(?=[;=,\[{{])")
     kinds = {m[1] for source in kernel.declarations.values() for m in found.finditer(source)}

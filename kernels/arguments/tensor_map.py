@@ -26,27 +26,27 @@ _CORNERS = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """What ``cuTensorMapEncodeTiled`` or ``...Im2col`` makes of an array, as a kernel's argument.
+    """Tensor map (``CUtensorMap``) of an array, as a kernel's argument.
 
     Attributes:
-        array: With 1 to 5 axes; the last is the one that PTX counts first.
-        box: How many elements along each axis a copy moves; in the array's order of axes. With
-            ``corners``: how many pixels (to 1024), and how many channels of each (to 256).
-        swizzle: 32, 64 or 128: so many bytes of shared memory are swizzled; 0: none are.
-        steps: Along each axis every so many-th element is taken; all of them, if not given.
-        type: The elements' PTX type; by default what the array's dtype says. Numbers of 8 and 16
-            bits have no sign. A reduction computes in it.
-        nan: Whether what lies outside of the array is read as NaN, not as zero.
-        corners: Of an array (images, [depth, height,] width, channels): the lower and the upper
-            corner of where pixels are taken, along each axis of an image, the upper one from the
-            image's end (PTX ISA, "im2col mode"). ``None``: boxes are copied ("tiled mode").
-        shape, strides: What the map makes of the array's memory, if that is not the array itself:
-            1 to 5 axes in the array's order, and the bytes from one to the next along each but the
-            last, multiples of 16 (``globalDim`` and ``globalStrides``, from the last to the first):
-            rows with padding, say, or heads between the rows of a matrix.
+        array: Array with 1 to 5 axes; its last axis is PTX's first.
+        box: Elements that a copy moves along each axis, in the array's order of axes. With
+            ``corners``: pixels (up to 1024) and channels of each (up to 256).
+        swizzle: Width of the shared-memory swizzle in bytes: 32, 64 or 128; 0: none.
+        steps: Element stride along each axis; default: ones.
+        type: PTX type of the elements; default: from the dtype. Integers of 8 and 16 bits are
+            unsigned. Reductions compute in this type.
+        nan: Whether elements outside of the array read as NaN instead of zero.
+        corners: For an array (images, [depth, height,] width, channels): lower and upper corner of
+            the pixel box along each axis of an image, the upper one relative to the image's end
+            (PTX ISA, "im2col mode"). ``None``: tiled mode.
+        shape, strides: Layout of the tensor in the array's memory, if it differs from the array: 1
+            to 5 extents in the array's order, and byte strides of all axes but the last, multiples
+            of 16 (``globalDim`` and ``globalStrides`` in reverse). Examples are padded rows, or
+            heads between the rows of a matrix.
 
     Raises:
-        ValueError: The driver would make no such map, or it reaches beyond the array.
+        ValueError: The driver would reject the map, or it exceeds the array.
     """
 
     array: Any
@@ -112,7 +112,7 @@ class TensorMap:
                 raise ValueError(f"TensorMap: {why}")
 
     def _check_types(self) -> None:
-        """Hold the attributes to their types, which the other checks rely on."""
+        """Check the types of the attributes, on which the other checks rely."""
         corners = self.corners if isinstance(self.corners, (tuple, list)) else ()
         if not isinstance(self.array, np.ndarray):
             raise ValueError(f"TensorMap: an array of NumPy's, not {type(self.array).__name__}")
@@ -140,7 +140,7 @@ class TensorMap:
         )
 
     def packed(self, address: int) -> bytes:
-        """The simulator's own form of it, for an array that stands at an address."""
+        """Return the simulator's encoding, for an array at an address."""
         rank, size = len(self.shape), self.array.dtype.itemsize
         numbers: list[int] = []
         for each in (self.shape, self.box, self.steps):
@@ -155,23 +155,22 @@ class TensorMap:
 
 
 def whole_numbers(given: Any) -> bool:
-    """Whether it is a tuple or a list of whole numbers."""
+    """Whether a value is a tuple or list of integers."""
     return isinstance(given, (tuple, list)) and all(
         isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given
     )
 
 
 def array_of(arg: Any) -> Any:
-    """An argument, or the array of which it is a tensor map."""
+    """Return an argument, or the array of a tensor map."""
     return arg.array if isinstance(arg, TensorMap) else arg
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """A tensor map as an instruction finds it; the axis that PTX counts first is the first.
+    """Decoded tensor map, with PTX's order of axes.
 
-    ``strides``: bytes from one element to the next along each axis; ``corners`` are empty where
-    boxes are copied.
+    ``strides``: byte stride of each axis. ``corners``: empty in tiled mode.
     """
 
     address: int
@@ -187,19 +186,19 @@ class Tiling:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many elements along each axis a copy moves; of images: channels, and pixels."""
+        """Elements along each axis that a copy moves; in im2col mode channels and pixels."""
         if self.corners:
             return self.box
         return tuple(-(-n // step) for n, step in zip(self.box, self.steps, strict=True))
 
     @property
     def nbytes(self) -> int:
-        """How many bytes a copy moves, those outside of the array among them."""
+        """Bytes that a copy moves, including elements outside of the array."""
         return math.prod(self.counts) * self.size
 
 
 def unpacked(raw: bytes) -> Tiling | None:
-    """A tensor map from its bytes; ``None`` if they are none."""
+    """Decode a tensor map; ``None`` if the bytes are none."""
     if len(raw) < _LAYOUT.size or not raw.startswith(_MAGIC):
         return None
     _, address, *rest = _LAYOUT.unpack(raw[: _LAYOUT.size])

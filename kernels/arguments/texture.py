@@ -1,4 +1,4 @@
-"""Textures and surfaces: arrays as ``tex2D`` and ``surf2Dwrite`` see them."""
+"""``Texture`` and ``Surface``: arrays for ``tex2D``, ``surf2Dwrite`` and related functions."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -13,14 +13,14 @@ _TYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")
 
 
 def _shape(array: Any, channels: int, layered: bool) -> tuple[tuple[int, ...], int]:
-    """The extents, x first, and the number of layers (0 where there are none)."""
+    """Return the extents, x first, and the number of layers (0 without layers)."""
     shape = array.shape[:-1] if channels > 1 else array.shape
     layers = shape[0] if layered and shape else 0
     return tuple(reversed(shape[1:] if layered else shape)), layers
 
 
 def _check_types(of: "Texture | Surface") -> None:
-    """Hold what the other checks rely on to its types."""
+    """Check the attributes' types, on which the other checks rely."""
     name = type(of).__name__
     if not isinstance(of.array, np.ndarray):
         raise ValueError(f"{name}: an array of NumPy's, not {type(of.array).__name__}")
@@ -29,7 +29,7 @@ def _check_types(of: "Texture | Surface") -> None:
 
 
 def _refuse(of: "Texture | Surface", *more: tuple[Any, str]) -> None:
-    """Raise for the first thing that is wrong with it, which is of the right types."""
+    """Raise for the first invalid attribute; types are valid already."""
     dtype, channels = of.array.dtype, of.channels
     known = f"{dtype.kind}{dtype.itemsize}" in _TYPES and dtype.isnative
     wrong = (
@@ -47,21 +47,21 @@ def _refuse(of: "Texture | Surface", *more: tuple[Any, str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Texture:
-    """A texture object (``cudaTextureObject_t``) of an array, as an argument of a kernel.
+    """Texture object (``cudaTextureObject_t``) of an array, as an argument.
 
     Attributes:
-        array: Of 1 to 3 axes, the last being x: 8-, 16- or 32-bit integers, float16 or float32.
+        array: Array of 1 to 3 axes, x last: integers of 8, 16 or 32 bits, float16 or float32.
         filter: ``point`` or ``linear``.
-        address: Outside of the array: ``clamp``, ``border``, or, with normalised coordinates,
-            ``wrap`` or ``mirror``; one for all axes.
-        normalized: Whether coordinates go from 0 to 1, not to the array's size.
-        read: ``element``, or ``normalized``: integers of 8 or 16 bits become floats from 0 or -1
-            to 1 (``cudaReadModeNormalizedFloat``).
-        channels: 2 or 4: the array's last axis counts the channels of a texel (``float4``).
-        layered: The array's first axis counts layers.
-        border: What ``address="border"`` gives, a float a channel.
-        linear: It is linear memory, which ``tex1Dfetch`` alone reads; the kernel may have a pointer
-            to the array as well.
+        address: Mode outside of the array, for all axes: ``clamp``, ``border``, or, with normalised
+            coordinates, ``wrap`` or ``mirror``.
+        normalized: Whether coordinates range from 0 to 1 instead of the array's size.
+        read: ``element``, or ``normalized``: 8- and 16-bit integers become floats in [0, 1] or [-1,
+            1] (``cudaReadModeNormalizedFloat``).
+        channels: 2 or 4: the array's last axis has the channels of a texel (``float4``).
+        layered: Whether the array's first axis has layers.
+        border: Value of ``address="border"``, a float for each channel.
+        linear: Whether it is linear memory, which only ``tex1Dfetch`` reads; the kernel may also
+            have a pointer to the array.
 
     Raises:
         ValueError: CUDA has no such texture (CUDA C++ Programming Guide, "Texture Object API").
@@ -105,21 +105,21 @@ class Texture:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The extents, x first, in texels."""
+        """Extents in texels, x first."""
         return _shape(self.array, self.channels, self.layered)[0]
 
     @property
     def layers(self) -> int:
-        """How many layers there are; 0 where it is not layered."""
+        """Number of layers; 0 if it is not layered."""
         return _shape(self.array, self.channels, self.layered)[1]
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A surface object (``cudaSurfaceObject_t``) of an array, as an argument of a kernel.
+    """Surface object (``cudaSurfaceObject_t``) of an array, as an argument.
 
     Attributes:
-        array, channels, layered: As of a ``Texture``; a kernel may have both of one array.
+        array, channels, layered: As for ``Texture``; a kernel may have both of one array.
 
     Raises:
         ValueError: CUDA has no such surface.
@@ -136,17 +136,17 @@ class Surface:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The extents, x first, in texels."""
+        """Extents in texels, x first."""
         return _shape(self.array, self.channels, self.layered)[0]
 
     @property
     def layers(self) -> int:
-        """How many layers there are; 0 where it is not layered."""
+        """Number of layers; 0 if it is not layered."""
         return _shape(self.array, self.channels, self.layered)[1]
 
 
 def described(of: Texture | Surface) -> str:
-    """What it is, for a message: ``a 2-D texture of float32``."""
+    """Describe an object for a message: ``a 2-D texture of float32``."""
     name, dtype = type(of).__name__.lower(), str(of.array.dtype)
     kind = f"a {'layered ' * of.layered}{len(of.sizes)}-D {name} of {dtype}"
     return kind + (f" x {of.channels}" if of.channels > 1 else "")

@@ -1,4 +1,4 @@
-"""Arrays as ``cudaMalloc`` leaves them: nothing has written their elements yet."""
+"""Uninitialised arrays, as ``cudaMalloc`` returns them."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ _ANYTHING = 0xFF
 
 
 class Unset(np.ndarray[Any, Any]):
-    """A NumPy array that knows which of its bytes nothing has written.
+    """NumPy array that tracks which of its bytes are uninitialised.
 
-    Assigning to elements or fields sets them; so does a kernel that writes them. Results of
-    arithmetic, and copies by NumPy's own functions, are arrays like any other; its views know it
-    too, however they are made.
+    Assignments to elements or fields initialise them, and so does a kernel that writes them.
+    Results of arithmetic, and copies by NumPy functions, are ordinary arrays. Views share the
+    tracking, however they are made.
     """
 
     _memory: Any = None
@@ -25,7 +25,7 @@ class Unset(np.ndarray[Any, Any]):
 
     @property
     def missing(self) -> Any:
-        """An array like it with 1 in the bytes that are unset; ``None``: all are set."""
+        """Array of the same shape with ones in uninitialised bytes; ``None`` if there are none."""
         if self._memory is None:
             return None
         begin, flags = self._memory
@@ -38,19 +38,19 @@ class Unset(np.ndarray[Any, Any]):
             missing[key] = np.zeros((), missing[key].dtype)
 
     def copy(self, order: Any = "C") -> Any:
-        """A copy, of which the same elements are unset."""
+        """Return a copy with the same uninitialised elements."""
         made, missing = super().copy(order), self.missing
         if missing is not None:
             made._memory = _begin(made), missing.copy(order)
         return made
 
     def of_its_memory(self, array: Any) -> Any:
-        """Another array of the same memory, which knows of unset bytes as this one does."""
+        """Return another array over the same memory and tracking."""
         return Unset.over(array, *self._memory) if self._memory else array
 
     @staticmethod
     def over(array: Any, begin: int, flags: Any) -> Any:
-        """An array of memory that begins at an address, with a byte for each: 0 if it is set."""
+        """Return an array over memory at an address, with flags for each byte (0: initialised)."""
         made = array.view(Unset)
         made._memory = begin, flags
         return made
@@ -61,7 +61,7 @@ def _begin(array: Any) -> int:
 
 
 def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
-    """An array as ``cudaMalloc`` leaves it: reading what nothing wrote is a hazard."""
+    """Return an uninitialised array, whose unwritten elements are a hazard to read."""
     kind = np.dtype(dtype)
     count = int(np.prod(shape))
     array = np.full(count * kind.itemsize, _ANYTHING, np.uint8).view(kind).reshape(shape)
@@ -71,7 +71,10 @@ def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
 
 
 def missing_of(array: Any) -> Any:
-    """Which bytes of an array are unset, in C order, not to be changed; ``None`` if all are set."""
+    """Return flags of an array's uninitialised bytes, in C order; ``None`` if there are none.
+
+    They may be the array's own: not to be changed.
+    """
     missing = getattr(array, "missing", None)
     if missing is None:
         return None
@@ -83,6 +86,9 @@ def missing_of(array: Any) -> Any:
 
 
 def still_unset(array: Any, missing: Any) -> None:
-    """After a launch: which bytes of an array are unset still (``None``: it was no such array)."""
+    """Update, after a launch, which bytes of an array are uninitialised.
+
+    ``missing``: ``None`` for ordinary arrays.
+    """
     if missing is not None and isinstance(array, Unset) and array.missing is not None:
         array.missing[...] = missing.view(array.dtype).reshape(array.shape)

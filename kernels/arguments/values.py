@@ -1,4 +1,4 @@
-"""An argument as the bytes of its parameter: numbers, structures, and addresses in them."""
+"""Arguments as parameter bytes: numbers, structures, and addresses in them."""
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
@@ -27,13 +27,13 @@ _SIGNED = _IN_CPP | {"s8": "signed char", "s64": "long long"}
 
 @dataclass(frozen=True)
 class Value:
-    """Bytes, and where addresses stand in them that are known when the arrays have theirs."""
+    """Bytes with slots for addresses that are known after allocation."""
 
     raw: bytes
     addresses: tuple[AddressSlot, ...] = ()
 
     def moved(self, places: Sequence[tuple[int, int]]) -> "Value":
-        """The same with arrays that stand elsewhere: (array, bytes) for each by number."""
+        """Return the value with arrays relocated; (array, offset) for each by number."""
         moved = [
             replace(a, array=places[a.array][0], offset=a.offset + places[a.array][1])
             for a in self.addresses
@@ -43,7 +43,7 @@ class Value:
     def filled(
         self, address: Callable[[int], int], encode: Callable[[Any, int], bytes] | None = None
     ) -> bytes:
-        """The bytes, given where each array stands, and what objects become."""
+        """Return the bytes, with addresses of arrays and encodings of objects."""
         raw = bytearray(self.raw)
         for a in self.addresses:
             there = address(a.array) + a.offset
@@ -54,9 +54,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Packer:
-    """Makes values of arguments; arrays that these point to are gathered.
+    """Packs arguments into values and gathers the arrays that they point to.
 
-    ``warnings``: gets a sentence for each number that is another one in its field or variable.
+    ``warnings``: receives a sentence for each number that changes in its field or variable.
     """
 
     gathered: Gathered
@@ -65,12 +65,13 @@ class Packer:
     def value(
         self, param: Param, arg: Any, layout: TypeLayout | None, label: str, kind: str = ""
     ) -> Value:
-        """An argument of a kernel.
+        """Pack an argument of a kernel.
 
-        ``layout``: of a structure by value, ``kind``: the type in C++, where they are known.
+        ``layout``: of a by-value structure, if known. ``kind``: the C++ type, if known.
 
         Raises:
-            TypeError: It is of another kind; ``ValueError``: it does not fit.
+            TypeError: The argument is of another kind.
+            ValueError: The value does not fit.
         """
         if param.is_struct:
             return self._structure(param, arg, layout, label)
@@ -83,7 +84,7 @@ class Packer:
         return Value(scalar_bytes(param, arg, label, kind))
 
     def variable(self, nbytes: int, arg: Any, layout: TypeLayout | None, label: str) -> Value:
-        """What fills a module variable of so many bytes; raises as ``value``."""
+        """Pack the content of a module variable of ``nbytes``; raises as ``value``."""
         whole = (bytes, bytearray, np.void, ctypes.Structure)
         if isinstance(arg, _OBJECTS):
             value = self._object(arg, label)
@@ -96,7 +97,7 @@ class Packer:
         return value
 
     def _pointer(self, arg: Any, label: str) -> Value:
-        """An address: of an array, inside of one, or of a table of addresses."""
+        """Pack an address: of an array, inside an array, or of a table of addresses."""
         if isinstance(arg, (list, tuple)):
             return Value(bytes(8), (AddressSlot(0, self._table(arg, label)),))
         if isinstance(arg, Pointer):
@@ -105,7 +106,7 @@ class Packer:
         return Value(bytes(8), (AddressSlot(0, self.gathered.add(arg, label)),))
 
     def _table(self, rows: Sequence[Any], label: str) -> int:
-        """A table of addresses, as ``float**`` takes it, or of handles: its number as an array."""
+        """Return the array number of a table of addresses (``float**``) or handles."""
         values = []
         for i, row in enumerate(rows):
             if isinstance(row, _OBJECTS):
@@ -156,7 +157,7 @@ class Packer:
         return value
 
     def _objects(self, arg: Any, label: str) -> Value:
-        """A structured scalar of which some fields are Python's objects: these are addresses."""
+        """Pack a structured scalar with Python objects in some fields, which are addresses."""
         parts = []
         for name in arg.dtype.names:
             kind, at = arg.dtype.fields[name][:2]
@@ -172,7 +173,7 @@ class Packer:
         return _joined(arg.dtype.itemsize, parts)
 
     def _fitted(self, arg: Any, layout: TypeLayout, label: str) -> Value:
-        """A value for a type whose layout is known: a number, an address, or one for each field."""
+        """Pack a value for a known layout: a number, an address, or one for each field."""
         if layout.scalar == "pointer":
             return self._address(arg, label)
         if isinstance(arg, _OBJECTS) and layout.nbytes == _wide(arg):
@@ -207,9 +208,9 @@ class Packer:
         return _joined(layout.nbytes, parts)
 
     def _natural(self, arg: Sequence[Any], nbytes: int, label: str) -> tuple[Value, int]:
-        """A tuple for a structure of which no source says the fields: what it holds has to.
+        """Pack a tuple for a structure of unknown layout, by natural alignment.
 
-        Its value, and its alignment.
+        Returns the value and its alignment.
         """
         parts, at, align = [], 0, 1
         for i, one in enumerate(arg):
@@ -248,7 +249,7 @@ def _wide(of: _Object) -> int:
 
 
 def _joined(nbytes: int, parts: Sequence[tuple[int, Value]]) -> Value:
-    """Values side by side; what lies between is zero."""
+    """Concatenate values at given offsets; padding is zero."""
     raw, addresses = bytearray(nbytes), []
     for at, value in parts:
         raw[at : at + len(value.raw)] = value.raw

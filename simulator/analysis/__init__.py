@@ -1,1 +1,1 @@
-"""What a program does with values, before and after it runs: what decides on what."""
+"""Program analyses: data flow, control dependence, aliasing, taint."""

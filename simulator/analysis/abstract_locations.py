@@ -1,8 +1,7 @@
-"""Places in shared and local memory, as far as the text tells which one an access names.
+"""Abstract locations in shared and local memory, as far as an access's operands name them.
 
-A place is anywhere in a space, anywhere in a variable, or at an offset of it. What one access
-leaves there another may find if their places may be the same: each has *keys*, and those of a
-store and of a load that may meet have one in common. An access wider than a word has several.
+A location is a whole space, a variable, or an offset in a variable. Each has *keys*; a store and a
+load that may alias have one in common. An access wider than a word has several.
 """
 
 from collections.abc import Iterator
@@ -24,14 +23,14 @@ ADDRESSABLE_SPACES = ("shared", "local", "generic")
 
 
 class KeptPlaces:
-    """The places of a program's accesses, whose variables a layout has."""
+    """Abstract locations of a program's accesses, for a given layout."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._origins: dict[str, Origins] = {}
 
     def of(self, site: Site, function: Function) -> Key:
-        """The space and the place in it that a site names; through a register it may be any."""
+        """Return space and location of a site; through a register it may be any."""
         address = site.operand
         if address is not None and address.base in (Reg("%SP"), Reg("%SPL")):
             return site.space, f"{function.name}:{_IN}{address.offset}"
@@ -43,7 +42,7 @@ class KeptPlaces:
         return ("shared", variable + _IN + ANYWHERE) if variable else (site.space, ANYWHERE)
 
     def constant(self, site: Site, function: Function) -> bool:
-        """Whether an address was made of ``__constant__`` variables alone."""
+        """Whether an address is derived from ``__constant__`` variables only."""
         if site.space != "generic":
             return site.space == "const"
         placed = [self.layout.named(function.name, n) for n in self._names(site, function)]
@@ -55,9 +54,9 @@ class KeptPlaces:
         return named(self._origins[function.name], site)
 
     def _variable(self, site: Site, function: Function) -> str:
-        """The shared variable that an address was made of, if it is one; of dynamic ones the first.
+        """Return the shared variable from which an address is derived, if it is one.
 
-        (All of those begin at the same place.)
+        Of dynamic ones it is the first; all of them begin at the same place.
         """
         if site.space not in ("shared", "generic"):
             return ""
@@ -70,7 +69,7 @@ class KeptPlaces:
 
 
 def load_keys(space: str, place: str, nbytes: int) -> Iterator[Key]:
-    """The keys of a load: what is left under one of them it may find."""
+    """Yield the keys of a load: it may read values stored under any of them."""
     name, inside, offset = place.rpartition(_IN)
     for other in ADDRESSABLE_SPACES if space == "generic" else (space, "generic"):
         yield f"[{other}]", ANYWHERE
@@ -86,7 +85,7 @@ def load_keys(space: str, place: str, nbytes: int) -> Iterator[Key]:
 
 
 def store_keys(space: str, place: str, nbytes: int) -> Iterator[Key]:
-    """The keys of a store: it leaves its value under all of them."""
+    """Yield the keys of a store: its value is stored under all of them."""
     for word in _words(place, nbytes):
         yield f"[{space}]", word
     yield f"[{space}]", _SOMEWHERE
@@ -96,7 +95,7 @@ def store_keys(space: str, place: str, nbytes: int) -> Iterator[Key]:
 
 
 def _words(place: str, nbytes: int) -> Iterator[str]:
-    """The words of a place that an access touches; the place itself, where that is no offset."""
+    """Yield the words that an access touches; the location itself, if it is no offset."""
     name, inside, offset = place.rpartition(_IN)
     if not inside or offset == ANYWHERE:
         yield place

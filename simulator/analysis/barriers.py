@@ -1,4 +1,4 @@
-"""The barriers that a program names: where threads come to each, and where they wait there."""
+"""Barriers named in a program: where threads arrive and wait."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -17,14 +17,14 @@ _MBARRIER, _CLUSTER, _ANY = -1, -2, -3
 
 @dataclass
 class BarrierSites:
-    """One that the text names; ``arrivals``, ``waits``: numbers of blocks of instructions."""
+    """A barrier; ``arrivals``, ``waits``: block numbers of its instructions."""
 
     arrivals: set[int] = field(default_factory=set)
     waits: set[int] = field(default_factory=set)
 
 
 def barriers(blocks: Sequence[Block]) -> Collection[BarrierSites]:
-    """Those of a program. Those of its blocks are one if a register gives the number of any."""
+    """Return a program's barriers; a register operand merges all barriers of the blocks."""
     found: dict[int, BarrierSites] = defaultdict(BarrierSites)
     uses = [(block.number, use) for block in blocks for use in map(_use, block.instructions) if use]
     one = any(name == _ANY for _, (name, _, _) in uses)
@@ -36,7 +36,7 @@ def barriers(blocks: Sequence[Block]) -> Collection[BarrierSites]:
 
 
 def _use(ins: Instruction) -> tuple[int, bool, bool] | None:
-    """Which barrier an instruction is about, whether threads arrive with it, and wait."""
+    """Return the barrier of an instruction, and whether threads arrive and wait."""
     role = roles(ins)
     row = role.row
     if row.phase or row.asynchronous == "arrive":

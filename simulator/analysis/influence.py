@@ -1,9 +1,8 @@
-"""What a loaded value decides: which branches and accesses depend on it, and what is stored.
+"""Forward slices of loaded values: which branches, accesses and stores depend on them.
 
-A read orders what comes after it only if the program looks at the value: a thread that
-reads a flag and goes on whatever it finds has synchronised with nobody. Values are followed
-through registers, calls, and shared and local memory (by the place that an instruction
-names, else by the space as a whole).
+A read orders later accesses only if the program uses its value: a thread that reads a flag and
+continues regardless has not synchronised. Values are tracked through registers, calls, and shared
+and local memory (by named location, or else by the whole space).
 """
 
 import functools
@@ -32,7 +31,7 @@ _SPILLED = ("[]", "pointer")
 
 @dataclass(frozen=True)
 class _Steered:
-    """What a value gets to: registers and memory, branches, and accesses by guard or address."""
+    """Forward slice of a value: registers, memory, branches, and accesses by guard or address."""
 
     registers: frozenset[Key]
     branches: frozenset[int]
@@ -41,7 +40,7 @@ class _Steered:
 
 
 class ForwardSlices:
-    """What loaded values steer in a program."""
+    """Forward slices of a program's loads."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -61,40 +60,40 @@ class ForwardSlices:
 
     @functools.cached_property
     def controlling_strong_reads(self) -> frozenset[int]:
-        """The numbers of sites whose strong reads steer something."""
+        """Return the sites whose strong reads control something."""
         strong = (s for s in self.program.sites if s.strong and s.access != "store")
         return frozenset(site.number for site in strong if self.influences_control_or_address(site))
 
     @functools.cached_property
     def synchronising_reads(self) -> frozenset[int]:
-        """Those of them that may hand on what others did: ``mbarrier`` does it another way."""
+        """Return those of them that may acquire; ``mbarrier`` is tracked separately."""
         strong = (s for s in self.program.sites if s.strong and s.access != "store")
         return frozenset(
             s.number for s in strong if not s.order and self.influences_control_or_address(s)
         )
 
     def is_polled(self, site: Site) -> bool:
-        """Whether a value read is looked at: a branch or a guard depends on it."""
+        """Whether a branch or guard depends on the value of a read."""
         steered = self._of(site)
         return bool(steered.branches or steered.guards)
 
     def waits(self, site: Site) -> bool:
-        """Whether a loop goes on until a value read is right."""
+        """Whether a loop continues until a read returns the right value."""
         return bool(self.exits(site))
 
     def exits(self, site: Site) -> frozenset[int]:
-        """The branches at which a loop ends once a value read is right."""
+        """Return the branches at which such a loop ends."""
         return self._of(site).branches & self._loops.exits
 
     def influences_control_or_address(self, site: Site) -> bool:
-        """Whether a branch, guard or address depends on what a site reads."""
+        """Whether a branch, guard or address depends on a site's value."""
         steered = self._of(site)
         return bool(steered.branches or steered.accesses)
 
     def flows(self, read: Site, write: Site) -> bool:
-        """Whether what one site reads is part of what another stores, in the same thread.
+        """Whether the value of one site is part of what another stores, in the same thread.
 
-        Through shared memory it may be what another thread reads.
+        Through shared memory it may reach other threads.
         """
         if read is write:
             return False
@@ -105,18 +104,18 @@ class ForwardSlices:
         )
 
     def expected(self, read: Site, swap: Site) -> bool:
-        """Whether what one site reads is what a compare-and-swap expects to find."""
+        """Whether the value of one site is the comparand of a compare-and-swap."""
         if swap.operation != "cas":
             return False
         wanted = swap.instruction.operands[-2]
         return isinstance(wanted, Reg) and (swap.function, wanted.name) in self._of(read).registers
 
     def guards(self, read: Site, access: Site) -> bool:
-        """Whether an access happens only as what a site reads has steered.
+        """Whether an access is control-dependent on the value of a read.
 
-        A branch on the value decides on it, or a loop goes on until the value is right and
-        the access comes after; or its own guard or address is made of the value. Or it comes after
-        a barrier at which threads only arrive as it has steered them.
+        A branch on the value controls it, or a loop waits for the value before it, or its guard or
+        address is derived from the value. It may also follow a barrier at which threads arrive only
+        depending on the value.
         """
         if read is access and not self._shared(read.function):
             return False
@@ -136,13 +135,13 @@ class ForwardSlices:
         )
 
     def _lets(self, read: Site, block: int) -> bool:
-        """Whether the value that a site reads decides on a block, or is waited for before."""
+        """Whether a site's value controls a block or is waited for before it."""
         return bool(self.decide(block) & self._of(read).branches) or (
             block in self._after_waits(read)
         )
 
     def _behind(self, read: Site) -> frozenset[int]:
-        """The blocks that may come after a wait for those whom the value let go, or for theirs."""
+        """Return the blocks after a wait for threads that the value released, or after its wait."""
         found = self._met.get(read.number)
         if found is None:
             found, size = frozenset[int](), -1
@@ -159,7 +158,7 @@ class ForwardSlices:
         return barriers(self.blocks)
 
     def _after_waits(self, read: Site) -> frozenset[int]:
-        """The blocks that may come after the value that a site reads is waited for."""
+        """Return the blocks after the wait for a site's value."""
         found = self._waited.get(read.number)
         if found is None:
             branches = self._of(read).branches
@@ -170,7 +169,7 @@ class ForwardSlices:
         return found
 
     def _shared(self, function: str) -> bool:
-        """Whether a function is called from several places, itself or by its one caller."""
+        """Whether a function has several call sites, itself or through its only caller."""
         names: set[str] = set()
         while function not in names:
             names.add(function)
@@ -181,7 +180,7 @@ class ForwardSlices:
         return False
 
     def decide(self, number: int) -> set[int]:
-        """The branches that decide whether a block runs."""
+        """Return the branches that control a block."""
         if number not in self._deciders:
             self._deciders[number] = set().union(*self._nearest(number))
         return self._deciders[number]
@@ -194,7 +193,7 @@ class ForwardSlices:
         return self._steered[site.number]
 
     def reading_registers(self, site: Site, but: Collection[str] = ()) -> set[Key]:
-        """What holds the value that a site reads, ``but`` in some spaces."""
+        """Return what holds a site's value, ``but`` in some spaces."""
         todo = [(site.function, name) for name in roles(site.instruction).writes]
         reached: set[Key] = set(todo)
         while todo:
@@ -216,7 +215,7 @@ class ForwardSlices:
 
     @functools.cached_property
     def _deciding(self) -> tuple[dict[Key, set[int]], ...]:
-        """By what decides: branches (their blocks), accesses, and those of these under a guard."""
+        """Return branches, accesses and guarded accesses by their deciding values."""
         branches: dict[Key, set[int]] = defaultdict(set)
         accesses: dict[Key, set[int]] = defaultdict(set)
         guards: dict[Key, set[int]] = defaultdict(set)
@@ -242,7 +241,7 @@ class ForwardSlices:
 
     @functools.cached_property
     def _near(self) -> set[Key]:
-        """Registers whose generic address may be one of shared or local memory."""
+        """Return registers whose generic address may be in shared or local memory."""
         near: set[Key] = set()
         size = -1
         while size != len(near):
@@ -270,7 +269,7 @@ class ForwardSlices:
 
     @functools.cached_property
     def _joins(self) -> set[Key]:
-        """Registers that several instructions write: which one did depends on the way taken."""
+        """Return registers with several definitions, which depend on the path."""
         written = Counter(
             (function.name, name)
             for function in self.functions.values()
@@ -281,7 +280,7 @@ class ForwardSlices:
 
     @functools.cached_property
     def _choices(self) -> list[tuple[Block, int]]:
-        """Blocks that write such a register, each with a branch that decides on it."""
+        """Return blocks that define such a register, each with a controlling branch."""
         found = []
         for function in self.functions.values():
             mine = [b for b in self.blocks if b.function is function]
@@ -294,7 +293,7 @@ class ForwardSlices:
 
     @functools.cached_property
     def _edges(self) -> dict[Key, set[Key]]:
-        """What holds a value if a register or a place in memory does."""
+        """Return the data-flow edges between registers and memory locations."""
         found: dict[Key, set[Key]] = defaultdict(set)
         for function in self.functions.values():
             for ins in function.body:
@@ -309,7 +308,7 @@ class ForwardSlices:
         return found
 
     def _passes(self, function: Function, ins: Instruction) -> Iterator[tuple[Key, Key]]:
-        """From where to where an instruction passes values on."""
+        """Yield the data-flow edges of an instruction."""
         name, role = function.name, roles(ins)
         if role.row.flow is Flow.CALL:
             yield from call_edges(function, self.functions.get(callee(ins)), ins)
@@ -331,9 +330,9 @@ class ForwardSlices:
     # -- what a branch decides ----------------------------------------------------------
 
     def _first_test(self, number: int, read: Site) -> bool:
-        """Whether a branch skips a loop that would go on until the same value is right.
+        """Whether a branch skips a loop that waits for the same value.
 
-        Compilers make ``if (!right()) do {} while (!right())`` of ``while (!right()) {}``.
+        Compilers transform ``while (!right()) {}`` to ``if (!right()) do {} while (!right())``.
         """
         ways = set(successors(self.blocks[number]))
         into = {*ways, *(a for way in ways - {EXIT} for a in successors(self.blocks[way]))}
@@ -366,12 +365,12 @@ class ForwardSlices:
         return False
 
     def _may_meet(self, one: Site, other: Site) -> bool:
-        """Whether two accesses may be to the same place, as far as their operands say."""
+        """Whether two accesses may alias, by their operands."""
         places = {self._places.of(s, self.functions[s.function])[1] for s in (one, other)}
         return len(places) == 1 or ANYWHERE in places
 
     def _reachable(self, number: int) -> frozenset[int]:
-        """Blocks that may run after one, in its function, in callees and in callers."""
+        """Return the blocks reachable from one, in its function, callees and callers."""
         if number not in self._after:
             self._after[number] = frozenset(self.paths.after(number))
         return self._after[number]

@@ -1,8 +1,8 @@
-"""What of an instruction's results comes of what of its operands, and of whose: found by trying.
+"""Lane dependence: which lanes' operands each result of an instruction depends on.
 
-A product of matrices, or a load of one, makes each lane's results of other lanes' registers, and
-of halves of them. Which, says its meaning alone: it is asked again with one operand of one lane
-changed, and again with the next. So no layout is written down a second time.
+Matrix products and loads combine registers of several lanes, and halves of these. The dependence is
+derived from the instruction's function by changing one operand of one lane at a time, so that no
+layout is written down twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ _MANY = 1024
 
 
 class Parts(NamedTuple):
-    """Of whose operands results come.
+    """Dependence of results on operands.
 
     Attributes:
         reads: Entries ``operand * 128 + halves * 32 + lane``, uint16.
-        starts: Where those of each result, half and lane begin, int32, and where the last end:
-            ``(2 * result + half) * lanes + lane``.
-        lanes: 32, or 1 where each lane looks at its own registers alone.
+        starts: Start of the entries of each result, half and lane, int32, and the end: ``(2 *
+            result + half) * lanes + lane``.
+        lanes: 32; or 1 if each lane depends only on its own registers.
     """
 
     reads: Flat
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
     lanes: int
 
     def of(self, results: Sequence[int]) -> "Parts":
-        """The same of some results."""
+        """Return the dependence of some results."""
         step = 2 * self.lanes
         bounds = [self.starts[step * n : step * (n + 1) + 1] for n in results]
         reads = [self.reads[b[0] : b[-1]] for b in bounds]
@@ -50,24 +50,24 @@ class Parts(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """An operand that is changed in some lanes: a mask of them; ``half``: 0 and 1, or -1: all."""
+    """An operand changed in some lanes; ``half``: 0, 1, or -1 for both."""
 
     operand: int
     half: int
     lanes: Flat
 
     def entry(self, lane: Flat) -> Flat:
-        """What stands for a lane of it among ``Parts.reads``."""
+        """Return the entries of the trial's operand in ``Parts.reads``."""
         halves = BOTH if self.half < 0 else LOW << self.half
         found: Flat = (self.operand * 4 + halves) * WARP + lane
         return found
 
 
 def parts(op: Op, fixed: Mapping[int, np.generic] = MappingProxyType({})) -> Parts:
-    """Of whose operands the results of an instruction come; ``fixed``: operands that are constants.
+    """Return the dependence of an instruction's results; ``fixed``: constant operands.
 
-    Operands are random numbers about 1, of whatever type they are; predicates hold. What decides
-    which operands count, as the metadata of a sparse matrix does, is not to be tried like that.
+    Operands are random numbers around 1 of the right type; predicates are true. Operands that
+    select others, such as the metadata of a sparse matrix, cannot be analysed in this way.
     """
     lanes = WARP if op.warp else 1
     found: list[Flat] = []
@@ -101,7 +101,7 @@ def parts(op: Op, fixed: Mapping[int, np.generic] = MappingProxyType({})) -> Par
 
 
 class _Tried:
-    """An instruction's meaning on numbers of one seed."""
+    """An instruction's function on random numbers of one seed."""
 
     def __init__(self, op: Op, lanes: int, seed: int, fixed: Mapping[int, np.generic]) -> None:
         self.op, self.lanes, self.fixed = op, lanes, fixed
@@ -118,14 +118,14 @@ class _Tried:
             self.base.append(given[:, 0] > 0 if dtype.kind == "b" else given.view(dtype)[:, 0])
 
     def operands(self) -> Iterator[tuple[int, int]]:
-        """Operands that may be changed, half by half where they have halves."""
+        """Yield operands that may be changed, by halves if they have halves."""
         for operand, given in enumerate(self.base):
             if given.dtype.kind != "b" and operand not in self.fixed:
                 halves = (0, 1) if _split(given) else (-1,)
                 yield from ((operand, half) for half in halves)
 
     def own(self, operand: int, half: int) -> Flat | None:
-        """What is found where each lane's results come of its own operand alone; else nothing."""
+        """Return the dependence if every lane depends on its own operand only; else ``None``."""
         number = np.arange(self.lanes)
         masks = [(number >> bit & 1) == value for bit in range(5) for value in (0, 1)]
         trials = [_Trial(operand, half, mask) for mask in masks]
@@ -142,7 +142,7 @@ class _Tried:
         return found
 
     def changed(self, trials: list[_Trial]) -> tuple[Flat, Flat]:
-        """All that comes out other than without a change: places in ``starts``, and the trial."""
+        """Return all results that change: index in ``starts``, and trial."""
         count = len(trials)
         geometry = Geometry((count + 1, 1, 1), (self.lanes, 1, 1), np.arange(count + 1))
         values = []
@@ -176,5 +176,5 @@ class _Tried:
 
 
 def _split(array: Flat) -> bool:
-    """Whether a register may hold two numbers of 16 bits."""
+    """Whether a register may hold two 16-bit numbers."""
     return array.dtype.kind in "iu" and array.dtype.itemsize == 4

@@ -1,4 +1,4 @@
-"""The loops of a program, and what lies about each."""
+"""Natural loops of a program, with their surroundings."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class NaturalLoop(NamedTuple):
 
 
 class Loops:
-    """Those of all functions; ``decide``: the branches that decide whether a block runs."""
+    """Loops of all functions; ``decide``: returns the branches that control a block."""
 
     def __init__(
         self, blocks: Sequence[Block], paths: BlockReachability, decide: Callable[[int], set[int]]
@@ -28,7 +28,7 @@ class Loops:
 
     @functools.cached_property
     def exits(self) -> frozenset[int]:
-        """Blocks whose branch decides whether a loop goes on."""
+        """Blocks whose branch decides whether a loop continues."""
         return frozenset(
             number
             for loop in self._found
@@ -38,7 +38,7 @@ class Loops:
 
     @functools.cached_property
     def all(self) -> list[NaturalLoop]:
-        """Each of them."""
+        """All loops."""
         made = []
         for loop in self._found:
             terminators = [end for number in loop if (end := self.blocks[number].end)]

@@ -1,4 +1,4 @@
-"""Whether two accesses name one place, as far as the text of the program tells."""
+"""Must-alias analysis: whether two accesses have the same address expression."""
 
 import functools
 from collections import Counter
@@ -16,10 +16,10 @@ _At = tuple[str, Operand | None]
 
 
 class SamePlace:
-    """What is asked of a program.
+    """Must-alias queries for a program.
 
     Args:
-        functions: The program's, by name.
+        functions: Functions of the program, by name.
     """
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
@@ -27,11 +27,10 @@ class SamePlace:
         self._texts: dict[str, _Text] = {}
 
     def __call__(self, one: Site, other: Site) -> bool:
-        """Whether both addresses are made in one way; yes where the text does not tell.
+        """Whether both addresses are computed in the same way; true if that is unknown.
 
-        Unoptimised code makes the address of ``a[i]`` anew each time it stands in the source, and
-        calls a function, ``atomicAdd`` say, for what optimised code does in place: of a parameter
-        the callers are asked.
+        Unoptimised code recomputes the address of ``a[i]`` at each use and calls functions such as
+        ``atomicAdd``; addresses that are parameters are traced to the callers.
         """
         if one.function == other.function:
             text = self._text(one.function)
@@ -41,7 +40,7 @@ class SamePlace:
         return several or not ways.isdisjoint(others)
 
     def _ways(self, site: Site) -> set[tuple[str, object]]:
-        """How the address is made, in the functions where it is."""
+        """Return the address expressions of a site, in the functions that compute them."""
         found: set[tuple[str, object]] = set()
         todo: list[_At] = [(site.function, site.operand)]
         visited: set[_At] = set()
@@ -59,7 +58,7 @@ class SamePlace:
         return found
 
     def _given(self, name: str, operand: Operand | None) -> list[_At]:
-        """The addresses that callers give, if it is one that they do."""
+        """Return the addresses that callers pass, for a parameter."""
         if not isinstance(operand, Address) or not isinstance(operand.base, Reg):
             return []
         parameter = self._text(name).loaded(operand.base)
@@ -92,9 +91,10 @@ class SamePlace:
 
 
 class _Text:
-    """What is the same for registers of a function that hold the same.
+    """Value numbering of a function's registers.
 
-    A number for each operation on such. Those that several instructions write stand for themselves.
+    Each operation on equal values has one number. Registers with several definitions have their
+    own.
     """
 
     def __init__(self, function: Function) -> None:
@@ -116,7 +116,7 @@ class _Text:
                     self._values[name] = numbers.setdefault((ins.name, place, given), len(numbers))
 
     def value(self, operand: object) -> object:
-        """What stands for it."""
+        """Return the value number of an operand."""
         if isinstance(operand, Reg):
             return self._values.get(operand.name, operand)
         if isinstance(operand, Address):
@@ -127,7 +127,7 @@ class _Text:
         return operand
 
     def shortest(self, address: Address) -> Address:
-        """The same one with all that is added to it in its offset."""
+        """Return the same address with all constants moved to its offset."""
         short, passed = address, set[str]()
         while isinstance(short.base, Reg) and short.base.name not in passed:
             passed.add(short.base.name)
@@ -142,24 +142,24 @@ class _Text:
         return address if isinstance(short.base, Reg) else short  # one that is made of itself
 
     def loaded(self, register: Reg) -> str:
-        """The parameter that a register holds, or nothing."""
+        """Return the parameter that a register holds, or ``""``."""
         ins = self._once.get(register.name)
         return _parameter(ins) if ins and roles(ins).row.memory == "load" else ""
 
     def stored(self, parameter: str) -> Reg | None:
-        """The register that is put into what a call is given, if it is one."""
+        """Return the register passed as an argument, if it is one."""
         ins = self._once.get(parameter)
         source = ins.operands[-1] if ins and _parameter(ins) else None
         return source if isinstance(source, Reg) else None
 
 
 def _parameter(ins: Instruction) -> str:
-    """The parameter that a load or store begins at, or nothing."""
+    """Return the parameter at which a load or store begins, or ``""``."""
     role = roles(ins)
     return role.parameter if role.address and not role.address.offset else ""
 
 
 def _repeats(ins: Instruction) -> bool:
-    """Whether the same operands give the same result: not those of a call, nor an atomic's."""
+    """Whether equal operands imply equal results, unlike for calls and atomics."""
     row = roles(ins).row
     return row.flow is not Flow.CALL and row.memory in ("", "load") and ins.guard is None

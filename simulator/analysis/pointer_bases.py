@@ -1,8 +1,8 @@
-"""The kernel parameter that an address is based on, in C's sense of ``restrict``.
+"""Base pointers: the kernel parameter on which an address is based, in C's sense of ``restrict``.
 
-A flow-insensitive points-to analysis over registers, ``.param`` variables of calls, and places in
-local and shared memory (``kept_places``). An address that may be based on a pointer which was
-loaded from global memory has no bases here. The difference of two pointers is a number.
+This is a flow-insensitive points-to analysis over registers, call variables, and locations in local
+and shared memory (``abstract_locations``). An address that may be based on a pointer loaded from
+global memory has no bases. The difference of two pointers is a number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBER = "#"
 
 
 class Bases:
-    """The bases of each access of a program, among those that are ``wanted``."""
+    """Base pointers of each access of a program, among the ``wanted`` ones."""
 
     def __init__(self, program: Program, wanted: Collection[Base]) -> None:
         self._wanted = wanted
@@ -45,7 +45,7 @@ class Bases:
         self._bases = [self._of(site) for site in program.sites]
 
     def of(self, site: Site) -> frozenset[Base]:
-        """The pointers of parameters that an access's address may be based on; none: any."""
+        """Return the parameters on which an access's address may be based; empty: any."""
         return self._bases[site.number] if 0 <= site.number < len(self._bases) else frozenset()
 
     def _of(self, site: Site) -> frozenset[Base]:
@@ -103,7 +103,7 @@ class Bases:
         return bool(results) and self._join(results, combined(sources, how))
 
     def _parameter(self, function: str, ins: Instruction) -> bool:
-        """A load of one of the kernel's parameters, or of several side by side."""
+        """Whether an instruction loads one or several kernel parameters."""
         role = roles(ins)
         first = role.address.offset if role.address else 0
         size = int(DTYPES[scalar_type(ins)].itemsize)

@@ -1,9 +1,9 @@
-"""Writes that come after reads of other lanes, for what these read is in what is written.
+"""Stores that depend on loads of other lanes through warp shuffles.
 
-Triton loads in one layout and stores in another; between the two it exchanges values by shuffles
-of the whole warp. A lane that has its value from there stores after every lane has loaded: the
-shuffle waits for all of them, and each gives what it loaded. (PTX orders no memory by a shuffle,
-but a value that was passed on has been read.)
+Triton loads in one layout and stores in another, and exchanges values by full-warp shuffles in
+between. A lane that received its value by the shuffle stores after every lane has loaded, because
+the shuffle waits for all lanes. (PTX gives a shuffle no memory order, but a passed value has been
+read.)
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _EVERYBODY = 0xFFFFFFFF
 
 
 def exchanged(program: Program, reads: Iterable[Site], writes: Iterable[Site]) -> bool:
-    """Whether each write stores what a shuffle of the whole warp made of each of the reads."""
+    """Whether each store depends on each of the loads through a full-warp shuffle."""
     written = list(writes)
     bodies = {b.block.function.name: b.block.function.body for b in program.blocks}
     for read in reads:
@@ -38,7 +38,7 @@ def exchanged(program: Program, reads: Iterable[Site], writes: Iterable[Site]) -
 
 
 def _whole(ins: Instruction, body: Sequence[Instruction]) -> bool:
-    """Whether it is a shuffle by all lanes of a warp."""
+    """Whether an instruction is a shuffle of all lanes of a warp."""
     role = roles(ins)
     if not role.row.shuffles or ins.guard is not None:
         return False
@@ -51,14 +51,14 @@ def _whole(ins: Instruction, body: Sequence[Instruction]) -> bool:
 
 
 def _sources(ins: Instruction) -> list[str]:
-    """The registers of the values that it takes: neither its address nor its guard."""
+    """Return the value operands of an instruction, without address and guard."""
     role = roles(ins)
     besides = {*role.bases, ins.guard.name if ins.guard else ""}
     return [name for name in role.reads if name not in besides]
 
 
 def _made_of(body: Iterable[Instruction], registers: set[str]) -> set[str]:
-    """Registers, and those that instructions other than accesses make of their values."""
+    """Return registers and everything computed from them without memory accesses."""
     found, more = set(registers), True
     while more:
         news = {

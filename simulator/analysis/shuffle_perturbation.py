@@ -1,9 +1,8 @@
-"""Shuffles that read lanes which take no part: which of them does a launch depend on?
+"""Perturbation of shuffles that read inactive lanes: does the outcome depend on them?
 
-What comes is not defined, and it is no fault to ask for it: lanes at the end of a partial warp
-do in a reduction, and compare and branch on what never gets to the lane that has the result (a
-branch in one build, a selection in the other). So a read counts where the launch's outcome
-changes with what it gives: that is tried out.
+The value is undefined, but reading it is allowed. In a reduction, lanes at the end of a partial
+warp do so, and compare or branch on values that never reach the result. A read therefore counts
+only if the launch's outcome changes with its value, which is tested.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -54,7 +53,10 @@ def used(
 
 
 def _others(chosen: Mapping[Line, Collection[int]], value: int | None) -> UndefinedValueSource:
-    """A value for the chosen reads, ``None``: the reader's own; the usual one for others."""
+    """Return values for the chosen reads (``None``.
+
+    The reader's own), and the usual ones for others.
+    """
 
     def instead(g: Geometry, read: InactiveLaneRead) -> Lanes:
         numbers = chosen.get(read.instruction.user_line, ())
@@ -68,7 +70,7 @@ def _others(chosen: Mapping[Line, Collection[int]], value: int | None) -> Undefi
 
 
 def _compared(program: Program) -> list[int]:
-    """Some constants that the kernel asks for equality with."""
+    """Return constants that the kernel compares with for equality."""
     found = {
         operand.value & 0xFFFFFFFF: None
         for function in program.module.functions.values()

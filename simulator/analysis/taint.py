@@ -1,8 +1,8 @@
-"""How far a verdict reaches: does what the kernel does depend on what its arrays hold?
+"""Taint analysis: does the kernel's behaviour depend on the contents of its arrays?
 
-Where no address, branch, guard or barrier comes from a loaded value, a launch does the
-same accesses in the same order for every content of the arrays, and what was found (or
-not found) in one run holds for all of them at that launch shape.
+If no address, branch, guard or barrier depends on a loaded value, a launch makes the same accesses
+in the same order for all array contents. The findings of one run then hold for all contents at that
+launch shape.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -27,14 +27,14 @@ _MEETS = ("members", "bar", "threads")
 
 @dataclass(frozen=True)
 class DataDependentVerdicts:
-    """What values themselves have decided of a verdict.
+    """Verdicts that values themselves have decided.
 
     Attributes:
-        written: Sites that write where others do: less of a fault if the values are equal, or if
-            an atomic changes nothing.
-        unset: Instructions that read what nothing wrote: a fault if that counts for anything.
-        absent: Lines that read lanes which take no part: a fault if it changes what comes out.
-        texts: Calls that read texts up to their NUL, and the spaces of those.
+        written: Sites with conflicting writes, which are milder if values are equal or an atomic is
+            silent.
+        unset: Instructions that read uninitialised memory, which matters only if the value is used.
+        absent: Lines that read inactive lanes, which matters only if the outcome changes.
+        texts: Calls that read strings up to their NUL, with the strings' spaces.
     """
 
     written: Collection[Site] = ()
@@ -46,12 +46,12 @@ class DataDependentVerdicts:
 def depends_on_data(
     program: Program, spaces: Spaces, judged: DataDependentVerdicts | None = None
 ) -> Instruction | None:
-    """The first instruction whose address, guard or operands steer the run by loaded data.
+    """Return the first instruction whose address, guard or operands depend on loaded data.
 
-    A flow-insensitive slice over registers and, through what was stored there, over places in
-    shared and local memory; branches need no tracking of their own, since a branch on loaded
-    data is already the answer. What tensor cores make counts as data, too. If none does, the
-    first whose data have decided what was ``judged``.
+    It is a flow-insensitive slice over registers and over locations in shared and local memory.
+    Branches need no tracking, because a branch on loaded data is itself an answer. Results of
+    tensor cores count as data. If there is none, the first instruction whose data decided a
+    ``judged`` verdict is returned.
     """
     data = _Slice(program, spaces)
     for name, ins in data.instructions():
@@ -79,7 +79,7 @@ def depends_on_data(
 
 
 def decided_by_atomics(program: Program) -> bool:
-    """Whether old values that atomics returned steer the run, or are stored: the order may tell."""
+    """Whether old values of atomics control the program or are stored, so that order may matter."""
     begins = [s.instruction for s in program.sites if s.access == "atomic" and s.returns]
     if not begins:
         return False
@@ -91,9 +91,9 @@ def decided_by_atomics(program: Program) -> bool:
 
 
 class _Slice:
-    """What holds loaded data: registers, and the keys of places (``kept_places``).
+    """Tainted registers and memory keys (``abstract_locations``).
 
-    ``begins``: instead of what is loaded, what some instructions give.
+    ``begins``: taint sources other than loads.
     """
 
     def __init__(
@@ -114,17 +114,17 @@ class _Slice:
                     self._tainted_memory |= self._reached(function, ins)
 
     def instructions(self) -> Iterator[tuple[str, Instruction]]:
-        """All of the program, with their functions' names."""
+        """Yield all instructions with their functions' names."""
         for name, function in self.functions.items():
             for ins in function.body:
                 yield name, ins
 
     def holds(self, function: str, names: Collection[str]) -> set[str]:
-        """Those of some registers that hold it."""
+        """Return the tainted ones of some registers."""
         return {name for name in names if (function, name) in self._tainted_memory}
 
     def moves(self, site: Site) -> bool:
-        """Whether what a site writes is, or what its instruction gives."""
+        """Whether a site stores a tainted value, or its instruction returns one."""
         ins, function = site.instruction, self.functions[site.function]
         role = roles(ins)
         given = [read for read in role.reads if read not in role.bases]
@@ -132,13 +132,13 @@ class _Slice:
         return bool(self.holds(function.name, given)) or (copied and self._found(function, ins))
 
     def reaches_space(self, space: str) -> bool:
-        """Whether it may end a text somewhere in a space."""
+        """Whether a string in a space may have a tainted end."""
         return space == "global" or not self._tainted_memory.isdisjoint(
             load_keys(space, ANYWHERE, 1)
         )
 
     def _reached(self, function: Function, ins: Instruction) -> set[Key]:
-        """What holds it when an instruction has run."""
+        """Return what is tainted after an instruction."""
         role, name = roles(ins), function.name
         if role.row.flow is Flow.CALL:
             return through_call(
@@ -155,13 +155,13 @@ class _Slice:
         return news
 
     def _accessed(self, ins: Instruction) -> list[Site]:
-        """Where an instruction reads and writes values."""
+        """Return the sites at which an instruction accesses values."""
         role = roles(ins)
         sites = [] if role.parameter or role.row.phase else self._sites.get(id(ins), [])
         return [site for site in sites if site.operation != PHASE]
 
     def _found(self, function: Function, ins: Instruction) -> bool:
-        """Whether an instruction makes it of nothing, or reads it."""
+        """Whether an instruction creates or reads taint."""
         sites = self._accessed(ins)
         if self._begins is None:
             begins = roles(ins).row.arch_dependent or any(map(self._is_data, sites))
@@ -170,14 +170,14 @@ class _Slice:
         return begins or any(self._finds(site, function) for site in sites)
 
     def _is_data(self, site: Site) -> bool:
-        """Whether what a site reads was there before the launch, or others decide on it."""
+        """Whether a site reads data that existed before the launch, or that other threads write."""
         if site.access == "store" or self._places.constant(site, self.functions[site.function]):
             return False
         returned = site.access == "atomic" and site.returns  # so the order of threads tells
         return site.is_image or returned or "global" in self._near(site)
 
     def _finds(self, site: Site, function: Function) -> bool:
-        """Whether it was kept where a site reads."""
+        """Whether a site reads tainted memory."""
         if site.access == "store":
             return False
         _, place = self._places.of(site, function)
@@ -187,7 +187,7 @@ class _Slice:
         )
 
     def _leaves(self, site: Site, function: Function) -> Iterator[Key]:
-        """The keys of where a site leaves what it writes."""
+        """Yield the keys that a site's store taints."""
         if site.access == "load":
             return
         _, place = self._places.of(site, function)
@@ -195,7 +195,7 @@ class _Slice:
             yield from store_keys(space, place, site.nbytes)
 
     def _near(self, site: Site) -> set[str]:
-        """The spaces in which a site finds or leaves something; parameters are no data."""
+        """Return the spaces that a site accesses; parameters are no data."""
         if not site.counted:
             return {site.space} - {"global"}
         found = self._spaces(site) if site.traffic else {site.space}
@@ -205,14 +205,14 @@ class _Slice:
 def through_call(
     function: Function, called: Function | None, ins: Instruction, tainted: set[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """What a call adds to registers that hold something."""
+    """Return the taint that a call adds."""
     return {into for given, into in call_edges(function, called, ins) if given in tainted}
 
 
 def call_edges(
     function: Function, called: Function | None, ins: Instruction
 ) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    """From where to where a call passes values on: parameters there, results back here."""
+    """Yield the data-flow edges of a call: arguments to parameters, results back."""
     if called is None:
         return
     given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
@@ -223,7 +223,7 @@ def call_edges(
 
 
 def _steering(ins: Instruction) -> Sequence[str]:
-    """Registers that decide where an instruction goes, what it reaches, or whether it runs."""
+    """Return the registers that determine an instruction's target, address or execution."""
     role = roles(ins)
     row = role.row
     whole = row.warp_barrier or row.phase or row.asynchronous in ("copy", "bulk")
@@ -241,7 +241,7 @@ def _steering(ins: Instruction) -> Sequence[str]:
 
 
 def _may_hide(data: _Slice, unset: _Slice, name: str, ins: Instruction) -> bool:
-    """Whether an instruction's data may say that what it has of nothing written does not count."""
+    """Whether an instruction's data may make an uninitialised operand irrelevant."""
     role = roles(ins)
     row = role.row
     given, hidden = (some.holds(name, role.reads) for some in (data, unset))

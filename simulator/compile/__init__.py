@@ -1,1 +1,1 @@
-"""PTX to Python: control flow, liveness, and the functions that blocks become."""
+"""Compiler from PTX to Python: control flow, liveness, lowering, passes and code generation."""

@@ -1,13 +1,13 @@
-"""PTX to Python: each basic block becomes one generated function.
+"""Compiler from PTX to Python: each basic block becomes one generated function.
 
-Its instructions become steps (``lower``), passes add to the steps (``counting``, ``tracing``,
-``guards``), and Python is made of them (``emit``).
+Instructions are translated to IR operations (``lower``), passes rewrite these (``counting``,
+``tracing``, ``guards``), and Python is generated (``emit``).
 
-A block's function comes in two forms. ``converged`` runs when every thread that is
-alive stands at this block: results simply replace registers. ``diverged`` runs when
-some wait elsewhere: results that outlive the block are merged under the mask.
+A block's function has two forms. ``converged`` runs if every live thread is at this block: results
+replace registers. ``diverged`` runs if some are elsewhere: results that outlive the block are
+merged under the mask.
 
-Set ``TILESCOPE_DUMP`` to a folder to read what was generated.
+Set ``TILESCOPE_DUMP`` to a folder to read the generated code.
 """
 
 import functools
@@ -39,12 +39,13 @@ CHECKED = "TILESCOPE_CHECK_WRITES"
 
 
 def compile_ptx(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
-    """Parse and compile one entry of a PTX text, for an architecture or the text's own target.
+    """Parse and compile one entry of a PTX text.
 
-    ``stack``: bytes of a thread's stack, for functions that call themselves.
+    ``arch``: architecture number; 0: the text's own target. ``stack``: bytes of a thread's stack,
+    for recursive functions.
 
     Raises:
-        PtxError: The text cannot be parsed, or has an instruction without a row.
+        PtxError: The text cannot be parsed, or uses an unsupported instruction.
     """
     return _compiled(text, entry, arch, stack, bool(os.environ.get(CHECKED)))
 
@@ -56,22 +57,22 @@ def _compiled(text: str, entry: str, arch: int, stack: int, checked: bool) -> Pr
 
 @functools.lru_cache(maxsize=8)
 def compile_traced(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
-    """As ``compile_ptx``, with blocks that tell a trace what they do."""
+    """As ``compile_ptx``, with trace probes."""
     return Compiler(parse(text), entry, traced=True, arch=arch, stack=stack).program()
 
 
 @functools.lru_cache(maxsize=8)
 def compile_shadowed(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
-    """As ``compile_ptx``, with blocks that know which bits are undefined."""
+    """As ``compile_ptx``, with V bits."""
     return Compiler(parse(text), entry, shadowed=True, arch=arch, stack=stack).program()
 
 
 class Compiler:
     """Compiles the functions that an entry reaches.
 
-    Generated code that is ``checked`` checks what it writes (see ``CHECKED``); if ``traced``, it
-    tells a trace what it does; if ``shadowed``, it knows which bits are undefined. ``arch`` is the
-    architecture's number; 0: the PTX's own target.
+    ``checked``: generated code checks its results' dtypes (see ``CHECKED``). ``traced``: it has
+    trace probes. ``shadowed``: it computes V bits. ``arch``: architecture number; 0: the PTX's
+    target.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Compiler:
             self.result.watched = []
 
     def program(self) -> Program:
-        """The finished program."""
+        """Return the compiled program."""
         context, result = self.context, self.result
         first = 0
         blocks: list[Block] = []
@@ -127,7 +128,7 @@ class Compiler:
         return result
 
     def settle_recursions(self) -> None:
-        """Give functions that may call themselves their frames of local memory."""
+        """Assign frames of local memory to recursive functions."""
         layout, result = self.context.layout, self.result
         stride = -(-layout.local_bytes // 16) * 16
         for group in self.context.recursions.values():
@@ -137,7 +138,7 @@ class Compiler:
                 result.registers[register.number] = DTYPES["s64"].type(address)
 
     def compiled(self, lowered: Lowered) -> CompiledBlock:
-        """A block after the passes that number what they add."""
+        """Run the passes that number what they insert, and return the block."""
         context, result, number = self.context, self.result, lowered.block.number
         if context.is_shadowed:
             lowered = DefinednessPass(context, lowered, result.uses).lowered()
@@ -154,10 +155,10 @@ class Compiler:
         return made
 
     def forgotten(self, lowered: Lowered) -> Iterator[range]:
-        """The bytes of local memory that hold nothing when a call begins, or is over.
+        """Yield the bytes of local memory that become undefined at a call or return.
 
-        A function's own variables, and the structures that it takes and gives. (Those that call
-        themselves have frames instead.)
+        These are a function's variables and its structure parameters. Recursive functions have
+        frames instead.
         """
         end = lowered.end
         if end is None or end.how not in ("call", "return"):

@@ -1,4 +1,4 @@
-"""What lowering and the passes share while one entry is compiled."""
+"""Shared state of one compilation, for lowering and passes."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _REGISTER_CARRIERS = {
 
 
 class OperandCache(NamedTuple):
-    """Operands of one function, each made once.
+    """Operands of one function, each created once.
 
     Attributes:
         registers: Registers by name.
@@ -41,23 +41,23 @@ class CompileContext:
     """State of one compilation, shared by lowering and the passes.
 
     Args:
-        module: The PTX module. Copies of functions for their calls are in it.
-        functions: The entry and every function it calls, callees first.
-        layout: Addresses of variables. Variables of calls are placed in it at those of callees.
-        arch: The architecture's number.
+        module: The PTX module, including copies of functions for their call sites.
+        functions: The entry and its callees, callees first.
+        layout: Addresses of variables; call arguments are placed at the callee's parameters.
+        arch: Architecture number.
 
     Attributes:
-        is_traced: Whether a trace gets the values of registers.
-        is_shadowed: Whether undefined bits are followed.
+        is_traced: Whether trace probes are inserted.
+        is_shadowed: Whether V bits are computed.
         depends_on_arch: Whether any result depends on the architecture.
-        registers: Registers of the program by function and name, in the order of their numbers.
-        sites: Memory accesses, in the order of their numbers.
-        params: Offset and type of the pieces of the kernel's parameters that are read.
-        aliases: For each function, the callee's parameters by the variables of its calls.
-        recursions: For each function that may call itself, its group.
+        registers: Registers by function and name, in order of their numbers.
+        sites: Memory accesses, in order of their numbers.
+        params: Offset and type of the parts of kernel parameters that are read.
+        aliases: For each function, the callee's parameter of each call variable.
+        recursions: Group of each recursive function.
         entries: Number of each function's first block.
-        flights: By the ``id`` of an instruction, its place in ``Program.flights``.
-        operand_caches: For each function, its operands so far.
+        flights: Index in ``Program.flights``, by the instruction's ``id``.
+        operand_caches: Operands of each function.
         constants: Constant operands by kind, bits and type.
     """
 
@@ -80,7 +80,7 @@ class CompileContext:
         self._place_aliases()
 
     def resolve(self, function: Function, name: str) -> tuple[str, str]:
-        """Return the function that owns a name, and the name there.
+        """Return the owner of a name, and the name there.
 
         An argument or result of a call resolves to the callee's parameter.
         """
@@ -100,7 +100,7 @@ class CompileContext:
         return self.registers[key]
 
     def shadow(self, register: Register) -> Register:
-        """Return the register for the undefined bits of another one."""
+        """Return the register with another register's V bits."""
         key = ("", str(register.number))
         if key not in self.registers:
             carrier = {"f32": "s32", "f64": "s64"}.get(register.carrier, register.carrier)
@@ -108,9 +108,9 @@ class CompileContext:
         return self.registers[key]
 
     def local_address(self, function: Function, name: str) -> Register | None:
-        """Return the register with a local variable's address, or ``None`` if that is constant.
+        """Return the register with a local variable's address, or ``None`` if it is constant.
 
-        Only functions that may call themselves have such registers.
+        Only recursive functions have such registers.
         """
         placed = self.layout.placed.get((function.name, name))
         group = self.recursions.get(function.name)
@@ -137,7 +137,7 @@ class CompileContext:
         return {name: made[names] for name, names in found.items()}
 
     def _place_aliases(self) -> None:
-        """Place the variables of calls at the callee's parameters, which they stand for."""
+        """Place call variables at the callee's parameters, which they represent."""
         placed = self.layout.placed
         for scope, names in self.aliases.items():
             for name, formal in names.items():
@@ -167,7 +167,7 @@ def _call_aliases(module: Module, function: Function) -> dict[str, tuple[str, st
 
 
 def _declared_type(function: Function, name: str) -> str:
-    """Return the type of a register, a parameter, or a variable that stands for one.
+    """Return the type of a register, a parameter, or a call variable.
 
     Raises:
         PtxError: The function declares none of this name.

@@ -19,13 +19,13 @@ from .ir_values import Register, ResultValue, SourceValue, Temporary
 
 @dataclass(frozen=True)
 class IrOp:
-    """One thing that a block does.
+    """One IR operation.
 
     Attributes:
-        instruction: The PTX instruction that asks for it.
-        guard: The lanes that do it; ``None`` is all that are in the block.
-        targets: What it writes; ``None`` is a result that nobody wants.
-        sources: What it reads.
+        instruction: The PTX instruction from which it was lowered.
+        guard: Guard predicate; ``None``: all lanes in the block.
+        targets: Written registers; ``None`` for unused results.
+        sources: Read values.
     """
 
     instruction: Instruction
@@ -35,7 +35,7 @@ class IrOp:
 
     @property
     def place(self) -> str:
-        """Where its instruction stands, in numbers: a file's name may be anything."""
+        """Location of its instruction, as numbers only, as file names may contain anything."""
         ins = self.instruction
         line = ins.location.user.line if ins.location else 0
         return f"PTX {ins.line}, line {line}" if line else f"PTX {ins.line}"
@@ -43,28 +43,28 @@ class IrOp:
 
 @dataclass(frozen=True)
 class Move(IrOp):
-    """A copy."""
+    """Copy of a value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compute(IrOp):
-    """Values from values, each lane for itself: ``op.fn``."""
+    """Lane-wise computation: ``op.fn``."""
 
     op: Op
 
 
 @dataclass(frozen=True, kw_only=True)
 class WarpCompute(Compute):
-    """Values from those of the warp's lanes: ``op.fn`` gets the warp first."""
+    """Computation across the lanes of a warp: ``op.fn`` receives the warp first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryOp(IrOp):
-    """A load (its targets: an element each), store or atomic (its target: what it found).
+    """Load (one target for each element), store, or atomic (target: the old value).
 
     Attributes:
-        site: What is accessed, and how.
-        base: The address without ``site.offset``.
+        site: Description of the access.
+        base: Address without ``site.offset``.
     """
 
     site: Site
@@ -73,9 +73,9 @@ class MemoryOp(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk(IrOp):
-    """A copy in bulk; its sources: where to, where from, how many bytes.
+    """Bulk copy; sources: destination, source and byte count.
 
-    Or what a texture or surface is asked for: its handle, and coordinates.
+    Also a texture or surface operation; sources: handle and coordinates.
     """
 
     into: Site
@@ -83,7 +83,7 @@ class Bulk(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class FenceOp(IrOp):
-    """A memory fence; ``reach``: of its scope (``table``); ``proxy``: between the proxies."""
+    """Memory fence; ``reach``: number of its scope. ``proxy``: whether it is a proxy fence."""
 
     reach: int
     proxy: bool = False
@@ -98,9 +98,9 @@ class AsyncGroupOp(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class Phase(IrOp):
-    """Lanes have seen the end of a phase; its sources: which of them, and the barrier's address.
+    """Observation of a complete mbarrier phase; sources: predicate and barrier address.
 
-    Or, ``arrives``: their asynchronous copies so far arrive there when they are done.
+    With ``arrives``: pending asynchronous copies arrive there on completion.
     """
 
     offset: int
@@ -109,7 +109,7 @@ class Phase(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class SavePredicate(IrOp):
-    """Remembers a guard for the other steps of its instruction (``guards``)."""
+    """Save a guard for the other operations of its instruction (``guards``)."""
 
     temporary: Temporary
     predicate: SourceValue
@@ -117,14 +117,14 @@ class SavePredicate(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class CountLanes(IrOp):
-    """Counts the lanes that execute an instruction (``counting``)."""
+    """Count the lanes that execute an instruction (``counting``)."""
 
     number: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class WgmmaRegisterEvent(IrOp):
-    """Tells of what has to do with registers of a ``wgmma``: its place in ``Program.flights``."""
+    """Event on registers of a ``wgmma``, by its index in ``Program.flights``."""
 
     number: int
 
@@ -144,14 +144,15 @@ class TraceProbe(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class Terminator(IrOp):
-    """Where a block's lanes go.
+    """End of a block: where its lanes continue.
 
     Attributes:
-        how: ``goto``, ``branch``, ``switch`` (its source: the index), ``exit``, ``return``,
-            ``call``, ``barrier``, ``trap`` or ``system``.
-        call_entry: Of a call: the number of the first block of what is called.
-        return_register: Of a call or return: the register with the block to return to.
-        group: Of a call within a group of functions: that, and what is put aside (``saves``).
+        how: ``goto``, ``branch``, ``switch`` (source: the index), ``exit``, ``return``, ``call``,
+            ``barrier``, ``trap`` or ``system``.
+        call_entry: Of a call: number of the callee's first block.
+        return_register: Of a call or return: register with the return block.
+        group: Of a recursive call: its group.
+        saves: Of a recursive call: the registers to save.
     """
 
     how: str
@@ -163,12 +164,12 @@ class Terminator(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class BarrierOp(Terminator):
-    """A block barrier; its sources: which one, for how many threads (0: all), what is reduced.
+    """Block barrier; sources: number, thread count (0: all), reduction input.
 
     Attributes:
-        cluster: It is the cluster's, which has no sources.
-        reduction: How the third source is reduced, and the register of the result.
-        waits: Whether lanes are held there, and not just counted.
+        cluster: Whether it is the cluster's barrier, which has no sources.
+        reduction: Kind of the reduction, and the register of its result.
+        waits: Whether lanes block, instead of only being counted.
     """
 
     how: str = "barrier"
@@ -179,11 +180,11 @@ class BarrierOp(Terminator):
 
 @dataclass(frozen=True, kw_only=True)
 class SyscallOp(Terminator):
-    """A call of a function of the system; its sources: what it is given.
+    """Call of a system function; sources: its arguments.
 
     Attributes:
-        name: The function's.
-        result: The register that it writes; -1 where there is none.
+        name: Name of the function.
+        result: Register of the result; -1: none.
     """
 
     how: str = "system"
@@ -193,10 +194,10 @@ class SyscallOp(Terminator):
 
 @dataclass(frozen=True)
 class WarpSyncPoint:
-    """Lanes wait in front of a block for those that ``members`` names; ``None``: the warp's.
+    """Lanes wait before a block for the lanes of ``members``; ``None``: for the warp.
 
-    Or, ``group``, for the ``warpgroup``'s product, or where these ``wait`` for it; ``barrier``: it
-    is all that the instruction does; ``guard``: the lanes that wait, while others go on.
+    ``group``: waits for the warpgroup, at a product; ``wait``: at a wait for products. ``barrier``:
+    the instruction does nothing else. ``guard``: only these lanes wait.
     """
 
     members: SourceValue | None
@@ -207,13 +208,13 @@ class WarpSyncPoint:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A block's steps.
+    """IR of a block.
 
     Attributes:
-        gate: What its lanes wait for before its first step.
-        end: Where they go after its last; ``None``: to the block that follows.
-        numbers: Numbers for more temporaries.
-        outlives: The written registers that are read after it, in the order of their writes.
+        gate: Warp synchronisation before the first operation.
+        end: The terminator; ``None``: continue at the next block.
+        numbers: Generator of numbers for temporaries.
+        outlives: Written registers that are live at the end, in order of their writes.
     """
 
     block: Block

@@ -1,4 +1,4 @@
-"""Values of the IR: registers, constants, and how steps read and write them."""
+"""Values of the IR: registers, constants, and typed reads and writes."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ from kernels.ptx.module import Imm, Symbol
 
 
 class Register(NamedTuple):
-    """A register of the program, or a scalar parameter of a function that is called.
+    """A program register, or a scalar parameter of a called function.
 
     Attributes:
-        number: Its place among the program's registers.
-        carrier: The PTX type whose dtype holds it: integers are signed, ``.f16`` is ``s16``.
+        number: Index among the program's registers.
+        carrier: PTX type of its storage: integers are signed, ``.f16`` is ``s16``.
     """
 
     number: int
@@ -20,28 +20,28 @@ class Register(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A number that is known before the launch; ``operand``: what stands for it in the PTX."""
+    """Number known before the launch; ``operand``: its PTX operand."""
 
     value: np.generic
     operand: Imm | Symbol | None = None
 
 
 class SpecialRegisterValue(NamedTuple):
-    """A special register: the same for the whole launch, but not for each thread."""
+    """Special register: constant during the launch, but different for each thread."""
 
     name: str
     carrier: str
 
 
 class Parameter(NamedTuple):
-    """A piece of the kernel's parameters: a constant of the launch."""
+    """Part of the kernel's parameters, a constant of the launch."""
 
     offset: int
     carrier: str
 
 
 class Temporary(NamedTuple):
-    """A value that only steps of the same instruction use; passes make them."""
+    """Value used only within one instruction's operations, created by passes."""
 
     number: int
     carrier: str
@@ -51,13 +51,13 @@ Value = Register | Constant | SpecialRegisterValue | Parameter | Temporary
 
 
 class SourceValue(NamedTuple):
-    """A value read as one of a PTX type.
+    """A value read as a PTX type.
 
-    The type is as wide as the carrier, and the bits are the same; or narrower, and these are
-    the low bits; or, of an address, wider, and the sign goes on.
+    The type is as wide as the carrier and reinterprets the bits, or is narrower and uses the low
+    bits. An address may be wider and is sign-extended.
 
     Attributes:
-        negated: It is the opposite of a predicate.
+        negated: Whether a predicate is inverted.
     """
 
     value: Value
@@ -66,12 +66,12 @@ class SourceValue(NamedTuple):
 
 
 class ResultValue(NamedTuple):
-    """Where a result of a PTX type goes.
+    """Destination of a result of a PTX type.
 
-    A narrower type than the carrier is extended: signed ones by sign, all others by zeros.
+    A type narrower than the carrier is extended: signed types by sign, others by zeros.
 
     Attributes:
-        under: The lanes that get the result, the others keep what they had; ``None``: all.
+        under: Mask of the lanes that receive the result; ``None``: all.
     """
 
     register: Register | Temporary

@@ -1,4 +1,4 @@
-"""A compiled kernel: blocks of generated Python, and what they refer to."""
+"""Compiled kernel: basic blocks of generated Python, and their metadata."""
 
 from __future__ import annotations
 
@@ -34,33 +34,34 @@ Code = Callable[..., Any]
 
 
 class Form(IntEnum):
-    """What a block's function is for.
+    """Variants of a block's function.
 
-    ``CONVERGED``: all lanes that live; ``DIVERGED``: some, it gets the registers that others
-    ``LiveRegisters``; ``JOINED``: some, that have met others at copies of the block's first
-    instruction: it gets what they exchanged as well. ``ASKED`` gives what they bring to that: a
-        function and
-    its operands for each value.
+    ``CONVERGED``: for all live lanes. ``DIVERGED``: for some lanes; takes the live registers of the
+    others (``LiveRegisters``). ``JOINED``: for lanes that met others at copies of the block's first
+    instruction; also takes the exchanged values. ``ASKED``: returns the function and operands of
+    each value that such lanes contribute.
     """
 
     CONVERGED, DIVERGED, JOINED, ASKED = range(4)
 
 
 class CompiledBlock:
-    """A basic block ready to run.
+    """An executable basic block.
 
     Attributes:
-        lowered: What it does.
-        steps: The same after ``counting`` and ``tracing``.
+        lowered: Its IR.
+        steps: The IR after ``counting`` and ``tracing``.
         terminator_kind: Kind of its terminator (``ir.Terminator.how``).
-        gate: What its lanes wait for in front of it.
-        holds: Whether it ends at a barrier that holds lanes, and does not just count them.
-        cluster: Whether that is a cluster's barrier.
-        called: The function of the system that its end calls, ``result``: the register it gives.
-        group: Of a call within a group of functions: that; ``saves``: registers put aside.
-        numbers: Numbers for more temporaries.
-        checked: Whether values are held to their registers' dtypes.
-        shadowed: Whether it works out which bits are undefined.
+        gate: Warp synchronisation before it.
+        holds: Whether it ends at a barrier that blocks lanes, instead of only counting them.
+        cluster: Whether that is the cluster's barrier.
+        called: The system function that its terminator calls.
+        result: Register of that function's result.
+        group: Group of a recursive call.
+        saves: Registers that a recursive call saves.
+        numbers: Generator of numbers for temporaries.
+        checked: Whether results are checked against their registers' dtypes.
+        shadowed: Whether it computes V bits.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class CompiledBlock:
 
     @functools.cached_property
     def body(self) -> Body:
-        """Generated statements, shared by all forms; made when the block first runs."""
+        """Generated statements, shared by all forms; created at the first execution."""
         steps = predicated(self.steps, self.numbers)
         if not self.shadowed:
             steps = together(steps, self.numbers)
@@ -99,7 +100,7 @@ class CompiledBlock:
         return emitter.statements(steps, self.lowered.end)
 
     def source(self, form: int) -> str:
-        """Python source of one of the forms."""
+        """Return the Python source of one form."""
         # Nothing of the PTX's text stands in here, names least of all: they may be anything.
         merge, exchanges = form != Form.CONVERGED, self.body.exchanges
         if form == Form.ASKED:
@@ -125,12 +126,13 @@ class CompiledBlock:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """A floating-point instruction that counts.
+    """A counted floating-point instruction.
 
     Attributes:
-        count: The counter it adds to, if any; ``flops``: operations a thread.
-        block: The block it stands in; its threads are the block's unless it is guarded.
-        tally: Number of its own thread count, for a guarded instruction.
+        count: The counter that it adds to, if any.
+        flops: Operations of a thread.
+        block: Its basic block, whose thread count applies if it is not guarded.
+        tally: Index of its own thread count, if it is guarded.
     """
 
     instruction: Instruction
@@ -171,13 +173,13 @@ class Watched:
 
 
 class Data(NamedTuple):
-    """What is made of loaded data.
+    """Registers and branches that depend on loaded data.
 
     Attributes:
-        registers: Those that hold what was loaded, or was computed from it, or depend on a
-            branch that such a value decides.
-        branches: Of each block that ends at such a branch, the registers that what it decides on
-            writes, and that are read after that.
+        registers: Registers with loaded data, values computed from it, or values that depend on a
+            branch on such data.
+        branches: For each block that ends at such a branch, the registers that dependent blocks
+            write and that are read later.
     """
 
     registers: frozenset[int] = frozenset()
@@ -227,7 +229,7 @@ class Program:
     facts: dict[object, object] = field(default_factory=dict)
 
     def memo(self, *key: object) -> dict[Any, Any]:
-        """A place to remember what holds for every launch of a kind; it stays bounded."""
+        """Return a bounded cache for results that hold for every launch of a kind."""
         if len(self.memos) > 64:
             self.memos.clear()
         found = self.memos.setdefault(key, {})
@@ -236,7 +238,7 @@ class Program:
         return found
 
     def analysis(self, make: Callable[[Program], Fact]) -> Fact:
-        """``make(self)``, made once."""
+        """Return ``make(self)``, cached."""
         if make not in self.facts:
             self.facts[make] = make(self)
         return cast(Fact, self.facts[make])
@@ -246,7 +248,7 @@ class Program:
         return {}
 
     def function(self, number: int, form: int, names: dict[str, Any]) -> Code:
-        """The block's Python function of a ``Form``, its free names taken from ``names``."""
+        """Return the block's Python function in a ``Form``, with free names from ``names``."""
         key = (number, form)
         if key not in self._code:
             self._code[key] = self._compiled(number, form)

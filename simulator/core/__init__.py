@@ -1,1 +1,1 @@
-"""Shapes, clusters and subsets of lanes that everything else is written in."""
+"""Core types: batch geometry, clusters, compact lanes."""

@@ -1,7 +1,6 @@
-"""Which arrays are others moved by one number, as the pointers that a loop moves on.
+"""Arrays that equal another array plus a constant, such as pointers that a loop advances.
 
-What is known of an array (how far it reaches, whether all blocks see the same pattern) need not be
-found out again for such a one.
+Properties of an array (extent, pattern across blocks) carry over to such an array.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _HALF = 1 << 63
 
 
 class AddressDeltas:
-    """What 64-bit additions of one batch made of what; nothing is kept alive by it."""
+    """Origins of the results of 64-bit additions of one batch, without keeping arrays alive."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[_Lanes], weakref.ref[_Lanes], int]] = {}
@@ -26,7 +25,7 @@ class AddressDeltas:
         return AddressDeltas, ()  # another process has other arrays
 
     def add(self, one: _Lanes, other: _Lanes) -> _Lanes:
-        """``one + other``, wrapping; int64 arrays or numbers."""
+        """Return ``one + other`` with wrap-around; int64 arrays or numbers."""
         found: _Lanes = np.add(one, other)
         if not other.ndim:
             if one.ndim:
@@ -36,7 +35,7 @@ class AddressDeltas:
         return found
 
     def origin(self, array: _Lanes) -> tuple[_Lanes | None, int]:
-        """An array that is there still, and what was added to it; ``None``: nobody knows one."""
+        """Return a live array and the constant added to it; ``None``: unknown."""
         known = self._known.get(id(array))
         if known is None or known[0]() is not array:
             return None, 0

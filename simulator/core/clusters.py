@@ -1,4 +1,4 @@
-"""Which blocks of a grid make a cluster (PTX ISA, "Cluster of Cooperative Thread Arrays")."""
+"""Clusters: grouping of a grid's blocks (PTX ISA, "Cluster of Cooperative Thread Arrays")."""
 
 from typing import Any, TypeVar
 
@@ -13,20 +13,20 @@ _Number = TypeVar("_Number", int, Numbers)
 
 
 def coordinates(number: _Number, shape: Shape) -> tuple[_Number, _Number, _Number]:
-    """Coordinates of what linear numbers stand for."""
+    """Return the coordinates of linear numbers."""
     x, y, _ = shape
     return number % x, number // x % y, number // (x * y)
 
 
 def linear(at: tuple[_Number, _Number, _Number], shape: Shape) -> _Number:
-    """Linear numbers of coordinates."""
+    """Return the linear numbers of coordinates."""
     x, y, _ = shape
     number: _Number = at[0] + at[1] * x + at[2] * (x * y)
     return number
 
 
 def blocks_of(first: int, last: int, grid: Shape, cluster: Shape) -> Numbers:
-    """Numbers of the blocks of some clusters, from one up to another, ascending, int64."""
+    """Return the block numbers of a range of clusters, ascending, int64."""
     size = cluster[0] * cluster[1] * cluster[2]
     if size == 1:
         return np.arange(first, last, dtype=np.int64)
@@ -44,14 +44,13 @@ def _clusters(grid: Shape, cluster: Shape) -> Shape:
 
 
 class Clusters:
-    """The clusters of some blocks.
+    """Clusters of some blocks.
 
     Attributes:
         size: Blocks of a cluster.
-        rank: Of each block its number in its cluster, ``%cluster_ctarank``, int64 ``(blocks,)``.
-        number: Of each block the number of its cluster in the grid, int64 ``(blocks,)``.
-        columns: Of each block the places of its cluster's among these, by rank, int64
-            ``(blocks, size)``.
+        rank: Rank of each block in its cluster, ``%cluster_ctarank``, int64 ``(blocks,)``.
+        number: Number of each block's cluster in the grid, int64 ``(blocks,)``.
+        columns: Columns of the blocks of each block's cluster, by rank, int64 ``(blocks, size)``.
     """
 
     def __init__(self, grid: Shape, cluster: Shape, blocks: Numbers) -> None:
@@ -68,11 +67,11 @@ class Clusters:
             self.columns[order] = order[:, None, :]
 
     def of(self, blocks: _Number) -> _Number:
-        """The numbers of the clusters of blocks."""
+        """Return the cluster numbers of blocks."""
         x, y, z = coordinates(blocks, self.grid)
         of_x, of_y, of_z = self.cluster
         return linear((x // of_x, y // of_y, z // of_z), _clusters(self.grid, self.cluster))
 
     def together(self, one: _Number, other: _Number) -> Any:
-        """Whether two blocks of the grid, or each of some pairs, are in one cluster."""
+        """Whether pairs of blocks are in one cluster."""
         return self.size > 1 and self.of(one) == self.of(other)

@@ -1,7 +1,7 @@
-"""Some lanes of a batch, picked out and set side by side: what is done is done for them alone.
+"""Compact lanes: some lanes of a batch side by side, so that only they are computed.
 
-The value of a register for them is a scalar or has the shape ``(1, 1, 1, lanes)``: block after
-block, thread after thread, as if each lane were a block of one thread.
+Their register values are scalars or have the shape ``(1, 1, 1, lanes)``, ordered by block and
+thread, as if each lane were a block of one thread.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ class CompactLanes:
 
     @classmethod
     def those(cls, geometry: Geometry, mask: Mask) -> CompactLanes:
-        """The lanes of a mask."""
+        """Return the lanes of a mask."""
         rows = np.broadcast_to(mask, geometry.shape).reshape(geometry.threads, -1)
         column, thread = np.divmod(np.flatnonzero(rows.T), geometry.threads)
         return cls(geometry, thread, column)
 
     def some(self, at: Flat) -> CompactLanes:
-        """Some of them, by their numbers here."""
+        """Return some of the lanes, by compact index."""
         return CompactLanes(self.of, self.thread[at], self.column[at])
 
     @functools.cached_property
     def _starts(self) -> Flat:
-        """Where each warp's lanes begin."""
+        """Return the start of each warp's lanes."""
         return np.flatnonzero(np.diff(self.places >> _SHIFT, prepend=-1))
 
     @property
     def warps(self) -> int:
-        """Of how many warps they are."""
+        """Number of warps with any of the lanes."""
         return len(self._starts)
 
     @functools.cached_property
     def places(self) -> Flat:
-        """32 times the number of the warp, counted from 0 among these, and the lane's in it."""
+        """Return 32 times the compact warp index plus the lane index, for each lane."""
         return in_warps(self.of, self.thread, self.column)
 
     @functools.cached_property
     def order(self) -> Flat:
-        """Thread after thread, as the lanes of a whole batch come."""
+        """Return the order of a whole batch: by thread, then block."""
         return np.argsort(self.flat)
 
     @functools.cached_property
     def mask(self) -> Mask:
-        """They as a mask of the whole batch."""
+        """Mask over the whole batch that selects these lanes."""
         return self.spread(np.True_)
 
     def gather(self, value: Lanes) -> Lanes:
-        """Their values, of a register."""
+        """Return a register's values for these lanes."""
         if value.ndim == 0:
             return value
         if value.shape[3] == 1:
@@ -77,12 +77,12 @@ class CompactLanes:
         return found.reshape(self.shape)
 
     def gather_mask(self, mask: Mask) -> Mask | None:
-        """Which of them are in a mask; ``None``: all."""
+        """Return which of the lanes are in a mask; ``None``: all."""
         found = self.gather(mask)
         return None if found.all() else found
 
     def chosen(self, mask: Mask | None) -> tuple[Flat | slice, Flat]:
-        """The numbers here of a mask's, and their places; remembered for the next question."""
+        """Return indices and places of a mask's lanes; the last result is cached."""
         if self._chosen is None or self._chosen[0] is not mask:
             self._values.clear()
             if mask is None:
@@ -93,7 +93,7 @@ class CompactLanes:
         return self._chosen[1:]
 
     def of_mask(self, value: Lanes, mask: Mask | None) -> Flat:
-        """A value of a mask's: the same array for the same value, as far as is remembered."""
+        """Return a value for a mask's lanes; cached by identity."""
         at, places = self.chosen(mask)
         known = self._values.get(id(value))
         if known is None:
@@ -104,13 +104,13 @@ class CompactLanes:
         return known[1]
 
     def spread(self, value: Any) -> Lanes:
-        """A value of theirs for the whole batch, zero elsewhere."""
+        """Return a value for the whole batch, zero elsewhere."""
         full = np.zeros(self.of.shape, value.dtype)
         full.reshape(-1)[self.flat] = value.reshape(-1)
         return full
 
     def spread_mask(self, mask: Mask | None) -> Mask:
-        """A mask of theirs as one of the whole batch."""
+        """Return a mask for the whole batch."""
         return self.mask if mask is None else self.spread(mask)
 
     def active(self, mask: Mask | None) -> tuple[int, int]:
@@ -125,7 +125,7 @@ class CompactLanes:
 
 
 def in_warps(g: Geometry, thread: Flat, column: Flat) -> Flat:
-    """For lanes as ``CompactLanes`` has them: their places among 32 of each warp that any is of."""
+    """Return the places of lanes among 32 of each warp with any of them."""
     warp = (thread >> _SHIFT) + column * g.warps
     rank = np.zeros(len(warp), np.int64)
     np.cumsum(warp[1:] != warp[:-1], out=rank[1:])

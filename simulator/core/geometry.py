@@ -1,8 +1,8 @@
-"""Shapes of a batch: threads and blocks as array axes, lanes and warps as views of them.
+"""Geometry of a batch: threads and blocks as array axes, lanes and warps as views.
 
-A register is a NumPy scalar or an array that broadcasts to ``(Z, Y, X, B)``: the
-block's threads by coordinate, then the batch's blocks, contiguous. The names of array
-types below say which shape an array has; scalars have the name of the array they stand for.
+A register is a NumPy scalar or an array that broadcasts to ``(Z, Y, X, B)``: the block's threads by
+coordinate, then the batch's blocks, contiguous. The names of the array types below state the shape;
+scalars have the name of the array that they represent.
 """
 
 import functools
@@ -39,23 +39,23 @@ WHOLE_WARP = cast(Lanes, np.uint32(0xFFFFFFFF))  # a member mask that names all 
 
 
 def as_mask(mask: Mask | None) -> Mask:
-    """A mask with "every lane" spelt out."""
+    """Return a mask with ``None`` replaced by all lanes."""
     return EVERY_LANE if mask is None else mask
 
 
 def blocks_of(lanes: Mask) -> Mask:
-    """The blocks with any of the lanes, ``(blocks,)``."""
+    """Return which blocks have any of the lanes, ``(blocks,)``."""
     return cast(Mask, np.logical_or.reduce(lanes, axis=(0, 1, 2)))
 
 
 class Geometry:
-    """The shape of one batch of blocks.
+    """Shape of one batch of blocks.
 
     Args:
-        grid: Blocks in the launch, x first.
-        block: Threads of a block, x first.
-        blocks: Linear numbers of the blocks in this batch, ascending, int64.
-        cluster: Blocks of a cluster, x first; the batch has whole ones.
+        grid: Grid extents in blocks, x first.
+        block: Block extents in threads, x first.
+        blocks: Linear numbers of the batch's blocks, ascending, int64.
+        cluster: Cluster extents in blocks, x first; the batch has whole clusters.
     """
 
     def __init__(
@@ -73,24 +73,27 @@ class Geometry:
 
     @functools.cached_property
     def clusters(self) -> Clusters:
-        """Which blocks make a cluster."""
+        """Clusters of the batch."""
         return Clusters(self.grid, self.cluster, self.blocks)
 
     def full(self, value: Lanes) -> Rows:
-        """A value broadcast to ``(threads, blocks)``."""
+        """Return a value broadcast to ``(threads, blocks)``."""
         if value.shape != self.shape:  # it takes ten times as long as what comes then
             value = np.broadcast_to(value, self.shape)
         return value.reshape(self.threads, self.columns)
 
     def factored(self, value: Lanes, columns: int = 0) -> Rows:
-        """A value over ``(threads, blocks)``: one block where all are alike, or ``columns``."""
+        """Return a value as ``(threads, blocks)``, with fewer columns if blocks agree.
+
+        It has one column if all blocks agree, or ``columns``.
+        """
         columns = columns or (value.shape[3] if value.ndim else 1)
         if value.shape[:3] != self.shape[:3] or value.shape[3] != columns:
             value = np.broadcast_to(value, (*self.shape[:3], columns))
         return value.reshape(self.threads, columns)
 
     def by_warp(self, value: Lanes, fill: Any) -> Rows:
-        """``factored`` as ``(warps, 32, blocks or 1)``, a partial last warp filled up."""
+        """Return ``factored`` as ``(warps, 32, blocks or 1)``, with a partial last warp padded."""
         rows = self.factored(value)
         short = self.warps * WARP - self.threads
         if short:
@@ -98,7 +101,7 @@ class Geometry:
         return rows.reshape(self.warps, WARP, rows.shape[1])
 
     def from_rows(self, rows: Rows) -> Lanes:
-        """``(threads or more, blocks or 1)`` back to a register's shape."""
+        """Return ``(threads or more, blocks or 1)`` in a register's shape."""
         return rows[: self.threads].reshape(*self.shape[:3], rows.shape[1])
 
     @functools.cached_property
@@ -108,7 +111,7 @@ class Geometry:
 
     @functools.cached_property
     def lane_numbers(self) -> Flat:
-        """Numbers in the launch of all threads, block after block, int64."""
+        """Global thread numbers, block by block, int64."""
         return (self.blocks[:, None] * self.threads + np.arange(self.threads)).reshape(-1)
 
     @functools.cached_property
@@ -123,46 +126,46 @@ class Geometry:
 
     @functools.cached_property
     def everyone_on(self) -> Rows:
-        """All lanes, ``(threads, blocks)``, which are not to be changed."""
+        """Mask of all lanes, ``(threads, blocks)``, read-only."""
         lanes = np.ones((self.threads, self.columns), bool)
         lanes.flags.writeable = False
         return lanes
 
     @functools.cached_property
     def existing(self) -> Rows:
-        """Bits of the lanes that each warp has, uint32 ``(warps, 1)``."""
+        """Bits of the existing lanes of each warp, uint32 ``(warps, 1)``."""
         return self.warp_bits(EVERY_LANE)
 
     def warp_bits(self, mask: Mask) -> Rows:
-        """A mask as one 32-bit word a warp, uint32 ``(warps, blocks or 1)``."""
+        """Return a mask as one 32-bit word for each warp, uint32 ``(warps, blocks or 1)``."""
         lanes = self.by_warp(mask, False)
         packed = np.packbits(lanes, axis=1, bitorder="little").astype(np.uint32)
         weights = np.array([1, 1 << 8, 1 << 16, 1 << 24], np.uint32)[:, None]
         return cast(Rows, (packed * weights).sum(axis=1, dtype=np.uint32))
 
     def active_bits(self, mask: Mask) -> Rows:
-        """``warp_bits`` of the lanes that execute something, remembered for the next question."""
+        """Return ``warp_bits`` of the active lanes; the last result is cached."""
         if self._active[0] is not mask:
             self._active = mask, self.warp_bits(mask)
         return self._active[1]
 
     def whole_warps(self, mask: Mask) -> bool:
-        """Whether a mask has of every warp all 32 lanes, or none."""
+        """Whether a mask consists of complete warps."""
         if mask.ndim == 0:
             return self.threads % WARP == 0
         bits = self.active_bits(mask)
         return bool(((bits == 0) | (bits == WHOLE_WARP)).all())
 
     def any_of_warp(self, lanes: Mask) -> Rows:
-        """The warps with any of the lanes, bools ``(warps, blocks)``."""
+        """Return which warps have any of the lanes, Boolean ``(warps, blocks)``."""
         return np.broadcast_to(self.warp_bits(lanes) != 0, (self.warps, self.columns))
 
     def spread(self, per_warp: Rows) -> Lanes:
-        """A value a warp, ``(warps, blocks or 1)``, given to each of its threads."""
+        """Broadcast a value of each warp, ``(warps, blocks or 1)``, to its threads."""
         return self.from_rows(np.repeat(per_warp, WARP, axis=0))
 
     def active(self, mask: Mask | None) -> tuple[int, int]:
-        """Number of threads and of warps in which a mask has any."""
+        """Return the number of threads in a mask, and of warps with any of them."""
         if mask is None or mask.ndim == 0:
             return (self.lanes, self.warps * self.columns) if mask is None or mask else (0, 0)
         rows = self.factored(mask)
@@ -174,16 +177,16 @@ class Geometry:
         return threads, int(np.count_nonzero(any_lane)) * times
 
     def numbers(self, lanes: Mask | None) -> Flat:
-        """Numbers in the launch of the threads of a mask."""
+        """Return the global numbers of the threads in a mask."""
         thread, column = np.nonzero(self.full(as_mask(lanes)))
         return self.blocks[column] * self.threads + thread
 
     def whole_blocks(self, lanes: Mask | None) -> Flat:
-        """Numbers of the blocks of which all threads are in a mask."""
+        """Return the numbers of the blocks that are completely in a mask."""
         return self.blocks if lanes is None else self.blocks[self.full(lanes).all(axis=0)]
 
     def place(self, thread: int, block: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """Coordinates, x first, of a thread of a block by their linear numbers."""
+        """Return the coordinates of thread and block from their linear numbers, x first."""
         return coordinates(thread, self.block), coordinates(block, self.grid)
 
 
@@ -218,11 +221,11 @@ UndefinedValueSource = Callable[[Geometry, InactiveLaneRead], Lanes]
 
 
 class WarpView:
-    """What a warp-synchronous instruction sees: lanes of a warp, and which are active.
+    """View of a warp for a warp-synchronous instruction: lane values and active lanes.
 
     Attributes:
-        asking: Lanes among the active ones that want the result.
-        blank: Nobody looks at matrices' products, which are zeros then.
+        asking: Active lanes whose result is used.
+        blank: Whether matrix products are not needed and return zeros.
     """
 
     def __init__(
@@ -235,15 +238,15 @@ class WarpView:
         self.asking, self.lane = EVERY_LANE, geometry.lane_ids
 
     def active(self) -> Lanes:
-        """The warp's active lanes, a uint32 for each thread."""
+        """Return the warp's active lanes, a uint32 for each thread."""
         return self.geometry.spread(self.geometry.active_bits(self.mask))
 
     def ballot(self, predicate: Mask) -> Lanes:
-        """The lanes where the predicate holds, a uint32 for each thread."""
+        """Return the lanes with a true predicate, a uint32 for each thread."""
         return self.geometry.spread(self.geometry.warp_bits(predicate))
 
     def gather(self, value: Lanes, lane: Lanes) -> Lanes:
-        """Each thread's ``value`` of the given lane of its own warp."""
+        """Return each thread's ``value`` from the given lane of its warp."""
         g = self.geometry
         if value.ndim == 0:
             return value
@@ -282,7 +285,7 @@ class WarpView:
         return self.instead(g, InactiveLaneRead(ins, missing, value, found, source, members))
 
     def together(self, ins: Instruction, results: tuple[Lanes, ...]) -> tuple[Lanes, ...]:
-        """Results that each lane has of all lanes of its warp: all have to be there."""
+        """Return results that depend on all lanes of a warp; all must be active."""
         g = self.geometry
         if g.whole_warps(self.mask):
             return results
@@ -295,7 +298,7 @@ class WarpView:
         return tuple(self.instead(g, read) for read in reads) if lanes.any() else results
 
     def reduce(self, operation: np.ufunc, value: Lanes) -> Lanes:
-        """A reduction over all 32 lanes, given to each thread."""
+        """Return a reduction over all 32 lanes, for each thread."""
         g = self.geometry
         lanes = g.by_warp(value, value.dtype.type(0))
         if g.threads % WARP:  # absent lanes repeat the warp's first, or are neutral for sums

@@ -1,4 +1,4 @@
-"""What a barrier of the source is there for: what happens without it."""
+"""Necessity of barriers: what happens without each barrier of the source."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -40,14 +40,14 @@ class BarrierVerdict:
 
     @property
     def needed(self) -> bool:
-        """Whether hazards appear without it."""
+        """Whether hazards appear without the barrier."""
         return bool(self.hazards)
 
 
 def judge_barriers(
     kernel: Kernel, run: Run, rerun: Callable[[Kernel], Run]
 ) -> list[BarrierVerdict]:
-    """Take out each barrier of the source in turn, and run.
+    """Remove each barrier of the source in turn, and run.
 
     ``rerun`` runs an edited kernel on the same inputs.
     """
@@ -63,7 +63,7 @@ def judge_barriers(
 
 
 def barriers_of(kernel: Kernel) -> list[list[Instruction]]:
-    """The barriers of each source line, with all their copies in the PTX."""
+    """Return the barriers of each source line, with all their copies in the PTX."""
     groups: dict[object, list[Instruction]] = {}
     for ins in _barriers(kernel):
         groups.setdefault(_line(ins) or ins.line, []).append(ins)
@@ -81,9 +81,9 @@ def _line(ins: Instruction) -> tuple[str, int] | None:
 
 
 def _distinguish_copies(kernel: Kernel) -> list[list[list[Instruction]]]:
-    """The barriers of each source line, one by one, each with its copies in the PTX.
+    """Return the barriers of each source line separately, each with its copies in the PTX.
 
-    Compilers name no more than the line; so the source is compiled once more with a line for each
+    Compilers record only the line, so that the source is compiled again with one line for each
     statement. Barriers of one macro stay together.
     """
     lines = barriers_of(kernel)
@@ -99,9 +99,9 @@ def _distinguish_copies(kernel: Kernel) -> list[list[list[Instruction]]]:
 
 
 def _a_line_each(kernel: Kernel, lines: set[tuple[str, int] | None]) -> list[object]:
-    """On which lines the barriers stand if some lines are broken; empty if nothing tells.
+    """Return the lines of the barriers after some lines are broken; empty if that fails.
 
-    A line that ends with a backslash goes on in the next, in comments and macros too.
+    A line that ends with a backslash continues in the next, in comments and macros too.
     """
     files = {}
     for path, content in (before := user_files(kernel)).items():

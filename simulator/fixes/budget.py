@@ -1,4 +1,4 @@
-"""How long a search for fixes may take: counted in work, so that every machine finds the same."""
+"""Budget of a search for fixes, counted in work, so that every machine finds the same."""
 
 import time
 from collections.abc import Iterable
@@ -24,10 +24,10 @@ one at a time, they spin at a flag or an ``mbarrier`` that they only look at in 
 
 
 class Budget:
-    """What is left for the search; only what comes to nothing is paid for.
+    """Remaining work of a search; only unsuccessful edits are charged.
 
-    ``runs``: the launch as it was found, in each build; none: nobody knows how long that takes.
-    ``seconds``: a further limit, from now on.
+    ``runs``: the original launch in each build; empty if its cost is unknown. ``seconds``: an
+    additional time limit.
     """
 
     def __init__(self, runs: Iterable[Run] = (), seconds: float | None = None) -> None:
@@ -37,30 +37,30 @@ class Budget:
 
     @property
     def used_up(self) -> str:
-        """Why no further edit is to be tried, a key of ``ENDED``; empty: it may be."""
+        """Key of ``ENDED`` if no further edit may be tried; else empty."""
         if self.remaining <= 0:
             return BUDGET
         return TIME if self._end is not None and time.monotonic() >= self._end else ""
 
     def pay(self, run: Run) -> None:
-        """A trial has run."""
+        """Charge a verification run."""
         self.remaining -= _LAUNCH + run.work
 
     def compiled(self, ptx: int) -> None:
-        """An edited kernel was compiled, or refused; ``ptx``: characters of the original."""
+        """Charge a compilation, successful or not; ``ptx``: characters of the original."""
         self.remaining -= _COMPILED + ptx // _TEXT
 
 
 def trial_steps(runs: Iterable[Run], limit: int) -> int:
-    """The ``step_limit`` of a trial: an edit, or another schedule, may make a loop endless.
+    """Return the ``step_limit`` of a trial, as an edit or schedule may make a loop endless.
 
-    ``runs``: as ``Budget`` takes them; ``limit``: that of the launch.
+    ``runs``: as for ``Budget``. ``limit``: that of the launch.
     """
     return min(limit, max(_FEWEST, _STEPS * max((r.batch_steps for r in _ended(runs)), default=0)))
 
 
 def given_up(hazards: Iterable[Hazard]) -> bool:
-    """Whether a launch was given up after its steps."""
+    """Whether a launch reached its step limit."""
     return any(hazard.row.is_endless and hazard.case == "limit" for hazard in hazards)
 
 

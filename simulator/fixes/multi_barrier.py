@@ -1,7 +1,7 @@
-"""Barriers at several places at once, where one of them takes nothing away from a hazard.
+"""Several barriers at once, for hazards that no single barrier reduces.
 
-The statements of one line race as one hazard, which a barrier between two of them may leave as
-it was found. Of what was put in together each is left out again, if it is not needed.
+Statements of one line race as one hazard, which a barrier between two of them may not change.
+Barriers are inserted together, and each that proves unnecessary is removed again.
 """
 
 import contextlib
@@ -16,13 +16,13 @@ from .verification import Failed
 
 
 class Attempt(Protocol):
-    """Tries an edit, the better the smaller its number, and says whether nothing is left.
+    """Tries an edit and returns whether no hazard remains; smaller numbers are better.
 
-    ``prove``: at once, in all trials; what is not is proved before it is called a fix.
+    ``prove``: verify it at once in all trials; otherwise it is verified before it is reported.
     """
 
     def __call__(self, edit: Edit, tries: int, prove: bool = True) -> bool:
-        """Try it."""
+        """Try an edit."""
 
 
 _LEAST = 3
@@ -30,16 +30,16 @@ _LEAST = 3
 
 
 def several(edits: Sequence[Edit], attempt: Attempt) -> None:
-    """Try barriers wherever they do no harm, then without each that is not needed.
+    """Try barriers at all harmless places, then without each unnecessary one.
 
-    What is left of them is proved when all is tried.
+    The remaining set is verified at the end.
     """
     for text in (BLOCK_BARRIER, WARP_BARRIER):
         _several([edit for edit in edits if edit.text == text], attempt)
 
 
 def _several(edits: Sequence[Edit], attempt: Attempt) -> None:
-    """The same for one barrier."""
+    """As ``several``, for one kind of barrier."""
     places: list[Edit] = []
     for edit in edits:
         fits = not places or joined(_all(places), edit) is not None
@@ -57,10 +57,9 @@ def _several(edits: Sequence[Edit], attempt: Attempt) -> None:
 
 
 def minimise(found: list[tuple[int, int, int, Edit, list[int]]], attempt: Attempt) -> None:
-    """Try the best edit that was found without each of the barriers that one piece of it has.
+    """Try the best edit without each of the barriers in one of its parts.
 
-    ``attempt`` is as ``several`` has it, and adds to what was found: errors and warnings that are
-    left, the number, the edit.
+    ``attempt`` appends to ``found``: remaining errors and warnings, the number, the edit.
     """
     best = min(found, key=lambda one: one[:3], default=None)
     edit = best[3] if best else None
@@ -75,7 +74,7 @@ def minimise(found: list[tuple[int, int, int, Edit, list[int]]], attempt: Attemp
 
 
 def _all(edits: Sequence[Edit]) -> Edit:
-    """Insertions at different places as one edit."""
+    """Merge insertions at different places into one edit."""
 
     def both(one: Edit, other: Edit) -> Edit:
         made = joined(one, other)

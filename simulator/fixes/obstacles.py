@@ -1,4 +1,4 @@
-"""Why no fix was found, as far as the statements of the source tell."""
+"""Reasons why no fix was found, from the statements of the source."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ from .edits.sync_statements import (
     remedies,
 )
 
-NOT_LANES = "no fix of lanes alone looked for: threads further apart race at the same lines"
+NOT_LANES = "no fix for one warp looked for: threads of other warps race at the same lines"
 
 
 class Obstacles:
-    """Obstacles to fixes of a launch's hazards, as a search comes upon them.
+    """Obstacles to fixes of a launch's hazards, collected by the search.
 
     Attributes:
-        cut: Why the search for a hazard's fix ended before all was tried, by the hazard's ``id``.
-        missed: The first barrier that would do but for threads that are kept from it, likewise.
+        cut: Why the search for a hazard ended early, by the hazard's ``id``.
+        missed: First barrier that would suffice if all threads reached it, by the hazard's ``id``.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Obstacles:
         return id(hazard) in self._fixable
 
     def told_by_another(self, hazard: Hazard) -> bool:
-        """Whether a race is the mild side of an error that has no fix."""
+        """Whether a race is the milder side of an error without a fix."""
         errors = [h for h in self.hazards if h.severity == "error" and h.fix is None]
         mild = hazard.severity != "error"
         if mild and any(self.fixable(h) and h.places & hazard.places for h in errors):
@@ -61,9 +61,9 @@ class Obstacles:
         )
 
     def of(self, hazard: Hazard) -> str:
-        """Return why no edit was found for a hazard; ``""``: nothing was looked for."""
+        """Return why no edit was found for a hazard; ``""``: no edit applies."""
         if away := self.proposals.absent(hazard):
-            return f"no fix looked for: the compiler names {away}, which is not at hand to edit"
+            return f"no fix looked for: the compiler names {away}, which cannot be read"
         if odd := next((file for file, text in self.files.items() if not _has_lines(text)), None):
             return f"no fix looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
         if self.told_by_another(hazard):
@@ -108,5 +108,5 @@ class Obstacles:
 
 
 def _has_lines(text: bytes) -> bool:
-    """Whether lines end as edits know it: by LF, or CR and LF."""
+    """Whether lines end with LF or CR LF, which edits require."""
     return len(re.findall(rb"\r(?!\n)", text)) <= text.count(b"\n")

@@ -1,4 +1,4 @@
-"""What follows a search for fixes: how far it is, when it is to stop, and why it ended early."""
+"""Progress of a search for fixes, its interruption, and why it ended early."""
 
 from ..hazards.hazard import Hazard
 
@@ -12,7 +12,7 @@ ENDED = {
 
 
 class Stopped(Exception):
-    """Nobody waits for the search any longer; what it has found stays."""
+    """The search was stopped; its results remain."""
 
 
 class Watch:
@@ -35,13 +35,13 @@ class Watch:
         self.ended = ""
 
     def attempt(self, number: int, planned: int, hazard: Hazard) -> None:
-        """The next edit for a hazard is to be tried, one of about so many.
+        """Announce the next edit for a hazard, out of about ``planned``.
 
         Raises:
-            Stopped: It is not.
+            Stopped: The search is to end.
         """
         self.tried += 1
         self.trying(number, planned, hazard)
 
     def trying(self, number: int, planned: int, hazard: Hazard) -> None:
-        """Show it; ``attempt`` says what it may raise."""
+        """Display the attempt; may raise what ``attempt`` does."""

@@ -1,4 +1,4 @@
-"""Fixes for races: where one barrier removes them, proved by running with it."""
+"""Search for fixes: PTX barriers, or edits of the CUDA source."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,15 +33,21 @@ def find_fixes(
     kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None,
     races: Rerun | None = None, watch: Watch | None = None,
 ) -> int:  # fmt: skip
-    """Look for a barrier that removes each race inside blocks; how many hazards got a ``fix``.
+    """Search an edit that removes each race inside blocks; return the number of hazards with a fix.
 
-    Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is. Only what
-    runs with the edit proved is reported: no error left at all if one barrier can do that, else
-    this hazard gone and none new. Where several barriers are needed, a last run with all of them
-    says what is left then. ``rerun`` runs an edited kernel on the same inputs; ``trials`` are what
-    a fix has to pass, that alone if left out; ``races`` is ``rerun`` without the check of unset
-    memory, whose runs follow undefined bits: most edits fail before that. ``watch`` follows the
-    search, and may stop it: what it has found stays.
+    CUDA C++ is edited in the source, compiled in both builds, and run; a PTX kernel is edited as
+    PTX. Only verified edits are reported. An edit without remaining errors is preferred; otherwise
+    this hazard is gone and none is new. If several barriers are needed, a final run with all of
+    them determines what remains.
+
+    Args:
+        kernel: The kernel.
+        run: Its run, whose hazards receive ``fix``.
+        rerun: Runs an edited kernel on the same inputs, with all checks.
+        trials: Launches that a fix has to pass; default: this launch.
+        races: As ``rerun``, without the check of uninitialised memory, whose runs with V bits are
+            slow. Most edits fail before that.
+        watch: Follows and may stop the search; its results remain.
     """
     watch = watch or Watch()
     if kernel.origin is None:
@@ -60,12 +66,17 @@ def find_source_fixes(
     runs: Sequence[Run] = (),
     watch: Watch | None = None,
 ) -> int:
-    """Look for edits that fix the hazards of one launch, in all its builds; how many got one.
+    """Search source edits for the hazards of one launch, in all builds; return the number found.
 
-    ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a fix has to
-    pass, those that found the hazards first, from what all builds show; ``runs`` are the launch
-    as it was found, in each build: some times their work may be spent; ``watch``: see
-    ``find_fixes``. Sets ``hazard.fix``.
+    Sets ``hazard.fix``.
+
+    Args:
+        kernels: The kernel in each build.
+        hazards: Hazards of all builds.
+        rerun: Runs a kernel on the same inputs.
+        trials: Returns the launches that a fix has to pass, those with the hazards first.
+        runs: The original launch in each build; the budget is a multiple of their work.
+        watch: See ``find_fixes``.
     """
     watch = watch or Watch()
     hazards = [hazard for hazard in hazards if hazard.involved]  # no run shows what others do
@@ -97,7 +108,7 @@ def find_source_fixes(
 def _find_ptx_fixes(
     kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None, watch: Watch
 ) -> int:
-    """A place in the PTX for each race inside blocks."""
+    """Search a place in the PTX for each race inside blocks."""
     errors = [h for h in run.hazards if h.severity == "error"]
     racing = [h for h in errors if fixable(h)]
     whole = len(racing) == len(errors)  # no barrier fixes anything but a race in a block
@@ -118,7 +129,7 @@ def _find_ptx_fixes(
 
 
 def _count_left(kernel: Kernel, racing: Sequence[Hazard], rerun: Rerun) -> None:
-    """Where several places are needed, what all of them leave."""
+    """Determine what remains with all fixes, if several are needed."""
     fixed = [h for h in racing if h.fix]
     edits = {(h.fix.ptx_lines, h.fix.text) for h in fixed if h.fix}
     if len({h.fix.ptx_lines for h in fixed if h.fix and h.fix.errors_left}) > 1:
@@ -133,7 +144,7 @@ def _count_left(kernel: Kernel, racing: Sequence[Hazard], rerun: Rerun) -> None:
 
 
 def _group(racing: list[Hazard]) -> None:
-    """A fix that left no error at all is the fix of every race: name the same everywhere."""
+    """Number the fixes; one without remaining errors serves every race."""
     whole = next((h.fix for h in racing if h.fix and not h.fix.errors_left), None)
     numbers: dict[tuple[int, ...], int] = {}
     for hazard in racing:
@@ -143,7 +154,7 @@ def _group(racing: list[Hazard]) -> None:
 
 
 def identity(hazard: Hazard) -> object:
-    """What makes findings of two runs the same one, whatever else shares their variable."""
+    """Return the identity of a finding across runs."""
     return hazard.family, hazard.places
 
 
@@ -155,7 +166,10 @@ def _find_barrier(
     kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool,
     races: Rerun | None, budget: Budget, watch: Watch,
 ) -> Fix | None:  # fmt: skip
-    """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
+    """Return the first place without remaining errors; else one with known errors only.
+
+    If not ``whole``, the latter is returned at once.
+    """
     functions = reachable(parse(kernel.ptx), kernel.entry)
     partly: Fix | None = None
     edits = list(_edits(functions, hazard))
@@ -185,7 +199,7 @@ def _find_barrier(
 
 
 def _new_trouble(run: Run, known: set[object]) -> bool:
-    """Errors that were not there before, or a barrier where not all threads come together."""
+    """Whether a run has new errors, or a barrier that not all threads reach."""
     return any(
         identity(h) not in known
         for h in run.hazards
@@ -196,7 +210,7 @@ def _new_trouble(run: Run, known: set[object]) -> bool:
 def _edits(
     functions: list[Function], hazard: Hazard
 ) -> Iterator[tuple[Instruction, tuple[int, ...], str]]:
-    """What to try, and where: a barrier, or what is missing where something is under way."""
+    """Yield edits to try: a barrier, or a missing wait for operations in flight."""
     for text in ptx_remedies(hazard.case) or (BARRIER,):
         tried: set[tuple[int, ...]] = set()
         for after, places in _candidates(functions, hazard):
@@ -224,10 +238,10 @@ def _source(kernel: Kernel, ins: Instruction) -> Source:
 def _candidates(
     functions: list[Function], hazard: Hazard
 ) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
-    """Places for a barrier, likeliest first: (instruction it follows, PTX lines it precedes).
+    """Yield places for a barrier, likeliest first: (preceding instruction, following PTX lines).
 
-    Between the end of the earlier access's source line and the next line; in front of
-    the later access's line; and each of these at every copy that unrolling made.
+    These are between the end of the earlier access's source line and the next line, before the
+    later access's line, and each of these at every copy by unrolling.
     """
     if len(hazard.involved) < 2:
         return
@@ -264,7 +278,7 @@ def _line(ins: Instruction) -> tuple[str, int] | None:
 
 
 def _borders(body: list[Instruction], function: Function) -> Iterator[int]:
-    """Indices at which one source line ends and another begins, and block starts."""
+    """Yield the indices at which a source line or basic block begins."""
     starts = set(function.labels.values())
     for i in range(1, len(body)):
         before = roles(body[i - 1]).flow

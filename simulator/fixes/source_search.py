@@ -1,4 +1,4 @@
-"""Fixes of races as edits of the CUDA C++: which are tried, and which is chosen."""
+"""Search for source edits: which are tried, and which is chosen."""
 
 import contextlib
 import dataclasses
@@ -33,10 +33,10 @@ _FEW = 2
 
 
 class SourceSearch:
-    """Looks for the edits that fix the hazards of one launch.
+    """Searches source edits for the hazards of one launch.
 
-    ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
-    are not asked about; ``watch`` follows the search; the rest is as ``FixVerifier`` takes it.
+    ``budget``: work for unsuccessful edits. ``others``: hazards of builds without a search.
+    ``watch``: follows the search. Other arguments are those of ``FixVerifier``.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class SourceSearch:
         self.obstacles = Obstacles(files, hazards, self.syntax, self.proposals)
 
     def run(self) -> int:
-        """Set each hazard's ``fix``, or say what stands in the way; how many got one.
+        """Set each hazard's ``fix``, or note the obstacle; return the number of hazards with a fix.
 
-        Ctrl-C, or a ``Watch`` that stops it, ends the search; what it has found stays.
+        Ctrl-C or the ``Watch`` may stop the search; its results remain.
         """
         try:
             self._each()
@@ -82,7 +82,7 @@ class SourceSearch:
         return sum(hazard.fix is not None for hazard in self.hazards)
 
     def _each(self) -> None:
-        """Look for a fix of one hazard after the other."""
+        """Search a fix of each hazard in turn."""
         groups = 0
         for number in sorted(range(len(self.hazards)), key=self._late):
             hazard = self.hazards[number]
@@ -108,11 +108,10 @@ class SourceSearch:
                     self.hazards[other].fix = dataclasses.replace(fix, group=groups)
 
     def _late(self, number: int) -> bool:
-        """Whether a race is put off.
+        """Whether a race is postponed, because another one's fix may order it as well.
 
-        Of two copies, as the wait that a reader needs orders them; of two writes of updates, as
-        what a lock lacks between its holders does; of lanes, as what orders warps or blocks orders
-        these as well.
+        These are races of two copies (ordered by the readers' wait), of two writes of updates (by
+        what a lock lacks), and of lanes (by what orders warps or blocks).
         """
         hazard = self.hazards[number]
         writes = hazard.case in (*WAITED, *UPDATES) and not hazard.row.reads
@@ -121,7 +120,7 @@ class SourceSearch:
     # -- one hazard -----------------------------------------------------------------
 
     def _best_fix(self, number: int) -> tuple[Fix | None, list[int]]:
-        """The edit that leaves fewest errors, then fewest races, the first such; what it fixes."""
+        """Return the first edit with fewest errors, then fewest races, and the hazards it fixes."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
         racing = [
@@ -135,7 +134,7 @@ class SourceSearch:
         number_of_tries = 0
 
         def attempt(edit: Edit, tries: int, prove: bool = True) -> bool:
-            """Whether it leaves nothing that an edit might fix."""
+            """Try an edit; return whether nothing fixable remains."""
             nonlocal number_of_tries
             if why := self.budget.used_up:
                 self.obstacles.cut[id(hazard)] = ENDED[why]
@@ -219,7 +218,7 @@ class SourceSearch:
         )  # fmt: skip
 
     def _together(self) -> bool:
-        """One more proof with all fixes, where several are needed; whether they hold."""
+        """Verify all fixes together, if there are several; return whether they hold."""
         fixes = {h.fix.group: h.fix for h in self.hazards if h.fix is not None}
         edits = [fix.edit for fix in fixes.values() if fix.edit is not None]
         if len(edits) < 2:
@@ -239,9 +238,9 @@ class SourceSearch:
         return True
 
     def _first_alone(self) -> None:
-        """Of several fixes that are not proved together the first is left."""
+        """Drop all fixes but the first, if they do not hold together."""
         groups = [hazard.fix.group for hazard in self.hazards if hazard.fix is not None]
         for hazard in self.hazards:
             if hazard.fix is not None and hazard.fix.group != min(groups):
                 hazard.fix = None
-                hazard.notes = (*hazard.notes, "a fix of its own is left to the next check")
+                hazard.notes = (*hazard.notes, "run check again for a fix of its own")

@@ -1,6 +1,6 @@
-"""Edits put to the proof: tried in copies, compiled in both builds, and run.
+"""Verification of edits: copies are compiled in both builds, run, and compared.
 
-The hazards of two runs, one of an edited kernel, are held against each other.
+Hazards of the edited kernel are compared with those of the original.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class HazardFingerprint:
     hazard: Hazard = field(compare=False)
 
     def within(self, other: HazardFingerprint) -> bool:
-        """Whether the other says this, too."""
+        """Whether another fingerprint includes this one."""
         mine, others = (self.kind, self.space, self.reach), (other.kind, other.space, other.reach)
         return mine == others and self.places <= other.places
 
 
 def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> HazardFingerprint:
-    """What a hazard says.
+    """Return the fingerprint of a hazard.
 
-    ``lines``: for edited files, by real path, where each line comes from.
+    ``lines``: for edited files, by real path, the original line of each line.
     """
     places = set()
     for source in hazard.sources:
@@ -63,27 +63,26 @@ def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> HazardFingerprint:
 
 
 def same(found: HazardFingerprint, known: Sequence[HazardFingerprint]) -> list[HazardFingerprint]:
-    """What a finding was called before: of the same places, or else of more."""
+    """Return the known fingerprints of a finding: equal places, or else more places."""
     wider = [old for old in known if found.within(old)]
     exact = [old for old in wider if old.places == found.places]
     return [old for old in exact if old.severity == found.severity] or exact or wider
 
 
 def nothing_new(found: Sequence[Hazard], known: Sequence[Hazard]) -> bool:
-    """Whether hazards of one launch are all among those of another."""
+    """Whether the hazards of one launch are all among those of another."""
     facts = [fact(hazard, {}) for hazard in known]
     return all(any(fact(hazard, {}).within(old) for old in facts) for hazard in found)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A launch that a fixed kernel has to pass.
+    """A launch that an edited kernel has to pass.
 
     Attributes:
         shape: Grid and block, or size, in words.
-        schedule: As ``simulator.launch`` takes it.
-        launch: Runs a kernel on fresh inputs, and says whether its result is right (or that
-            no reference is known).
+        schedule: As for ``simulator.launch``.
+        launch: Runs a kernel on fresh inputs; returns also whether its result is right, or unknown.
     """
 
     shape: str
@@ -92,11 +91,11 @@ class Trial:
 
 
 class Failed(Exception):
-    """An edit that does not compile, does not run, or brings something new.
+    """An edit that does not compile or run, or causes new hazards.
 
     Attributes:
-        divergence: Whether all that is new is a barrier that some threads are kept from.
-        needless: Whether it changes nothing.
+        divergence: Whether the only new hazard is a barrier that some threads do not reach.
+        needless: Whether the edit changes nothing.
     """
 
     def __init__(self, new: Sequence[HazardFingerprint] = (), needless: bool = False) -> None:
@@ -106,11 +105,11 @@ class Failed(Exception):
 
 
 class FixVerifier:
-    """Compiles and runs edited kernels, and holds what is found to what was there.
+    """Compiles and runs edited kernels, and compares their hazards with the original ones.
 
-    ``kernels`` has the kernel in each build that runs, ``files`` the user's files by real path;
-    ``trials``: launches to pass, those at the shape of the hazards first; ``known``: what the first
-    of them shows without any edit; ``budget``: pays for what is run with an edit.
+    ``kernels``: the kernel in each build. ``files``: the user's files by real path. ``trials``:
+    launches to pass, those of the hazards' shape first. ``known``: hazards of the first trials
+    without an edit. ``budget``: charged for runs.
     """
 
     def __init__(
@@ -132,10 +131,12 @@ class FixVerifier:
     def check(
         self, edits: Sequence[Edit], wanted: HazardFingerprint, hazard: Hazard
     ) -> tuple[list[HazardFingerprint], bool]:
-        """What is left after an edit in both builds, and whether the hazard is less, if there.
+        """Return the hazards after an edit in both builds, and whether the wanted one remains.
+
+        If it remains, it is reduced.
 
         Raises:
-            Failed: Something new is there, or the hazard as it was.
+            Failed: There are new hazards, or the wanted one is unchanged.
         """
         first = [build for build in self.kernels if build in hazard.builds]
         remaining: list[HazardFingerprint] = []
@@ -155,9 +156,9 @@ class FixVerifier:
         return remaining, lesser
 
     def _renamed(self, found: HazardFingerprint, wanted: HazardFingerprint, build: str) -> bool:
-        """Whether a finding is the wanted one, between others: the build had no such before.
+        """Whether a finding is the wanted one under another name, new in this build.
 
-        (A wait in front of the end of its group waits for nothing, but the text has a wait now.)
+        A wait before the end of its group waits for nothing, but changes the name of the race.
         """
         what = [(f.kind, f.space, f.places) for f in (found, wanted)]
         if what[0] != what[1] or found.reach == wanted.reach:
@@ -168,10 +169,10 @@ class FixVerifier:
         )
 
     def prove(self, edits: Sequence[Edit], wanted: Sequence[HazardFingerprint], clean: bool) -> str:
-        """Run all trials in both builds; what was run, in words.
+        """Run all trials in both builds; return their description.
 
         Raises:
-            Failed: A hazard is still there, something new is, or the result is wrong.
+            Failed: A hazard remains or is new, or a result is wrong.
         """
         for trial in self.trials:
             for build in self.kernels:
@@ -182,7 +183,7 @@ class FixVerifier:
         return _in_words(list(self.kernels), self.trials)
 
     def _known(self, trial: Trial) -> list[HazardFingerprint]:
-        """The hazards that a trial shows without any edit."""
+        """Return the hazards of a trial without an edit."""
         if trial not in self.known:
             found: list[HazardFingerprint] = []
             for build in self.kernels:
@@ -193,10 +194,10 @@ class FixVerifier:
     def _compare(
         self, facts: list[HazardFingerprint], wanted: Sequence[HazardFingerprint], trial: Trial
     ) -> None:
-        """Hold what is left to what was there.
+        """Compare remaining hazards with the original ones.
 
         Raises:
-            Failed: Some of what should be gone is left, or something is new.
+            Failed: A wanted hazard remains, or one is new.
         """
         if any(self.present(one, facts) for one in wanted):
             raise Failed
@@ -205,7 +206,7 @@ class FixVerifier:
             raise Failed(new)
 
     def present(self, fact: HazardFingerprint, facts: Sequence[HazardFingerprint]) -> bool:
-        """Whether a finding, or a part of it, is still among these."""
+        """Whether a finding, at least in part, is among others."""
         known = self.known[self.trials[0]]
         return any(fact in same(other, known) for other in facts)
 
@@ -229,7 +230,7 @@ class FixVerifier:
     def _facts(
         self, edits: Sequence[Edit], build: str, trial: Trial
     ) -> tuple[list[HazardFingerprint], bool]:
-        """What a trial shows of an edited kernel; each is run once."""
+        """Return the hazards of a trial with an edited kernel, cached."""
         key = (tuple(edits), build, trial)
         if key not in self._fingerprints:
             self._fingerprints[key] = self._shown(edits, self._compiled(edits, build), trial)
@@ -241,7 +242,7 @@ class FixVerifier:
     def _shown(
         self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
     ) -> tuple[list[HazardFingerprint], bool] | None:
-        """The same, run now; ``None``: it cannot be run, or with the edit does not end."""
+        """Run a trial; ``None``: it cannot run, or does not end with the edit."""
         try:
             run, right = trial.launch(kernel)
         except (SimulatorError, ValueError):
@@ -258,7 +259,7 @@ class FixVerifier:
 
 
 def _in_words(builds: Sequence[str], trials: Sequence[Trial]) -> str:
-    """What was run to verify a fix, in words."""
+    """Describe the builds and trials of a verification."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for shape in dict.fromkeys(trial.shape for trial in trials):
         schedules = tuple(

@@ -131,7 +131,7 @@ EXITED = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(
     "barrier-divergence", "barriers", "error",
     "Threads of a block do not wait at the same barrier",
-    "Every thread of the block has to come to the same __syncthreads(). Move it out of code "
+    "Every thread of the block has to reach the same __syncthreads(). Move it out of code "
     "that only some threads enter.",
     cases={
         "return": HazardCase(
@@ -151,8 +151,8 @@ BARRIER_DIVERGENCE = HazardKind(
             advice="one barrier for all: behind the {word}, {line}",
         ),
         "warp": HazardCase(
-            "lanes of one warp come to a barrier apart from each other",
-            note="all lanes of a warp have to come to bar.sync at once",
+            "lanes of one warp reach a barrier separately",
+            note="all lanes of a warp have to execute bar.sync together",
         ),
         "again": HazardCase(
             "threads arrive at their cluster's barrier twice, with no wait in between",
@@ -163,13 +163,13 @@ BARRIER_DIVERGENCE = HazardKind(
             note="every barrier.cluster.wait needs a barrier.cluster.arrive before it",
         ),
         "ways": HazardCase(
-            "threads come to barrier {value} in ways that do not go together",
-            note="until it is full all bring the same count of threads, or none of them one, and "
-            "bar.red meets only its like: a GPU stops with an illegal instruction",
+            "threads reach barrier {value} with contradictory operands",
+            note="until the barrier is full, all arrivals need the same thread count (or none) and "
+            "the same reduction: otherwise a GPU stops with an illegal instruction",
         ),
         "chance": HazardCase(
-            "threads meet at barrier {value} as they come: more do than it counts",
-            note="nothing says which of them meet: give each group a barrier number of its own, or "
+            "more threads arrive at barrier {value} than it counts, in no defined order",
+            note="which of them meet is undefined: give each group a barrier number of its own, or "
             "put a __syncthreads() between the two uses",
         ),
         "count": HazardCase(
@@ -185,11 +185,11 @@ SHORT = "short"
 """The case in which an mbarrier expects more arrivals than come."""
 _SHORT = HazardCase(
     "threads wait at an mbarrier for arrivals that never come",
-    note="let so many arrive in each phase, or initialise it for those who do",
+    note="let that many threads arrive in each phase, or initialise it with their number",
 )
 AWAITED = "it expects {value:,} arrivals in a phase; {come} come in this one"
 STILL, BEYOND = (f", and {{value:,}} bytes of copies {how}" for how in ("are to come", "too many"))
-UNDEFINED = ": to arrive for more than are awaited, or to end a phase by .noComplete, is undefined"
+UNDEFINED = ": more arrivals than expected, or .noComplete completing a phase, are undefined"
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 DEADLOCK = HazardKind(
     "deadlock", "", "error", "Threads wait for something that never happens",
@@ -199,7 +199,7 @@ DEADLOCK = HazardKind(
         "never": HazardCase(_NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS),
         "arrivals": HazardCase(
             _NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS,
-            note="each arrival counts, and who arrives goes on: it may come again before others",
+            note="a thread that arrives continues, and may arrive again before others do",
         ),
         "cluster": HazardCase(
             "threads wait at their cluster's barrier, at which others of the cluster never arrive",
@@ -208,8 +208,8 @@ DEADLOCK = HazardKind(
         "crossed": HazardCase("threads wait at different barriers, each for the others"),
         "orders": HazardCase(
             "threads may wait for ever at barrier {value}: in another order others fill it",
-            note="whoever comes counts, so that who comes again, or late, may find it let go: take "
-            "another barrier for each round, or a count for all of them",
+            note="every arrival counts, so that a second or late one may find the barrier "
+            "released: use another barrier for each round, or a count for all threads",
         ),
         "repeats": _FOR_EVER,
         SHORT: _SHORT,
@@ -258,11 +258,11 @@ UNINITIALISED = HazardKind(
     {
         "left out": HazardCase(
             "{who} reads lane {value}, which the member mask leaves out: its value is undefined",
-            note="name each lane that is read in the mask, and let it come; or clamp the index",
+            note="put each source lane into the mask and let it execute this; or clamp the index",
         ),
         "absent": HazardCase(
             "{who} reads lane {value}, which does not execute this: its value is undefined",
-            note="let every lane that is read come: put the shuffle before the if or the return",
+            note="let every source lane execute this: put the shuffle before the if or the return",
         ),
         "nobody": HazardCase(
             "{who} reads lane {value}, which its warp does not have: its value is undefined",
@@ -272,12 +272,12 @@ UNINITIALISED = HazardKind(
     causes=True,
 )  # fmt: skip
 BAD_MASK = HazardKind(
-    "bad-mask", "", "error", "A warp instruction waits for lanes that never come",
+    "bad-mask", "", "error", "A warp instruction waits for lanes that never arrive",
     "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it.",
     cases={
-        "absent": HazardCase("a member mask names lanes that never come to this instruction"),
+        "absent": HazardCase("a member mask names lanes that never reach this instruction"),
         "left-out": HazardCase(
-            "threads execute this, and their own member mask leaves them out", role="left out"
+            "threads execute this, but their own member mask excludes them", role="left out"
         ),
         "warpgroup": HazardCase(
             "not all four warps of a warpgroup execute this wgmma",
@@ -296,7 +296,7 @@ TRAP = HazardKind(
     {"undefined": HazardCase("the compiler put a trap at undefined behaviour", condition="{text}"),
      "astray": HazardCase("a call through a pointer that holds no function of this program"),
      "stack": HazardCase("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
-     "free": HazardCase("free() of what malloc() has not given, or of what is free already")},
+     "free": HazardCase("free() of a pointer that malloc() did not return, or that is free")},
 )  # fmt: skip
 TOO_MANY_RESOURCES = HazardKind(
     "too-many-resources", "", "error", "A launch that the GPU has too few resources for",

@@ -1,1 +1,1 @@
-"""Where variables stand, what arrays hold, and how an access reaches them."""
+"""Memory: variable layout, array contents, and address resolution of accesses."""

@@ -26,7 +26,7 @@ class Access:
         self.forget()
 
     def forget(self) -> None:
-        """Between batches: the memories are new."""
+        """Reset caches between batches, whose memories are new."""
         self.base: Addresses | None = None
         self.mask: Mask | None = None
         self.index: Index = _NOWHERE
@@ -40,7 +40,7 @@ class Access:
         self._tell(self._resolve(base, mask), values)
 
     def _resolve(self, base: Addresses, mask: Mask | None) -> bool:
-        """Find out where the lanes access; whether it is where they did last time."""
+        """Resolve the lanes' addresses; return whether they are those of the last execution."""
         # Registers are never changed in place: the same object is the same address.
         repeated = base is self.base and mask is self.mask
         if not repeated:
@@ -62,9 +62,9 @@ class Access:
     def load(
         self, base: Addresses, mask: Mask | None, length: Lanes | None = None
     ) -> tuple[Lanes, ...]:
-        """The loaded elements; lanes that are off get anything.
+        """Return the loaded elements; values of inactive lanes are unspecified.
 
-        ``length``: bytes that are loaded; the others are zero.
+        ``length``: number of loaded bytes; the others are zero.
         """
         if length is not None:
             return self._load_some(base, mask, length)
@@ -83,7 +83,7 @@ class Access:
         return self.index.load()
 
     def _load_some(self, base: Addresses, mask: Mask | None, length: Lanes) -> tuple[Lanes, ...]:
-        """Load whole elements in one piece, others byte by byte."""
+        """Load whole elements at once, partial ones byte by byte."""
         site, full = self.site, length >= self.site.nbytes
         if full.all():
             return self.load(base, mask)
@@ -103,7 +103,7 @@ class Access:
         return tuple(found)
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
-        """Write; lanes that are off write nothing."""
+        """Store values of active lanes."""
         self._look(base, mask, values)
         mask = self.memories.narrowed(self.site, mask)
         self.memories.stored(self.index, values, mask)
@@ -112,9 +112,9 @@ class Access:
     def atomic(
         self, base: Addresses, mask: Mask | None, *values: Lanes
     ) -> Lanes | tuple[Lanes, ...]:
-        """Read-modify-write; gives the old values, of a vector one array an element.
+        """Perform an atomic; return the old values, one array for each element of a vector.
 
-        (Zero where nobody asks for them.)
+        The result is zero if nothing reads it.
         """
         repeated = self._resolve(base, mask)
         site, index = self.site, self.index
@@ -166,7 +166,7 @@ def in_bulk(
     memories: AddressSpaces, site: Site, index: Index, shape: tuple[int, ...], mask: Mask | None,
     values: tuple[Lanes, ...],
 ) -> bool:  # fmt: skip
-    """Whether an atomic operation could be done to all lanes at once; then it is."""
+    """Perform an atomic on all lanes at once, if possible; return whether it was."""
     operation = atomics.in_bulk(site.operation, site.type)
     if operation is None or site.count > 1 or isinstance(index, MixedIndex):
         return False

@@ -1,7 +1,7 @@
 """Atomic read-modify-write of many lanes at once, in lane order.
 
-The hardware's order is not defined; lane order is one that it may take, and for
-everything but floating-point sums the final content does not depend on it.
+Hardware order is unspecified and lane order is one of the possible ones. For all operations but
+floating-point sums the final content does not depend on it.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _Operation = Callable[..., Any]
 
 
 def meaning(name: str, ptx_type: str, is_global: bool) -> _Operation:
-    """What an operation makes of old values and operands."""
+    """Return the function from old values and operands to new values."""
     unsigned_one = DTYPES[ptx_type].type(1)
     if ptx_type in half.HALF_TYPES and name != "exch":
         build = half.arithmetic if name == "add" else half.min_max
@@ -55,7 +55,7 @@ def meaning(name: str, ptx_type: str, is_global: bool) -> _Operation:
 
 
 def _equal(old: Flat, compare: Flat) -> Flat:
-    """Where all that is compared is equal: of values of 128 bits, both halves."""
+    """Return where compared values are equal; of 128-bit values both halves."""
     equal = old == compare
     return np.asarray(equal if np.ndim(equal) < 2 else equal.all(-1, keepdims=True))
 
@@ -68,14 +68,14 @@ _WHOLE = ("b32", "s32", "u32", "b64", "s64", "u64")
 
 
 def in_bulk(name: str, ptx_type: str) -> np.ufunc | None:
-    """What does an operation on many lanes at once, if their order does not matter."""
+    """Return the NumPy ufunc that performs an operation on many lanes, if order is irrelevant."""
     return _BULK.get(name) if ptx_type in _WHOLE else None
 
 
 def changes(name: str, operand: Flat, before: Flat, after: Flat) -> bool:
-    """Whether any of some operations in bulk changed what it found.
+    """Whether any of some bulk operations changed memory.
 
-    Sums may come out as they were; the others, once they have changed a value, do not go back.
+    Sums may return to the initial value; the other operations are monotonic.
     """
     return bool(operand.any() if name in ("add", "xor") else (before != after).any())
 
@@ -83,7 +83,7 @@ def changes(name: str, operand: Flat, before: Flat, after: Flat) -> bool:
 def stored_values(
     site: Site, found: Sequence[Lanes], operands: Sequence[Lanes], is_global: bool
 ) -> Sequence[Lanes]:
-    """What lanes left in memory, of what each found: one array an element."""
+    """Return the values that lanes stored, from the old values: one array for each element."""
     arrays = np.broadcast_arrays(*found, *operands)
     count = site.count
     parts = [arrays[i : i + count] for i in range(0, len(arrays), count)]
@@ -110,14 +110,14 @@ def apply(
     Args:
         name: ``add`` ... ``cas``.
         ptx_type: PTX type of the element.
-        where: 1-D location of each lane, equal for equal addresses.
-        operands: One or two arrays, a value a lane, or a row of values.
-        read: Takes unique locations, gives their values.
-        write: Takes unique locations and new values.
-        is_global: Whether it is global memory, whose units do floating sums their own way.
+        where: Location of each lane, 1-D; equal for equal addresses.
+        operands: One or two arrays, with a value or a row of values for each lane.
+        read: Returns the values of unique locations.
+        write: Stores new values at unique locations.
+        is_global: Whether it is global memory, whose units round floating-point sums differently.
 
     Returns:
-        The old value each lane saw, 1-D.
+        The old value of each lane, 1-D.
     """
     places, which = np.unique(where, return_inverse=True)
     current = read(places)
@@ -155,7 +155,7 @@ def apply(
 def _chain(
     name: str, operation: _Operation, start: Flat, values: tuple[Flat, ...], is_global: bool
 ) -> Flat:
-    """What a single location holds before each of many operations, and at the end."""
+    """Return the content of one location before each of many operations, and at the end."""
     accumulate = {
         "add": np.add, "min": np.minimum, "max": np.maximum,
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -183,7 +183,7 @@ def _chain(
 
 
 def _swaps(first: Flat, compare: Flat, new: Flat) -> Flat:
-    """The same of comparisons, of which mostly few find what they look for: a lock is taken."""
+    """As ``_chain`` for compare-and-swap, of which mostly few succeed, as with a lock."""
     out = np.repeat(first, len(compare) + 1)
     at, many = 0, 1
     while at < len(compare):

@@ -35,7 +35,7 @@ class Holder(Protocol):
 
 
 class CompactAccess:
-    """An ``Access`` of the lanes that are picked out."""
+    """An ``Access`` of compact lanes."""
 
     __slots__ = ("access", "callbacks", "holder", "site")
 
@@ -66,7 +66,7 @@ class CompactAccess:
     def _index(
         self, home: Home, relative: Addresses, lanes: CompactLanes, ordered: bool
     ) -> PlaceIndex:
-        """Where lanes fall; ``ordered``: as those of a whole batch come."""
+        """Return the places of lanes; ``ordered``: in the order of a whole batch."""
         order = lanes.order if ordered else slice(None)
         columns: Lanes | None = None
         if isinstance(home, InterleavedMemory):
@@ -146,7 +146,7 @@ class CompactAccess:
 
 
 class CompactLoads:
-    """``AllLoads`` of the lanes that are picked out: each load looks for itself."""
+    """``AllLoads`` for compact lanes; each load resolves its own address."""
 
     def __init__(self, accesses: Sequence[CompactAccess], whole: AllLoads) -> None:
         self.accesses, self.whole = accesses, whole

@@ -1,4 +1,4 @@
-"""The shadows of memory: which bits nothing has written, or hold what came from such bits."""
+"""V bits of memory: which bits are uninitialised, or were computed from such bits."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ _SHADOWS = 1 << 30
 
 
 def shadow_site(site: Site) -> Site:
-    """The access to the shadow that goes with one to memory; an atomic's mixes both shadows."""
+    """Return the access to the V bits for one to memory; of an atomic it merges both."""
     operation = site.operation and ("exch" if site.operation == "exch" else "or")
     kind = bits_of(site.type)
     number = site.number + _SHADOWS
@@ -33,22 +33,23 @@ def shadow_site(site: Site) -> Site:
 
 
 class DefinednessMemory:
-    """The shadows of a launch's memory.
+    """V bits of a launch's memory.
 
     Args:
-        allocations: Global memory at the start.
-        wanted: Numbers of the sites whose reads of what nothing wrote count as undefined.
-        followed: Numbers of the global arrays to which stores are followed.
+        allocations: Initial global memory.
+        wanted: Numbers of the sites whose uninitialised reads count as undefined.
+        followed: Numbers of the global arrays whose stores are recorded.
 
     Attributes:
-        copied: Ones where what was written is undefined; ``unset``: where nothing was written.
-        stores: The sites that stored undefined bits in a global array, by its number.
-        printed: Whether any were printed.
-        returned: Whether undefined bits were read back from where they had been stored.
-        written: Where those of ``followed`` are written.
-        readers: The lanes of a batch whose reads count, by ``wanted`` site, whatever they read;
-            ``None``: all lanes, where they read what nothing wrote.
-        strays: Whether what is read out of bounds is undefined too, and what is written there.
+        copied: Ones in bits that were written with undefined values.
+        unset: Ones in bits that were never written.
+        stores: Sites that stored undefined bits in each global array, by its number.
+        printed: Whether undefined bits were printed.
+        returned: Whether stored undefined bits were read again.
+        written: Written places of ``followed`` arrays.
+        readers: For each ``wanted`` site, lanes whose reads count, whatever they read; ``None``:
+            all lanes, for uninitialised memory.
+        strays: Whether out-of-bounds reads are undefined, and out-of-bounds writes tracked.
     """
 
     readers: dict[int, Mask] | None = None
@@ -68,13 +69,13 @@ class DefinednessMemory:
         self.written = {n: Written(np.zeros(allocations[n].nbytes, bool)) for n in followed}
 
     def accesses(self, sites: Collection[Site], real: AddressSpaces) -> dict[str, object]:
-        """What generated code calls, by its name there; ``real``: where the values are."""
+        """Return the callbacks of generated code, by name; ``real``: the memory with the values."""
         self._accesses = [_UndefinedAccess(site, self, real) for site in sites]
         names = ((a, a.stored_v_bits.site) for a in self._accesses)
         return {f"{s.access}_{s.number}": getattr(a, s.access) for a, s in names}
 
     def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
-        """Nothing has written these bytes of local memory."""
+        """Mark bytes of local memory as uninitialised."""
         for memories, fill in ((self.copied, 0), (self.unset, 255)):
             local = memories.local
             on = np.broadcast_to(as_mask(lanes), local.shape).reshape(-1)
@@ -84,7 +85,7 @@ class DefinednessMemory:
                 content[at // 4, np.flatnonzero(on), at % 4] = fill
 
     def bulk_copied(self, into: Site, moved: Sequence[BulkTransfer]) -> None:
-        """Copies in bulk take undefined bits along; a reduction mixes them with what is there."""
+        """Propagate V bits through bulk copies; a reduction merges them."""
         assert into.bulk
         wanted = {site.number for site in (into, into.bulk)} & set(self.wanted)
         wanted = wanted if self.readers is None else set()
@@ -112,11 +113,11 @@ class DefinednessMemory:
                 where.put(memories, 0)
 
     def looked(self, address: int, max_bytes: int, lane: tuple[int, ...]) -> None:
-        """What is printed of memory has to be defined: a number, a text up to its NUL."""
+        """Check that printed memory is defined: a number, or a string up to its NUL."""
         self.printed |= any(self.copied.bytes_at(address, max_bytes, lane))
 
     def start(self, geometry: Geometry) -> None:
-        """Shared and local memory of a batch: nothing is written."""
+        """Begin a batch: shared and local memory are uninitialised."""
         for access in self._accesses:
             access.stored_v_bits.forget()
             access.uninitialised_v_bits.forget()
@@ -129,14 +130,14 @@ class DefinednessMemory:
 
 
 class _Bytes:
-    """Bytes of one array, or of the shared memory of a block, by its column."""
+    """Bytes of one array, or of a block's shared memory, by its column."""
 
     def __init__(self, space: str, places: Flat, column: int) -> None:
         self.array = array_number(int(places[0])) if len(places) and space != "shared" else -1
         self.places, self.column = places, column
 
     def of(self, memories: AddressSpaces) -> Flat:
-        """What memories have there."""
+        """Return the bytes from a memory."""
         if self.array < 0:
             return self._column(memories)[self.places]
         array = memories.allocations[self.array]
@@ -144,7 +145,7 @@ class _Bytes:
         return found
 
     def put(self, memories: AddressSpaces, value: Flat | int) -> None:
-        """Write there."""
+        """Write the bytes to a memory."""
         if self.array >= 0:
             array = memories.allocations[self.array]
             array.content()[self.places - array.base] = value
@@ -158,7 +159,7 @@ class _Bytes:
 
 
 def _all_of(places: Flat, size: int) -> Flat:
-    """The bytes of pieces of ``size``."""
+    """Expand pieces of ``size`` to their bytes."""
     return (places[:, None] + np.arange(size)).reshape(-1)
 
 
@@ -174,7 +175,7 @@ def _shadow(array: Allocation, unset: bool) -> Allocation:
 
 
 class _UndefinedAccess:
-    """A site's access to the shadows."""
+    """Access of a site to V bits."""
 
     def __init__(self, site: Site, memory: DefinednessMemory, real: AddressSpaces) -> None:
         shadow = shadow_site(site)
@@ -187,7 +188,7 @@ class _UndefinedAccess:
         self.settled = Access(dataclasses.replace(shadow, operation="and"), memory.copied)
 
     def load(self, base: Addresses, mask: Mask | None, *length: Lanes) -> tuple[Lanes, ...]:
-        """The undefined bits of what is loaded."""
+        """Return the V bits of loaded values."""
         found = self._read(self.stored_v_bits, base, mask, *length)
         self.memory.returned |= any(bits.any() for bits in found)
         if self.memory.strays and (astray := self._astray(base, mask)) is not None:
@@ -200,14 +201,14 @@ class _UndefinedAccess:
     def _wanted(
         self, like: tuple[Lanes, ...], base: Addresses, mask: Mask | None, *length: Lanes
     ) -> tuple[Lanes, ...]:
-        """The bits that count as undefined because they are read here."""
+        """Return the bits that count as undefined because of this read."""
         if self.memory.readers is None:
             return self._read(self.uninitialised_v_bits, base, mask, *length)
         on = self.memory.readers[self.number] & as_mask(mask)
         return tuple(np.where(on, ~bits.dtype.type(0), bits.dtype.type(0)) for bits in like)
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
-        """Undefined bits are stored, and defined ones."""
+        """Store V bits."""
         if self.memory.strays and (astray := self._astray(base, mask)) is not None:
             values = tuple(np.where(astray, ~v.dtype.type(0), v) for v in values)
         self.stored_v_bits.store(base, mask, *values)
@@ -215,7 +216,7 @@ class _UndefinedAccess:
         self.uninitialised_v_bits.store(base, mask, *(value.dtype.type(0) for value in values))
 
     def _astray(self, base: Addresses, mask: Mask | None) -> Mask | None:
-        """The lanes out of bounds: of all memory, or of the shared variables they are meant for."""
+        """Return the lanes out of bounds of all memory, or of the intended shared variables."""
         index, _ = self.memory.copied.resolve(self.stored_v_bits.site, base, mask)
         placed: Mask = as_mask(None)
         if isinstance(index, MixedIndex):
@@ -232,9 +233,9 @@ class _UndefinedAccess:
     def atomic(
         self, base: Addresses, mask: Mask | None, *values: Lanes
     ) -> Lanes | tuple[Lanes, ...]:
-        """The undefined bits of what an atomic finds.
+        """Return the V bits of an atomic's old value.
 
-        ``values``: those of its operands; but for an exchange the operands themselves as well.
+        ``values``: V bits of the operands; except for an exchange also the operands.
         """
         values, operands = values[: self.site.count], values[self.site.count :]
         zeros = tuple(value.dtype.type(0) for value in values)
@@ -260,7 +261,7 @@ class _UndefinedAccess:
         self, base: Addresses, mask: Mask | None, found: tuple[Lanes, ...],
         values: tuple[Lanes, ...], operands: tuple[Lanes, ...],
     ) -> tuple[Lanes, ...]:  # fmt: skip
-        """The undefined bits of what each lane leaves by arithmetic; none if all is defined."""
+        """Return the V bits that an atomic's arithmetic stores; none if everything is defined."""
         copied = self._read(self.stored_v_bits, base, mask)
         shadows = [(a | b, c) for a, b, c in zip(found, copied, values, strict=True)]
         if self.site.operation in ("and", "or") or not any(a.any() or b.any() for a, b in shadows):
@@ -277,7 +278,7 @@ class _UndefinedAccess:
     def _read(
         self, access: Access, base: Addresses, mask: Mask | None, *length: Lanes
     ) -> tuple[Lanes, ...]:
-        """What is loaded; zeros where a lane is off, or has no place."""
+        """Return loaded values; zeros for inactive lanes and invalid addresses."""
         found, index = access.load(base, mask, *length), access.index
         on = as_mask(mask)
         if isinstance(index, MixedIndex):
@@ -293,7 +294,7 @@ class _UndefinedAccess:
                     self.memory.stores.setdefault(home.number, set()).add(self.number)
 
     def _follow(self) -> None:
-        """Where the last store or atomic wrote to arrays that are followed."""
+        """Record the places that the last store or atomic wrote in followed arrays."""
         site, shape = self.site, self.memory.copied.geometry.shape
         for _, address, lanes, home, _ in self.stored_v_bits.events:
             if isinstance(home, Allocation) and home.number in self.memory.written:

@@ -11,9 +11,9 @@ from .storage.spaces import Home
 
 
 class LaneAddressList(NamedTuple):
-    """Addresses of a copy in bulk: many of a lane. The thread, column and address of each, 1-D.
+    """Addresses of a bulk copy, many for each lane: thread, column and address, 1-D.
 
-    ``home``: the column whose shared memory it is, where it is not the thread's own.
+    ``home``: column of the shared memory, if it is not the thread's own.
     """
 
     thread: Flat
@@ -60,11 +60,11 @@ Part = tuple[str, Addresses, Mask | None, Home, Lanes | None]
 
 @dataclass
 class CompactAccessEvent:
-    """One execution of a memory instruction by lanes that were picked out of the batch.
+    """One execution of a memory instruction by compact lanes.
 
     Attributes:
-        lanes: They. Address, mask and values are as ``CompactLanes`` has them; the rest is
-            ``Event``'s.
+        lanes: The compact lanes, in whose form address, mask and values are. The other fields are
+            those of ``AccessEvent``.
     """
 
     lanes: CompactLanes
@@ -78,7 +78,7 @@ class CompactAccessEvent:
 
     @functools.cached_property
     def full(self) -> AccessEvent:
-        """The same for the whole batch."""
+        """Return the event in the shape of the whole batch."""
         lanes, values = self.lanes, self.values
         return AccessEvent(
             self.site, self.space, _spread(lanes, self.address), lanes.spread_mask(self.mask),
@@ -87,7 +87,7 @@ class CompactAccessEvent:
 
     @property
     def accesses(self) -> tuple[Flat, Flat | slice, Flat]:
-        """Address (without the site's offset), number and place of each lane that accesses."""
+        """Return address (without offset), thread number and place of each active lane."""
         return self.lanes.of_mask(self.address, self.mask), *self.lanes.chosen(self.mask)
 
 
@@ -101,17 +101,17 @@ ADDRESS_SPACE, READ_ONLY = "address-space", "read-only"
 
 
 class BadAccess(NamedTuple):
-    """Lanes of one access that must not access what they do.
+    """Lanes of one access with an invalid address.
 
     Attributes:
-        kind: One of these words.
-        relative: Bytes from the start of ``home`` to the address of the first such lane.
-        home: What it falls in or next to; ``None`` where there is nothing.
-        thread, block: That lane's.
-        lanes: How many such lanes there are.
-        what: The place in words, where that is more than an address (textures, surfaces).
+        kind: Name of the hazard.
+        relative: Bytes from the start of ``home`` to the first such lane's address.
+        home: The memory at or next to the address; ``None``: there is none.
+        thread, block: First such lane's.
+        lanes: Number of such lanes.
+        what: The place in words, if it is more than an address (textures, surfaces).
         span: Lowest and highest ``relative`` of all such lanes.
-        mask: These lanes.
+        mask: Mask of such lanes.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""All memory of a launch: address to index, and what is wrong with an address."""
+"""All memory of a launch: address resolution, and invalid addresses."""
 
 from collections.abc import Callable, Sequence
 
@@ -64,14 +64,14 @@ class AddressSpaces:
         self.local: InterleavedMemory
 
     def start(self, geometry: Geometry) -> None:
-        """Fresh shared and local memory for a batch."""
+        """Create shared and local memory for a batch."""
         self.geometry = geometry
         self.extent.start(geometry.moves)
         self.shared = InterleavedMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
         self.local = InterleavedMemory("local", self.layout.local_bytes, geometry.shape)
 
     def stored(self, index: Index, values: tuple[Lanes, ...], mask: Mask | None) -> None:
-        """A store is about to happen; while memory is watched, one that changes nothing is none."""
+        """Note a store; while memory is watched, a silent store does not count."""
         if index.space == "local":
             self.local_writes += 1
             return
@@ -82,7 +82,7 @@ class AddressSpaces:
         self.writes += 1
 
     def bytes_at(self, address: int, max_bytes: int, lane: tuple[int, ...]) -> bytes:
-        """What a lane finds from a generic address on, up to the end of the array or space."""
+        """Return what a lane reads at a generic address, up to the end of the array or space."""
         for window, memory in ((_SHARED, self.shared), (_LOCAL, self.local)):
             column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
             at = address - window
@@ -94,11 +94,11 @@ class AddressSpaces:
         return self.param_bytes(address, max_bytes)
 
     def array_at(self, address: int) -> Allocation | None:
-        """The global array that an address belongs to."""
+        """Return the global array at an address, if any."""
         return self.allocations.get(array_number(address))
 
     def param_bytes(self, address: int, max_bytes: int) -> bytes:
-        """What a global array or the parameters hold from an address on."""
+        """Return bytes of a global array or of the parameters at an address."""
         home = self.array_at(address)
         at = address - home.base if home else -1
         return home.content()[at : at + max_bytes].tobytes() if home and at >= 0 else b""
@@ -106,14 +106,14 @@ class AddressSpaces:
     # -- address to index -------------------------------------------------------
 
     def narrowed(self, site: Site, mask: Mask | None) -> Mask | None:
-        """The lanes of a mask that access."""
+        """Return the lanes of a mask that access memory."""
         if site.lanes == WARP:
             return mask
         some = self.geometry.lane_ids < site.lanes
         return some if mask is None else mask & some
 
     def resolve(self, site: Site, base: Addresses, mask: Mask | None) -> tuple[Index, list[Part]]:
-        """The index of an access, and its events."""
+        """Return the index of an access, and its events."""
         mask = self.narrowed(site, mask)
         if site.space == "generic":
             base = distributed_shared.plain(self.geometry, base)
@@ -174,7 +174,7 @@ class AddressSpaces:
     def _piecewise(
         self, site: Site, base: Addresses, mask: Mask | None
     ) -> tuple[MixedIndex, list[Part]]:
-        """Lanes in different arrays or spaces, and those that are nowhere: hazards."""
+        """Resolve lanes in different arrays or spaces; report lanes in none."""
         shape = self.geometry.shape
         address = np.broadcast_to(base + np.int64(site.offset), shape)
         pending = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape).copy()
@@ -223,7 +223,7 @@ class AddressSpaces:
         return MixedIndex(parts, site.type, site.count), events
 
     def _places(self, site: Site, address: Addresses, lanes: Mask) -> list[_Target]:
-        """Each array or space that some lane falls in; writes to read-only ones are left out."""
+        """Return the arrays and spaces that lanes access; writes to read-only ones are excluded."""
         found: list[_Target] = []
         for memory in (self.shared, self.local):
             if site.space in (memory.space, "generic"):
@@ -270,9 +270,9 @@ class AddressSpaces:
         self, site: Site, address: int, thread: int, column: int, aligned: bool = True,
         what: str = "",
     ) -> None:  # fmt: skip
-        """Report what one lane does not access by itself: it is misaligned, or not there.
+        """Report the invalid address of one lane: misaligned, or not allocated.
 
-        ``what``: what is there in words, where it is something else than the instruction takes.
+        ``what``: the object at the address in words, if it is of the wrong kind.
         """
         shape = self.geometry.shape
         lanes = np.zeros(shape, bool)

@@ -1,4 +1,4 @@
-"""A memory access as it stands in the program."""
+"""Sites: memory accesses in the program's text."""
 
 import functools
 from collections.abc import Collection
@@ -24,7 +24,7 @@ ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
 
 
 class Granules(NamedTuple):
-    """Bytes of a location by memory: 4, or the narrowest access there."""
+    """Bytes of a location in each memory: 4, or the narrowest access there."""
 
     array: int
     shared: int
@@ -89,7 +89,7 @@ class Site:
 
     @property
     def whole(self) -> int:
-        """The number under which its instruction's accesses are remembered."""
+        """Number of the access of which this is a part, or its own."""
         return self.number if self.parent_site is None else self.parent_site
 
     @property
@@ -99,18 +99,18 @@ class Site:
 
     @property
     def bound(self) -> bool:
-        """Whether an object of ``memory`` does all of it: a copy in bulk, a texture's fetch."""
+        """Whether a ``memory`` object performs it, as for bulk copies and texture fetches."""
         return self.bulk is not None or self.is_image
 
     @property
     def in_bulk(self) -> bool:
-        """Whether it is what a copy in bulk reads or writes."""
+        """Whether it is source or destination of a bulk copy."""
         queued = not self.traffic and self.queue in ("transaction", "bulk")
         return queued and self.operation != PHASE
 
     @property
     def volatile(self) -> bool:
-        """``ld.volatile``, ``st.volatile``: strong in PTX, but no promise of CUDA C++."""
+        """Whether it is ``ld.volatile`` or ``st.volatile``: strong in PTX, not in CUDA C++."""
         return self.access != "atomic" and "volatile" in self.instruction.modifiers
 
     @property
@@ -124,18 +124,18 @@ class Site:
 
     @functools.cached_property
     def scope(self) -> int:
-        """How far its scope reaches: ``table.BLOCK``, ``CLUSTER`` or ``DEVICE``."""
+        """Number of its scope: ``table.BLOCK``, ``CLUSTER`` or ``DEVICE``."""
         phase = bool(self.order) and not self.bound
         return CLUSTER if phase else reach(self.instruction)
 
     @property
     def narrow(self) -> bool:
-        """Whether its scope is less than the device."""
+        """Whether its scope is narrower than the device."""
         return self.scope < DEVICE
 
     @functools.cached_property
     def non_atomic_remotely(self) -> bool:
-        """Whether ptxas makes a load and a store of it for other blocks' shared memory.
+        """Whether ptxas splits it into load and store for other blocks' shared memory.
 
         See docs/measured.md, "Clusters".
         """
@@ -144,17 +144,17 @@ class Site:
 
     @functools.cached_property
     def adds_bits(self) -> bool:
-        """Whether there ptxas makes an addition of integers of one of two floats each."""
+        """Whether ptxas replaces a packed float addition there by an integer addition."""
         return self.operation == "add" and self.type in ("f16x2", "bf16x2")
 
     @functools.cached_property
     def acquires(self) -> bool:
-        """Whether it takes over by itself, with no fence after it, what it finds released."""
+        """Whether it is an acquire without a fence."""
         return not {"acquire", "acq_rel"}.isdisjoint(self._words)
 
     @functools.cached_property
     def releases(self) -> bool:
-        """Whether it hands on by itself, with no fence before it."""
+        """Whether it is a release without a fence."""
         return not {"release", "acq_rel"}.isdisjoint(self._words)
 
     @property
@@ -169,12 +169,12 @@ class Site:
 
     @functools.cached_property
     def nbytes(self) -> int:
-        """Bytes a thread accesses."""
+        """Bytes that a thread accesses."""
         return self.size * self.count
 
 
 def _param_space(ins: Instruction, function: Function) -> str:
-    """A kernel's parameters lie in a buffer; those of calls in the threads' local memory."""
+    """Return the space of a ``.param`` access: the kernel's buffer, or local memory for calls."""
     named = roles(ins).parameter
     if function.is_entry and (not named or named in {p.name for p in function.params}):
         return "global"
@@ -182,10 +182,9 @@ def _param_space(ins: Instruction, function: Function) -> str:
 
 
 def interleaved(address: Addresses, thread: Lanes) -> Addresses:
-    """Where local memory lies: the same word of a warp's 32 threads stands side by side.
+    """Return the place in local memory, where a word of a warp's 32 threads is contiguous.
 
-    (CUDA C++ Programming Guide, "Local Memory".) Of an element wider than a word this is the place
-    of its first; the others lie alike, 128 bytes further each.
+    (CUDA C++ Programming Guide, "Local Memory".) A wider element's words are 128 bytes apart.
     """
     inside = address & np.int64(3)
     place: Addresses = (address - inside) * WARP + thread.astype(np.int64) * 4 + inside
@@ -193,10 +192,10 @@ def interleaved(address: Addresses, thread: Lanes) -> Addresses:
 
 
 def make_site(ins: Instruction, number: int, access: str, function: Function, block: int) -> Site:
-    """The site of a memory instruction.
+    """Return the site of a memory instruction.
 
     Raises:
-        Unsupported: A form that the memories do not have.
+        Unsupported: The memories do not support the form.
     """
     words = [m.split("::")[0] for m in ins.modifiers]
     space = named_space(ins) or "generic"
@@ -242,12 +241,12 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
 
 
 def text_site(call: Instruction, function: str, space: str, block: int) -> Site:
-    """The read of a text that is printed: no instruction's, and used for sure."""
+    """Return a site for the reads of a printed string, which no instruction makes."""
     return Site(-1, call, function, "load", space, "b8", 1, block)
 
 
 def granules(sites: Collection[Site], same_size: bool) -> Granules:
-    """Those of a program; ``same_size``: texts are printed, which may be in any memory."""
+    """Return a program's granules; ``same_size``: strings are printed from any memory."""
 
     def least(own: Collection[str]) -> int:
         elsewhere = set[str]() if same_size else set[str]().union(*_SPACES) - set(own)

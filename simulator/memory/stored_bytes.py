@@ -1,4 +1,4 @@
-"""Where a launch stores to an array of which no type is known."""
+"""Stores of a launch to an array of unknown element type."""
 
 from dataclasses import dataclass, field
 
@@ -10,12 +10,12 @@ from .site import Site
 
 @dataclass
 class Written:
-    """Where a launch stores to an array.
+    """Stores of a launch to an array.
 
     Attributes:
-        mask: Its bytes that are written.
-        stride: The most bytes by which all addresses of one store instruction lie apart; 0 if each
-            has one address.
+        mask: Written bytes.
+        stride: Largest common distance of the addresses of one store instruction; 0: each has one
+            address.
     """
 
     mask: Flat
@@ -23,7 +23,7 @@ class Written:
     _sites: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, site: Site, places: Flat) -> None:
-        """A store to these bytes, each the first one of an access."""
+        """Record a store at these first bytes."""
         self.mask[(places[:, None] + np.arange(site.nbytes)).reshape(-1)] = True
         first, stride = self._sites.get(site.number, (int(places[0]), 0))
         stride = int(np.gcd.reduce(np.append(places - first, stride)))

@@ -54,7 +54,7 @@ from .trace.trace import Trace
 
 
 class MemoryCheck(Observer):
-    """Accesses out of bounds, misaligned, of another address space, to what is read-only."""
+    """Check of invalid accesses: out of bounds, misaligned, wrong address space, read-only."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
@@ -69,7 +69,7 @@ _ALL = 1 << 20
 
 
 class BarrierCheck(Observer):
-    """Barriers that the threads of a block do not come to together."""
+    """Check of barriers that the threads of a block do not reach together."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
@@ -180,16 +180,19 @@ class Observers:
         self.dispatcher = Dispatcher(all_of_them)
 
     def merge(self, other: Observers) -> None:
-        """Take over what those of later batches saw.
+        """Merge the observers of later batches.
 
         Raises:
-            EscalateCheck: Together they have a suspicion.
+            EscalateCheck: Together they cannot rule out a race.
         """
         for mine, theirs in zip(self.observers, other.observers, strict=True):
             mine.merge(theirs)
 
     def judged(self) -> DataDependentVerdicts:
-        """What values decide: equal writes, atomics that add nothing, unset ones, texts' ends."""
+        """Return the verdicts that depend on data.
+
+        Equal writes, silent atomics, unset values, string ends.
+        """
         atomics = {site.number for site in self.sites if site.access == "atomic"}
         numbers = set(self.read_only.quiet)
         for group in self.findings.races.book.groups.values():
@@ -201,10 +204,10 @@ class Observers:
         return DataDependentVerdicts(written, unset, self.shuffles.reads, texts)
 
     def end(self) -> None:
-        """The launch is done.
+        """End the launch.
 
         Raises:
-            EscalateCheck: A check needs to see it again.
+            EscalateCheck: A check needs another attempt.
         """
         for callback in self.dispatcher.end:
             callback()
@@ -215,7 +218,7 @@ def _race_checks(
     checks: Collection[str], memo: Memo, exited: exited_blocks.Report, book: RaceLog,
     uninitialised: Report,
 ) -> list[Observer]:  # fmt: skip
-    """What looks for races, and reads of shared memory that nothing wrote; ``RaceCheck`` first."""
+    """Return the checks for races and uninitialised shared memory, ``RaceCheck`` first."""
     sites, races, shared = launch.program.sites, "races" in checks, launch.shared_space
     race_check = RaceCheck(
         closer, granules, shared, book, steering, uninitialised, exited, races,
@@ -232,7 +235,7 @@ def _race_checks(
 
 
 def chosen(checks: str | Collection[str]) -> frozenset[str]:
-    """The checks that a caller of ``launch`` names.
+    """Return the checks that a caller of ``launch`` selects.
 
     Raises:
         LaunchError: There is no such check.

@@ -1,1 +1,1 @@
-"""Decides whether a launch has to run again, and why."""
+"""Repeated execution of a launch: escalation, other orders, root causes."""

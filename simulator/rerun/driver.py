@@ -1,8 +1,8 @@
-"""A launch is run until its observers have seen enough.
+"""Driver of a launch: execute it until every observer has enough precision.
 
-Usually once. Again, from the start, where races need a table that costs too much to keep
-without a suspicion (``EscalateCheck``), where blocks turn out to wait for blocks of another batch
-(``InterBlockWait``), and, following undefined bits, where memory is read that nothing wrote.
+Mostly one attempt suffices. The launch is repeated from the start if races need full shadow memory
+(``EscalateCheck``), if blocks wait for blocks of another batch (``InterBlockWait``), and, with V
+bits, if it reads uninitialised memory.
 """
 
 import dataclasses
@@ -54,10 +54,11 @@ _LEAST = 1 / 8
 
 @dataclass(frozen=True)
 class LaunchOutcome:
-    """What the last attempt at a launch left: its observers, and global memory.
+    """Outcome of the final attempt: its observers, and global memory.
 
     Attributes:
-        workers: How many processes shared it; ``alone``: why it was one, where more were asked for.
+        workers: Number of processes that shared it.
+        alone: Why it was one process, if more were requested.
     """
 
     observers: Observers
@@ -70,11 +71,10 @@ def run_to_verdict(
     launch: PreparedLaunch, checks: Collection[str], trace: Trace | None, progress: Progress | None,
     parts: int = 1, workers: int | str = 1,
 ) -> LaunchOutcome:  # fmt: skip
-    """Run a launch, as often as its observers want.
+    """Execute a launch until its observers have enough precision.
 
-    ``trace`` records the last attempt; ``parts`` sets of observers share the batches, and what they
-    saw is merged; ``workers``: processes that do, ``all``: as many as there are cores, if it is
-    worth that.
+    ``trace``: records the final attempt. ``parts``: sets of observers that share the batches and
+    are merged. ``workers``: number of processes; ``all``: as many as there are cores, if that pays.
     """
     closer = _read_and_written(launch) if "races" in checks else {}
     together = launch.cooperative
@@ -111,9 +111,9 @@ def run_to_verdict(
 
 
 def _read_and_written(launch: PreparedLaunch) -> PrecisionPlan:
-    """What the quickest look would soon say of that all begins again.
+    """Return the precision plan that the first attempt would request anyway.
 
-    Arrays that are read and written; and shared memory, if mbarriers put accesses in order.
+    It covers arrays that are read and written, and shared memory if mbarriers order accesses.
     """
     phases = any(site.operation == PHASE for site in launch.program.sites)
     values = launch.arguments.values
@@ -128,7 +128,7 @@ def _in_place(program: Program) -> list[int]:
 
 
 def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence[int]) -> bool:
-    """Whether one quick look at some blocks leaves anything to tell, or to look at more closely."""
+    """Whether one cheap check of some blocks reports anything or requests more precision."""
     allocations = launch.allocations()
     observers = Observers(launch, checks, None, allocations, {})
     try:
@@ -157,7 +157,7 @@ def _run(
 
 
 def _shares(launch: PreparedLaunch, together: bool, parts: int) -> Iterator[Iterator[Flat]]:
-    """Batches cut into so many pieces, as long as there are enough; each is made when it runs."""
+    """Split batches into ``parts``, lazily, as far as there are enough."""
     clusters = math.prod(launch.grid) // math.prod(launch.cluster)
     count = -(-clusters // batch_size(launch, together))
     each = -(-count // parts)
@@ -167,11 +167,11 @@ def _shares(launch: PreparedLaunch, together: bool, parts: int) -> Iterator[Iter
 
 
 def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
-    """Of what nothing wrote: copying it is no fault, using it is one.
+    """Drop uninitialised reads whose values are not used.
 
-    A compiler may copy a structure whole, padding and unset members included, or set a bit field
-    in a word that holds nothing yet. Such a read counts if the value steers a branch, an address
-    or a barrier, or reaches a result; that is found by a run which follows undefined bits.
+    Compilers copy whole structures with padding and unset members, or set a bit field in an
+    uninitialised word. A read counts if its value controls a branch, an address or a barrier, or
+    reaches a result. This is determined by runs with V bits.
     """
     sites, reads = launch.program.sites, observers.findings.unset_reads()
     observers.unset = reads
@@ -208,7 +208,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
         return (users if memory.returned else []) if users else None
 
     def each(sites: list[int], users: _Users) -> dict[int, _Users]:
-        """Those of some sites whose values are used."""
+        """Return those of some sites whose values are used."""
         if len(sites) == 1 or budget < 2:
             return dict.fromkeys(sites, users)
         half = len(sites) // 2
@@ -220,9 +220,9 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
         return found or dict.fromkeys(*without_idle(sites, users))
 
     def without_idle(sites: list[int], users: _Users) -> tuple[list[int], _Users]:
-        """Those of some sites whose values are used together, though neither half's are alone.
+        """Return sites whose values are used only together, although neither half's are.
 
-        In an array whose type is not known, bits are padding if they are undefined everywhere.
+        In an array of unknown type, bits count as padding if they are undefined everywhere.
         """
         for site in sites if budget >= 2 else ():
             rest = [other for other in sites if other != site]
@@ -236,7 +236,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
 
 
 class _Ending(Observer):
-    """What a user could see of a run, beside what arrays hold; and how long it took."""
+    """Observable end of a run, besides array contents; and its cost."""
 
     def __init__(self) -> None:
         self.steps, self.faults, self.texts = 0, set[object](), list[str]()
@@ -263,7 +263,7 @@ class _Ending(Observer):
 
 
 def _tell_used_shuffles(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
-    """Of lanes that take no part; judged in one schedule, so that each gives the same verdict."""
+    """Report reads of inactive lanes that change the outcome, judged in one schedule."""
     findings = observers.findings
     wrong = findings.control.bad_masks()  # which says it all
     reads = {
@@ -274,7 +274,7 @@ def _tell_used_shuffles(launch: PreparedLaunch, observers: Observers, together: 
     launch = dataclasses.replace(launch, schedule="lockstep")
 
     def outcome(instead: UndefinedValueSource | None) -> object:
-        """What a user could see of a run."""
+        """Return the observable outcome of a run."""
         nonlocal launch
         allocations, ending = launch.allocations(), _Ending()
         todo = batches(launch, together)

@@ -1,9 +1,9 @@
-"""Order by chance: races that locks, tickets and counters hide in the order of one run.
+"""Other orders: races that the order of locks, tickets and counters hides in one run.
 
-Whoever takes a lock second, draws the later ticket or finds a sequence number behind its writer
-comes after the first in this run alone. If what an atomic finds steers the program, the launch
-runs again in ``ORDERS``: blocks and warps one by one, forward, backward and in turn. Each is an
-order that hardware may take, so what races there races. The verdict then depends on no schedule.
+The second thread to take a lock or ticket, or a reader that finds a sequence number, is ordered
+only in this run. If the result of an atomic controls the program, the launch is repeated in
+``ORDERS``: blocks and warps one by one, forward, backward and in turn. Hardware may take each of
+these orders, so that their races are real. The verdict then depends on no schedule.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _AGAIN = 8
 def find_races_in_other_orders(
     launch: PreparedLaunch, observers: Observers, closer: PrecisionPlan, together: bool
 ) -> None:
-    """Add the races to the book that other orders of blocks and warps show.
+    """Log the races that other orders of blocks and warps show.
 
-    If the launch is not run in them, ``observers.one_order`` gets the reason. Programs whose
-    control flow does not depend on atomics have no such order.
+    If the launch is not repeated, ``observers.one_order`` receives the reason. Programs whose
+    control flow does not depend on atomics need no repetition.
     """
     sites = [
         launch.program.sites[n] for n in launch.program.analysis(ForwardSlices).synchronising_reads
@@ -55,7 +55,7 @@ def find_races_in_other_orders(
 
 
 def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
-    """Why a launch is not run in other orders; empty if it is."""
+    """Return why a launch is not repeated in other orders; empty if it is."""
     if not launch.program.analysis(blocks_vary):
         return "asynchronous copies and mbarriers are checked in the order of one run"
     several = len(list(batches(launch, together))) > 1
@@ -65,7 +65,7 @@ def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
 
 
 def _races(launch: PreparedLaunch, closer: PrecisionPlan, together: bool) -> RaceLog | None:
-    """The races of one more run; ``None``: it did not end."""
+    """Return the races of one more run; ``None``: it did not end."""
     for _ in range(_AGAIN):
         allocations = launch.allocations()
         observers = Observers(launch, {"races"}, None, allocations, closer)

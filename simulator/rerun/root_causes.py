@@ -1,9 +1,9 @@
-"""What is found only because values are undefined: read out of bounds, or where nothing wrote.
+"""Root causes: findings that exist only because of undefined values or out-of-bounds reads.
 
-The launch runs once more with shadows of all values (``compile.passes.definedness``). Its checks
-receive no accesses at undefined addresses, none that an undefined branch decides on, and none that
-are out of bounds. What they still find does not depend on undefined values; whatever else the
-first run found follows from these (``hazards.folding``).
+The launch is repeated with V bits of all values (``compile.passes.definedness``). Its checks
+receive no accesses at undefined addresses, none that an undefined branch controls, and none out of
+bounds. Their findings do not depend on undefined values; all other findings of the first run follow
+from these (``hazards.folding``).
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _AGAIN = 8
 
 
 class _Without(Observer):
-    """Stands between a launch and its observers: tells them what no undefined value decides."""
+    """Filter between a launch and its observers that drops events decided by undefined values."""
 
     def __init__(self, program: Program, observers: Observers, memory: DefinednessMemory) -> None:
         self.memory, self.steering = memory, observers.findings.races.steering
@@ -52,7 +52,10 @@ class _Without(Observer):
         self.changed = set[int]()
 
     def start(self, geometry: Geometry) -> None:
-        """See ``Observer``; ``undefined``: lanes by number of the use, ``ways``: by branch."""
+        """See ``Observer``; ``undefined``: lanes by number of the use.
+
+        ``ways``: lanes by branch.
+        """
         self.geometry, self.block = geometry, 0
         self.undefined: dict[int, Mask] = {}
         self.ways: dict[int, Mask] = {}
@@ -70,7 +73,7 @@ class _Without(Observer):
         self.memory.bulk_copied(site, moved)
 
     def traced(self, number: int, lanes: Mask | None, base: object, *values: Lanes) -> None:
-        """See ``Observer``; the values are shadows."""
+        """See ``Observer``; the values are V bits."""
         on, bad = as_mask(lanes), NO_LANE
         for bits in values:
             bad = bad | (on & (bits != 0))
@@ -80,7 +83,7 @@ class _Without(Observer):
                 known[key] = (known.get(key, NO_LANE) & ~on) | bad
 
     def _astray(self, site: Site) -> Mask:
-        """The lanes whose access undefined values decide on."""
+        """Return the lanes whose access undefined values control."""
         found = NO_LANE
         for number in self.numbers[site.instruction.line]:
             found = found | self.undefined.get(number, NO_LANE)
@@ -129,7 +132,7 @@ class _Without(Observer):
             self.observed["barrier_divergence"](divergence)
 
     def _follows(self, divergence: BarrierDivergence) -> bool:
-        """Whether undefined values sent all threads another way that did not come."""
+        """Whether undefined values diverted all missing threads."""
         return bool(divergence.branches) and all(
             not (branch.lanes & ~self.ways.get(branch.block.number, NO_LANE)).any()
             for branch in divergence.branches
@@ -149,7 +152,7 @@ def look_for_causes(
     closer: PrecisionPlan,
     together: bool,
 ) -> None:
-    """Find out which findings do not follow from undefined values, if there are such values."""
+    """Find the findings that are independent of undefined values, if there are such values."""
     findings = observers.findings
     hazards = findings.hazards()
     if len({hazard.row.causes for hazard in hazards}) < 2:

@@ -1,8 +1,8 @@
-"""Races with reads that nobody uses, in kernels whose compiler lets several threads read the same.
+"""Races with unused reads, in kernels whose compiler makes several threads read the same.
 
-Triton gives a small tensor to more threads than it has elements: all of them load, one of each
-stores. What the others load they do not use, and so it is no fault that it may be the old value
-or the new one. Nor is it one to write what other lanes read, where that came through a shuffle.
+Triton distributes a small tensor over more threads than it has elements: all load, one thread of
+each element stores. Values loaded by the others are unused, so that a race on them is harmless. So
+is a write to a location whose value other lanes received earlier by a shuffle.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _TRIED = 8
 
 
 class _Storers(Observer):
-    """The threads that execute some sites, by their numbers in the launch."""
+    """Threads that execute some sites, by global number."""
 
     def __init__(self, sites: set[int]) -> None:
         self.sites, self.threads = sites, set[int]()
@@ -45,7 +45,7 @@ class _Storers(Observer):
 
 
 class _Memory(DefinednessMemory):
-    """What some threads read at some sites counts as undefined."""
+    """V-bit memory in which reads of some threads at some sites are undefined."""
 
     def __init__(self, threads: Flat, *of: Any) -> None:
         super().__init__(*of)
@@ -61,9 +61,9 @@ class _Memory(DefinednessMemory):
 
 
 def drop_idle_reads(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
-    """Take races out of the book whose reads nobody uses, or use before they are overwritten.
+    """Drop races whose reads are unused, or used before they are overwritten.
 
-    For kernels of compilers of which that is known (``Adapter.repeats``).
+    It applies to compilers that are known to do this (``Adapter.repeats``).
     """
     book = observers.findings.races.book
     groups, sites = book.groups, launch.program.sites
@@ -88,7 +88,7 @@ def drop_idle_reads(launch: PreparedLaunch, observers: Observers, together: bool
 
 
 def _idle_readers(launch: PreparedLaunch, group: RaceGroup, together: bool) -> Flat:
-    """The threads that read and never store, if each pair has one; else none."""
+    """Return threads that read and never store, if each racing pair has one."""
     storers = _Storers(group.sides[0])
     run_batches(
         launch, launch.allocations(), Dispatcher([storers]), batches(launch, together), together
@@ -100,7 +100,7 @@ def _idle_readers(launch: PreparedLaunch, group: RaceGroup, together: bool) -> F
 
 
 def _used(launch: PreparedLaunch, readers: Flat, reads: set[int], together: bool) -> bool:
-    """Whether anything comes of what some threads read."""
+    """Whether values read by some threads influence the outcome."""
     kernel, old = launch.kernel, launch.program
     program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack)
     launch = dataclasses.replace(launch, program=program)

@@ -1,1 +1,1 @@
-"""``check``: builds, results, policy, fixes."""
+"""``check``: builds, comparison of results, policy, and fixes."""

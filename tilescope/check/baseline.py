@@ -1,4 +1,4 @@
-"""Hazards that are known: a file that says which, so that only new ones fail."""
+"""Baselines: files with known hazards, so that only new or more severe ones fail."""
 
 import json
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ _SCHEMA = 1
 
 
 def read(file: str) -> frozenset[str]:
-    """Fingerprints of the hazards that a file names.
+    """Return the fingerprints in a baseline file.
 
     Raises:
-        UserError: It is no baseline.
+        UserError: The file is no baseline.
     """
     try:
         content = json.loads(Path(file).read_text(encoding="utf-8"))
@@ -32,9 +32,9 @@ def read(file: str) -> frozenset[str]:
 
 
 def content(hazards: Iterable[tuple[str, Hazard]], known: frozenset[str]) -> dict[str, Any]:
-    """A baseline with some hazards, each behind its kernel's name, and those that were known.
+    """Return a baseline of some hazards, each with its kernel's name, and of known fingerprints.
 
-    The hazards are a build's each: two builds may tell one finding in other words.
+    Hazards are listed for each build, because two builds may word one finding differently.
     """
     found = {
         fingerprint(kernel, hazard): {

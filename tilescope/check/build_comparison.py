@@ -1,4 +1,4 @@
-"""Hold a kernel's builds against each other: their hazards, and the results that they leave."""
+"""Comparison of a kernel's builds: their hazards and results."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _DEVICE, _SOURCE = "device", "source"
 
 @dataclasses.dataclass
 class Builds:
-    """The builds of a target that ran, and what they left.
+    """Builds of a target that ran, and their results.
 
     Attributes:
-        kernels, results: By build the kernel, and its arrays after the run.
-        members: Of arrays of structures the bits that are no padding, by the array's number.
+        kernels, results: Kernel of each build, and its arrays after the run.
+        members: Bits of arrays of structures that are not padding, by the array's number.
         note: Why results are not compared.
     """
 
@@ -61,7 +61,7 @@ class Builds:
     note: str = ""
 
     def add(self, kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> None:
-        """Take over what a run of a build left."""
+        """Add the results of a build."""
         self.kernels[kernel.build] = kernel
         if kernel.origin is None:
             return
@@ -74,10 +74,10 @@ class Builds:
     def merged(
         self, runs: Sequence[Run], results: Sequence[tuple[str, Agreement]], explained: bool
     ) -> tuple[list[Hazard], int]:
-        """The hazards of all builds, each once, and whether their results differ.
+        """Return the hazards of all builds, each once, including differing results.
 
-        ``explained``: hazards are known, or left out by the policy: they may be why results do.
-        The second is how many hazards the policy's baseline has, of what is found here.
+        ``explained``: known or ignored hazards may explain a difference. Returns also the number of
+        hazards that the baseline excludes.
         """
         hazards = merge(runs)
         light = all(run.counters.thread_instructions <= LIGHT for run in runs)
@@ -94,7 +94,7 @@ class Builds:
         return (_folded(hazards, differ) if new else hazards), known
 
     def _tried(self, runs: Sequence[Run]) -> list[Run]:
-        """The device build under the other schedules, until all is seen there as well."""
+        """Run the device build under further schedules, until it shows every hazard."""
         tried: list[Run] = []
         for schedule in SCHEDULES:
             remaining = only_in_source(merge(runs, tried))
@@ -109,7 +109,7 @@ class Builds:
         return tried
 
     def _unexplained(self) -> list[DifferingElements]:
-        """Elements that differ, whatever the order of threads, and without contraction."""
+        """Return differing elements that neither schedules nor contraction explain."""
         one, other = self.results[_DEVICE], self.results[_SOURCE]
         found = self._differing(one, other)
         if not found:
@@ -142,13 +142,13 @@ class Builds:
     def _differing(
         self, one: Sequence[ResultArray], other: Sequence[ResultArray]
     ) -> dict[int, Any]:
-        """The elements that differ, by the array's number."""
+        """Return the differing elements, by the array's number."""
         pairs = enumerate(zip(one, other, strict=True))
         found = {i: unequal(a, b, self.members.get(i)) for i, (a, b) in pairs}
         return {i: where for i, where in found.items() if where is not None}
 
     def _leave_padding_out(self, numbers: Iterable[int], arrays: Sequence[ResultArray]) -> None:
-        """Find what belongs to members in some arrays."""
+        """Determine the member bits of some arrays."""
         target = self.launcher.target
         padding = Padding(
             self.kernels[_SOURCE], target.grid, target.block, target.args, target.shared_bytes,
@@ -165,13 +165,16 @@ class Builds:
     def _without(
         self, found: dict[int, Any], again: list[ResultArray] | None, other: list[ResultArray]
     ) -> None:
-        """Leave out the elements that are equal in another run."""
+        """Exclude elements that are equal in another run."""
         if again is not None:
             still = self._differing(again, other)
             _leave_out(found, {place: ~still.get(place, np.False_) for place in found})
 
     def _contracted(self) -> list[ResultArray] | None:
-        """What the device build leaves without fused multiply-adds; ``None``: there is none."""
+        """Return results of the device build without fused multiply-adds.
+
+        ``None``: there are none.
+        """
         origin = self.kernels[_DEVICE].origin
         assert origin is not None
         own = [o for o in origin.options if "fmad" not in o]
@@ -183,7 +186,7 @@ class Builds:
         return self._again(kernel, self.launcher.schedule)
 
     def _again(self, kernel: Kernel, schedule: str | int) -> list[ResultArray] | None:
-        """What a run with no checks leaves; ``None``: it has no end."""
+        """Return the results of a run without checks; ``None``: it does not end."""
         symbols = self.launcher.symbols()
         try:
             run, args = self.launcher.observe(kernel, "none", schedule, symbols=symbols)
@@ -195,7 +198,7 @@ class Builds:
 
 
 def _results(kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) -> list[ResultArray]:
-    """The arrays of a launch, by name: those of its arguments as their numbers have them."""
+    """Return the arrays of a launch by name, arguments in their order."""
     arguments = convert(kernel, args, kernel.labels())
     found = [ResultArray(*pair) for pair in zip(arguments.labels, arguments.arrays, strict=True)]
     return found + [
@@ -204,7 +207,7 @@ def _results(kernel: Kernel, args: Sequence[Any], symbols: Mapping[str, Any]) ->
 
 
 def _leave_out(found: dict[int, Any], elements: Mapping[int, Any]) -> None:
-    """Elements of arrays that are explained."""
+    """Exclude explained elements of arrays."""
     for place in found.keys() & elements.keys():
         found[place] = found[place] & ~elements[place]
         if not found[place].any():
@@ -212,7 +215,7 @@ def _leave_out(found: dict[int, Any], elements: Mapping[int, Any]) -> None:
 
 
 def _by_reference(results: Sequence[tuple[str, Agreement]]) -> list[str]:
-    """Which build is right, where a reference says so."""
+    """Return which build is right, if a reference decides."""
     builds = list(dict.fromkeys(build for build, _ in results))
     right = [b for b in builds if all(a.within for build, a in results if build == b)]
     if not builds:
@@ -223,7 +226,7 @@ def _by_reference(results: Sequence[tuple[str, Agreement]]) -> list[str]:
 
 
 def _folded(hazards: list[Hazard], differ: Hazard) -> list[Hazard]:
-    """Beneath the error that explains it; or by itself, with the warnings that may."""
+    """Fold the difference beneath the error that explains it; else list it with the warnings."""
     may = [h for h in hazards if h.row.check in _EXPLAIN and not h.row.of_machine_code]
     errors = [h for h in may if h.severity == "error"]
     cause = next(iter(errors), None)

@@ -1,4 +1,4 @@
-"""One list of hazards from the runs of a kernel's builds."""
+"""Merging of the hazards of a kernel's builds."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -16,15 +16,14 @@ DEVICE_ONLY = "seen in the device build alone"
 
 
 def merge(runs: Sequence[Run], tried: Sequence[Run] | None = None) -> list[Hazard]:
-    """The hazards of all runs, each finding once, with ``builds`` set; errors first.
+    """Return the hazards of all runs, each finding once with its ``builds``; errors first.
 
-    Two hazards are one finding if kind, severity, space and roles agree, variables and source
-    lines meet, and a race has the same reach (warp, block). What is left then of two builds' races
-    between the same lines is one, too: unrolled loops leave one order of several, and lanes that
-    do one thing at once in one build take turns in the other.
+    Two hazards are one finding if kind, severity, space and roles agree, their variables and source
+    lines overlap, and races have the same reach. Remaining races of two builds between the same
+    lines are one, too: unrolled loops preserve one order of several, and lanes that act at once in
+    one build take turns in the other.
 
-    ``tried``: runs of the device build under the other schedules, whose hazards only say what it
-    has, too.
+    ``tried``: runs of the device build under further schedules, which only add to ``builds``.
     """
     merged = _collapsed(runs[0])
     for run in runs[1:]:
@@ -57,7 +56,7 @@ def merge(runs: Sequence[Run], tried: Sequence[Run] | None = None) -> list[Hazar
 
 
 def _collapsed(run: Run) -> list[Hazard]:
-    """A run's hazards; copies of one source line that unrolling made count as one."""
+    """Return a run's hazards; copies of one source line by unrolling count as one."""
     found: list[Hazard] = []
     for hazard in run.hazards:
         place = next((i for i, other in enumerate(found) if same_finding(other, hazard)), None)
@@ -82,12 +81,12 @@ def same_finding(a: Hazard, b: Hazard) -> bool:
 
 
 def _called(hazard: Hazard) -> list[list[tuple[str, int]]]:
-    """From where what takes part is called: a function that waits may be called for several."""
+    """Return the call sites of the participants; a waiting function may have several callers."""
     return [[(call.file, call.line) for call in item.calls] for item in hazard.involved]
 
 
 def _one_thing(a: Hazard, b: Hazard) -> bool:
-    """Whether two builds can only mean the same: the end of the launch, or a variable's state."""
+    """Whether two builds can only mean the same: the launch's end, or a variable's state."""
     return a.row is b.row and (a.row.is_endless or (a.row.once and a.variables == b.variables))
 
 
@@ -107,7 +106,7 @@ def _meets(a: Hazard, b: Hazard) -> bool:
 
 
 def _race_alike(a: Hazard, b: Hazard) -> bool:
-    """Whether two races are between the same accesses, in another order or otherwise severe."""
+    """Whether two races are between the same accesses, with another order or severity."""
     return (
         a.row.is_race
         and b.row.is_race
@@ -119,7 +118,7 @@ def _race_alike(a: Hazard, b: Hazard) -> bool:
 
 
 def _says_more(a: Hazard, b: Hazard) -> bool:
-    """Whether one names what the other does, and more: where a value is used, say."""
+    """Whether a hazard names what the other one does, and more, such as the use of a value."""
     same = (a.kind, a.severity, a.space) == (b.kind, b.severity, b.space)
     nested = a.places <= b.places or b.places <= a.places
     begin = a.involved[:1] and b.involved[:1] and a.involved[0].role == b.involved[0].role
@@ -139,10 +138,10 @@ def _everywhere(hazard: Hazard, runs: Sequence[Run]) -> Hazard:
 
 
 def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
-    """The first build's finding, seen in one more; by whose lines, if they are the source's.
+    """Merge a finding with that of another build, with the lines of the source build.
 
-    An optimiser that makes one load of those of two branches names the line of one of them. Of
-    two severities it is the worse; else of two lists of places the longer one.
+    An optimiser that merges loads of two branches names one line. Of two severities the worse is
+    used, and otherwise the longer list of places.
     """
     follows = (*a.follows, *(h for h in b.follows if not _one_of(h, a.follows)))
     a, b = (dataclasses.replace(one, follows=follows) for one in (a, b))
@@ -156,12 +155,12 @@ def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
 
 
 def _one_of(hazard: Hazard, others: Iterable[Hazard]) -> bool:
-    """Whether one of some findings says the same."""
+    """Whether a finding is among others."""
     return any(same_finding(hazard, h) or _race_alike(hazard, h) for h in others)
 
 
 def _beneath(hazard: Hazard, others: Sequence[Hazard]) -> Hazard:
-    """A finding, but for what follows from it in one build and stands by itself in the other."""
+    """Return a finding without folded ones that stand alone in the other build."""
     follows = tuple(h for h in hazard.follows if not _one_of(h, others))
     return dataclasses.replace(hazard, follows=follows)
 
@@ -170,12 +169,12 @@ _SAME = (_meets, _race_alike, _says_more, _one_thing)
 
 
 def only_in_source(hazards: Iterable[Hazard]) -> list[Hazard]:
-    """Those that the device build lacks."""
+    """Return the hazards that the device build lacks."""
     return [hazard for hazard in hazards if hazard.builds == ("source",)]
 
 
 def _in_device(hazard: Hazard, tried: Iterable[Run]) -> Hazard:
-    """A finding of the source build, in the device build too if any of some runs has it."""
+    """Add the device build to a finding if any of some runs shows it."""
     others = (other for run in tried for other in run.hazards)
     if hazard.builds == ("source",) and any(
         is_same(hazard, other) for other in others for is_same in (same_finding, *_SAME)
@@ -185,7 +184,7 @@ def _in_device(hazard: Hazard, tried: Iterable[Run]) -> Hazard:
 
 
 def _with_note(hazard: Hazard, tried: bool) -> Hazard:
-    """A hazard of one build alone says so; ``tried``: the device build under every schedule."""
+    """Add a note to a hazard of one build; ``tried``: the device build ran under all schedules."""
     source = SOURCE_ONLY if tried else SOURCE_ALONE
     note = {"source": source, "device": DEVICE_ONLY}.get("".join(hazard.builds))
     note = None if hazard.row.of_machine_code else note

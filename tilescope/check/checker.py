@@ -1,4 +1,4 @@
-"""Check a target: run its builds, look for fixes, and put the findings together."""
+"""Check of a target: run its builds, search fixes, and collect the findings."""
 
 import dataclasses
 from collections.abc import Collection
@@ -23,20 +23,20 @@ SCHEMA = 1
 
 @dataclass
 class Verdict:
-    """What checking found.
+    """Result of a check.
 
     Attributes:
-        runs: One a build.
-        hazards: Of all builds, each finding once, errors first.
-        left_out: How many hazards the policy left out.
-        refused: Why a build could not be checked, by its name; the others were.
-        set_aside: How many hazards comments in the source, or the baseline, say are known.
-        results: By build how each output compares with the reference that the user gave.
-        not_compared: Why the results of the builds are not, where they could have been.
-        kernels: By build the kernel that ran.
-        interrupted: Whether Ctrl-C kept it from running all builds.
-        search: How the search for fixes went; ``None``: there was none.
-        notes_before: How many notes each hazard had before that search.
+        runs: One for each build.
+        hazards: Hazards of all builds, each finding once, errors first.
+        left_out: Number of hazards that the policy ignores.
+        refused: Why a build could not be checked, by its name, if others were.
+        set_aside: Number of hazards that source comments or the baseline exclude.
+        results: Comparison of each output with the user's reference, by build.
+        not_compared: Why the builds' results are not compared.
+        kernels: The kernel of each build.
+        interrupted: Whether Ctrl-C prevented some builds.
+        search: State of the search for fixes; ``None``: there was none.
+        notes_before: Number of notes of each hazard before that search.
     """
 
     target: Target
@@ -54,17 +54,17 @@ class Verdict:
 
     @property
     def stopped(self) -> bool:
-        """Whether the search for fixes was."""
+        """Whether the search for fixes was interrupted."""
         return self.search is not None and self.search.ended == INTERRUPTED
 
     @property
     def errors(self) -> int:
-        """How many of the hazards are errors."""
+        """Number of errors."""
         return sum(hazard.severity == "error" for hazard in self.hazards)
 
     @property
     def warnings(self) -> int:
-        """How many of the hazards are warnings."""
+        """Number of warnings."""
         return sum(hazard.severity == "warning" for hazard in self.hazards)
 
     @property
@@ -74,35 +74,38 @@ class Verdict:
 
     @property
     def builds(self) -> tuple[str, ...]:
-        """Which builds ran."""
+        """Names of the builds that ran."""
         return tuple(run.build for run in self.runs)
 
     @property
     def notes(self) -> list[str]:
-        """What the kernel did and no run shows; and what was not compared."""
+        """Effects of the kernel that no run shows, and what was not compared."""
         notes = [note for run in self.runs for note in run.notes]
         return list(dict.fromkeys([*notes, *filter(None, [self.not_compared])]))
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What is likely a mistake in the arguments: as bad as a warning, and no hazard."""
+        """Likely mistakes in the arguments, which count like warnings."""
         return self.runs[0].warnings
 
     @property
     def of_results(self) -> list[Hazard]:
-        """The hazards that no run has: what the builds left, held beside each other."""
+        """Hazards of no single run: differing results of the builds."""
         kinds = {hazard.kind for run in self.runs for hazard in run.hazards}
         return [hazard for hazard in self.hazards if hazard.kind not in kinds]
 
     def fails(self, on: str, fixed: bool = False) -> bool:
-        """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a fix."""
+        """Whether a hazard is at least as severe as ``on`` and not fixed.
+
+        ``fixed``: whether the fixes have been applied to the files.
+        """
         severities = [h.severity for h in self.hazards if not (fixed and h.fix and h.fix.edit)]
         doubtful = "warning" in severities or bool(self.doubts)
         wrong = not all(agreement.within for _, agreement in self.results)
         return "error" in severities or wrong or (on == "warning" and doubtful)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON-ready; ``schema`` says which layout."""
+        """Return the verdict as JSON-ready values; ``schema`` is the version of the layout."""
         run, target = self.runs[0], self.target
         return {
             "schema": SCHEMA,
@@ -146,16 +149,16 @@ class Verdict:
 
 @dataclass
 class Checker:
-    """Check of a target: runs of its builds, and the search for fixes of what they show."""
+    """Runs a target's builds and searches fixes for their hazards."""
 
     launcher: Launcher
 
     def check(self, builds: Collection[str], fixes: bool = True) -> Verdict:
-        """Run some builds, and look for fixes of what is found.
+        """Run builds and search fixes.
 
         Raises:
-            KernelError: No build can be had.
-            SimulatorError: None can be launched.
+            KernelError: No build can be compiled.
+            SimulatorError: No build can be launched.
         """
         verdict = self.find(builds)
         if fixes:
@@ -163,12 +166,12 @@ class Checker:
         return verdict
 
     def find(self, builds: Collection[str]) -> Verdict:
-        """Run some builds. Ctrl-C leaves what those before it have found.
+        """Run builds; Ctrl-C preserves the findings of completed ones.
 
         Raises:
-            KernelError: No build can be had.
-            SimulatorError: None can be launched.
-            KeyboardInterrupt: Before anything was found.
+            KernelError: No build can be compiled.
+            SimulatorError: No build can be launched.
+            KeyboardInterrupt: No build was completed.
         """
         runs: list[Run] = []
         left_out, aside, interrupted = 0, 0, False
@@ -211,7 +214,7 @@ class Checker:
         )  # fmt: skip
 
     def find_fixes(self, verdict: Verdict, watch: Watch) -> None:
-        """Look for fixes of what was found; ``watch`` follows the search, and may stop it."""
+        """Search fixes for the hazards of a verdict; ``watch`` follows and may stop the search."""
         runs, hazards, launcher = verdict.runs, verdict.hazards, self.launcher
         own = launcher.target.kernel
         verdict.search, verdict.notes_before = watch, [len(hazard.notes) for hazard in hazards]
@@ -228,7 +231,7 @@ class Checker:
         )  # fmt: skip
 
     def _results(self, run: Run, args: list[Any]) -> list[Agreement]:
-        """How the outputs of a user's own kernel compare with the reference it came with."""
+        """Compare the outputs of a run with the user's reference."""
         target = self.launcher.target
         if target.entry is not None or target.launch is None or target.expected is None:
             return []

@@ -1,4 +1,4 @@
-"""Show a race's effect: two schedules under which a kernel computes different bits."""
+"""Demonstration of a race: two schedules under which a kernel computes different bits."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +17,16 @@ SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", *range(32))
 
 @dataclass(frozen=True)
 class Difference:
-    """Where outputs differ.
+    """A difference between outputs.
 
     Attributes:
-        array: The parameter's name; ``index``: of the first element that differs.
-        first, second: Schedules, or ``reference`` and ``every schedule``; ``values``: the
-            element under each.
-        reference: What the element should be, if there is a reference.
-        count: How many of the array's ``elements`` differ.
+        array: Name of the parameter.
+        index: Index of the first differing element.
+        first, second: The schedules, or ``reference`` and ``every schedule``.
+        values: The element under each.
+        reference: The right value of the element, if there is a reference.
+        count: Number of differing elements.
+        elements: Number of elements of the array.
         build: The build that ran.
     """
 
@@ -47,9 +49,9 @@ class Difference:
 
 
 def demonstrate(launcher: Launcher, kernel: Kernel) -> Difference | None:
-    """The first schedule whose outputs differ from lockstep's, or from the reference.
+    """Return the first difference of a schedule from lockstep, or from the reference.
 
-    A run that got stuck left its outputs unfinished: it is no example of a race.
+    A stalled run has incomplete outputs and is no example.
     """
     run, base = launcher.observe(kernel, "none", SCHEDULES[0])
     if _stuck(run):
@@ -68,7 +70,7 @@ def demonstrate(launcher: Launcher, kernel: Kernel) -> Difference | None:
 def _against_reference(
     launcher: Launcher, kernel: Kernel, args: list[Any], label: str
 ) -> Difference | None:
-    """All schedules agree: they may agree on a wrong result."""
+    """Compare with the reference, as all schedules may agree on a wrong result."""
     target = launcher.target
     if target.launch is None or target.expected is None:
         return None
@@ -94,7 +96,7 @@ def _name(schedule: str | int) -> str:
 
 
 def _bits_differ(one: Any, other: Any) -> Any:
-    """Which elements differ in a bit; NaNs are compared by their bits."""
+    """Return the elements that differ in any bit; NaNs are compared bitwise."""
     raw = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other)]
     differing = (raw[0] != raw[1]).reshape(one.size, one.itemsize).any(axis=1)
     return differing.reshape(one.shape)

@@ -1,4 +1,4 @@
-"""Fixes as edits of files: shown as one diff, written where nothing changed meanwhile."""
+"""Fixes as edits of files: one diff, or written if the files are unchanged."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from ..cli.errors import UserError
 
 
 def edits(hazards: Iterable[Hazard]) -> dict[Path, list[Edit]]:
-    """The edits of all fixes, each once, by file."""
+    """Return the edits of all fixes, each once, by file."""
     found: dict[Path, list[Edit]] = {}
     for hazard in hazards:
         edit = hazard.fix.edit if hazard.fix else None
@@ -25,7 +25,7 @@ def edits(hazards: Iterable[Hazard]) -> dict[Path, list[Edit]]:
 
 
 def as_diff(hazards: Iterable[Hazard]) -> bytes:
-    """One unified diff, in the files' own encodings."""
+    """Return one unified diff, in the files' own encodings."""
     return b"".join(
         diff(several[0].content, several, short_path(str(file)))
         for file, several in edits(hazards).items()
@@ -33,10 +33,10 @@ def as_diff(hazards: Iterable[Hazard]) -> bytes:
 
 
 def write(hazards: Iterable[Hazard]) -> list[Path]:
-    """Write the edits of all fixes to their files, all of them or none; gives the files.
+    """Write the edits of all fixes to their files, all or none; return the files.
 
     Raises:
-        UserError: A file is not what was checked any more, or cannot be written.
+        UserError: A file has changed since the check, or cannot be written.
     """
     found = edits(hazards)
     for file, several in found.items():
@@ -55,7 +55,7 @@ def write(hazards: Iterable[Hazard]) -> list[Path]:
 
 
 def _replace(file: Path, content: bytes) -> None:
-    """Put a content in a file's place, so that nobody ever sees half of it."""
+    """Replace a file's content atomically."""
     try:
         descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     except OSError as error:

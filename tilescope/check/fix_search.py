@@ -10,12 +10,12 @@ from .checker import Checker, Verdict
 
 
 class Search(Watch):
-    """Shows which fix is tried; Ctrl-C, or that nobody waits any longer, ends it.
+    """Displays a search for fixes; Ctrl-C or a closed output ends it.
 
     Args:
-        bar: Where it is shown.
-        seconds: As ``Watch`` has it.
-        needless: Whether nobody waits for what it finds.
+        bar: The progress bar.
+        seconds: As for ``Watch``.
+        needless: Whether the results are no longer needed.
     """
 
     stops = (Stopped, KeyboardInterrupt)

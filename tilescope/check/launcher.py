@@ -1,4 +1,4 @@
-"""Launches of a target under given checks and schedules, on the inputs that it came with."""
+"""Launches of a target under given checks and schedules, always on its original inputs."""
 
 import dataclasses
 import time
@@ -19,14 +19,14 @@ from .policy import Policy, judge
 
 @dataclass
 class Launcher:
-    """Launches a target as often as it takes, always on the inputs it came with.
+    """Launches a target repeatedly on its original inputs.
 
     Attributes:
-        schedule, checks: As ``simulator.launch`` takes them.
-        policy: How severe the disputed hazards are.
-        quiet: No progress bar.
-        step_limit: Basic blocks until an endless loop is given up.
-        gpu: The GPU that has to have what a block takes; by default an H200.
+        schedule, checks: As for ``simulator.launch``.
+        policy: Severities of disputed hazards.
+        quiet: Whether to hide the progress bar.
+        step_limit: Basic blocks after which a launch counts as endless.
+        gpu: GPU whose resources a block must fit; default: an H200.
     """
 
     target: Target
@@ -39,16 +39,16 @@ class Launcher:
     gpu: Gpu | None = None
 
     def kernel(self, build: str) -> Kernel:
-        """The target's kernel in a build; PTX is as it is."""
+        """Return the target's kernel in a build; PTX has one only."""
         own = self.target.kernel
         return own if build == own.build or own.origin is None else own.rebuild(build)
 
     def symbols(self) -> dict[str, Any]:
-        """The target's symbols, for one launch."""
+        """Return copies of the target's symbols for one launch."""
         return copied(self.target)
 
     def launch(self, kernel: Kernel, checks: str | Collection[str]) -> Run:
-        """One run on fresh copies of the arguments."""
+        """Run the kernel once on copies of the arguments."""
         return self.observe(kernel, checks, self.schedule)[0]
 
     def observe(
@@ -60,9 +60,10 @@ class Launcher:
         counters: str = "none",
         symbols: dict[str, Any] | None = None,
     ) -> tuple[Run, list[Any]]:
-        """One run (of another target, if given), and what it made of the arguments.
+        """Run the kernel once; return the run and the arguments afterwards.
 
-        ``symbols``: what fills module variables, to be changed; by default copies of the target's.
+        ``target``: another target. ``symbols``: contents of module variables, updated in place;
+        default: copies of the target's.
         """
         target = target or self.target
         args = copies(target.args)
@@ -75,10 +76,10 @@ class Launcher:
         return run, args
 
     def rerun(self, kernel: Kernel) -> Run:
-        """Run an edited kernel with all checks on, judged by the same policy."""
+        """Run an edited kernel with all checks, judged by the same policy."""
         run = self.launch(kernel, "all")
         return dataclasses.replace(run, hazards=judge(self.policy, run.hazards, run.kernel))
 
     def races(self, kernel: Kernel) -> Run:
-        """Look only whether an edited kernel's races are still there."""
+        """Run an edited kernel with the race check only."""
         return self.launch(kernel, {*CHECKS} - {"uninitialised"})

@@ -1,4 +1,4 @@
-"""Run a target, and keep together what came of it."""
+"""Run of a target with its comparison against the reference."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from .policy import Policy, set_aside
 
 @dataclass
 class Outcome:
-    """A target, its run, and how its outputs compare with the reference.
+    """A target, its run, and the comparison of its outputs with the reference.
 
     Attributes:
-        agreements: One an output; empty where there is no reference.
-        set_aside: How many hazards comments in the source say are to be ignored.
-        symbols: The target's, with what the launch left in those that are arrays.
+        agreements: One for each output; empty without a reference.
+        set_aside: Number of hazards that source comments exclude.
+        symbols: The target's symbols; arrays hold their contents after the launch.
     """
 
     target: Target
@@ -33,12 +33,12 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether something is wrong: a hazard that is an error, or a wrong result."""
+        """Whether there is an error hazard or a wrong result."""
         hazard = any(hazard.severity == "error" for hazard in self.run.hazards)
         return hazard or not all(agreement.within for agreement in self.agreements)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: the run's own layout, and what the target adds."""
+        """Return JSON-ready values: the run's layout with the target's additions."""
         target = self.target
         return self.run.to_dict() | {
             "name": target.name,
@@ -56,10 +56,10 @@ def simulate(
     target: Target, kernel: Kernel, args: Sequence[Any], quiet: bool = False,
     began: float | None = None, **how: Any,
 ) -> Run:  # fmt: skip
-    """``simulator.launch`` in a target's shape, on all cores, and a progress bar, if it takes long.
+    """Call ``simulator.launch`` in a target's shape, on all cores, with a progress bar.
 
     Raises:
-        SimulatorError: It cannot be launched.
+        SimulatorError: The target cannot be launched.
     """
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
@@ -92,5 +92,5 @@ def execute(
 
 
 def copied(target: Target) -> dict[str, Any]:
-    """A target's symbols, for one launch of several."""
+    """Copy a target's symbols for one of several launches."""
     return dict(zip(target.symbols, copies([*target.symbols.values()]), strict=True))

@@ -1,4 +1,4 @@
-"""What people disagree on: races that write equal values, and warp-synchronous code."""
+"""Policy on disputed hazards: races with equal values, and warp-synchronous code."""
 
 import dataclasses
 import hashlib
@@ -28,7 +28,7 @@ class Policy:
     baseline: frozenset[str] = frozenset()
 
     def severity(self, hazard: Hazard) -> str:
-        """The hazard's severity under this policy, or ``ignore``."""
+        """Return the hazard's severity under this policy, or ``ignore``."""
         disputed = hazard.row.case(hazard.case).policy
         return getattr(self, disputed) if disputed else hazard.severity
 
@@ -37,20 +37,20 @@ _COMMENT = re.compile(r"(?://|/\*|#)\s*tilescope:\s*ignore\b(?:\[([\w\s,-]*)\])?
 
 
 def ignored(hazard: Hazard) -> bool:
-    """Whether comments say ``tilescope: ignore``, or ``ignore[its-kind]``, of all of it."""
+    """Whether comments ``tilescope: ignore`` or ``ignore[kind]`` cover a hazard completely."""
     said = {source for source in hazard.sources if _says(source, hazard.kind)}
     return bool(said) and all(not said.isdisjoint(lines) for lines in _told_as_one(hazard))
 
 
 def _says(source: Source, kind: str) -> bool:
-    """Whether a comment on a line says that it is to be ignored."""
+    """Whether a comment on a line ignores a kind."""
     comments = _COMMENT.finditer(source.code)
     kinds = [None if m[1] is None else re.split(r"[\s,]+", m[1].strip()) for m in comments]
     return any(some is None or kind in some for some in kinds)
 
 
 def _told_as_one(hazard: Hazard) -> Sequence[tuple[Source, ...]]:
-    """The lines of each of the findings that a hazard is made of."""
+    """Return the lines of each finding that is joined in a hazard."""
     if hazard.row.once:
         return [(source,) for source in hazard.sources]
     uses = [item.source for item in hazard.involved if item.role == "used"]
@@ -58,9 +58,9 @@ def _told_as_one(hazard: Hazard) -> Sequence[tuple[Source, ...]]:
 
 
 def fingerprint(kernel: str, hazard: Hazard) -> str:
-    """What stays the same when lines move: what is wrong where, and the lines' code.
+    """Return an identity of a hazard that survives moved lines: kind, variables, code of lines.
 
-    The severity is the one that the hazard has without a policy, which may change.
+    It uses the severity without a policy.
     """
     severity = hazard.row.case(hazard.case).severity
     parts = [hazard.kind, severity, hazard.reach, kernel, hazard.variable]
@@ -69,7 +69,7 @@ def fingerprint(kernel: str, hazard: Hazard) -> str:
 
 
 def set_aside(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> tuple[list[Hazard], int]:
-    """Hazards but those that comments or the baseline say are known, and how many these are."""
+    """Remove hazards that comments or the baseline exclude; return the others and the number."""
     every = list(hazards)
     reported = [
         hazard
@@ -81,7 +81,7 @@ def set_aside(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> tuple[l
 
 
 def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]:
-    """Hazards as the policy sees them, errors first, and how many it leaves out."""
+    """Apply the policy to hazards, errors first; return also the number of ignored ones."""
     judged = [(hazard, policy.severity(hazard)) for hazard in hazards]
     reported = [
         dataclasses.replace(hazard, severity=severity)
@@ -92,5 +92,5 @@ def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]
 
 
 def judge(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> list[Hazard]:
-    """What is left of hazards after both."""
+    """Apply comments, baseline and policy to hazards."""
     return apply(policy, set_aside(policy, hazards, kernel)[0])[0]

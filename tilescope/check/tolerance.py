@@ -1,11 +1,11 @@
-"""How far outputs may be from what a reference gives, where ``--close`` does not say.
+"""Default tolerances for outputs against a reference, if ``--close`` gives none.
 
-A sum of n products in floating point is the exact sum of products that are changed by n u at most,
-relatively, with u the unit roundoff; for n that is not small, by 8 sqrt(n) u with a probability
-that differs from one by 1e-13 (Higham and Mary, "A New Approach to Probabilistic Rounding Error
-Analysis", 2019). So the reference is called again with inputs that are changed by so much, at
-random: what its outputs then change by, rounding errors may, too. Where only the outputs are given,
-sums of terms of both signs are taken to be as large as the outputs are on average.
+A floating-point sum of n products is the exact sum of products with relative changes of at most n
+u, where u is the unit roundoff. For large n the bound is 8 sqrt(n) u with a failure probability of
+1e-13 (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). The
+reference is therefore called again with inputs that are randomly changed by that share, and outputs
+may change as much by rounding. If only the outputs are given, terms of mixed sign are assumed to be
+as large as the outputs on average.
 """
 
 import re
@@ -40,23 +40,23 @@ _TF32 = 2.0**-11
 
 
 def rounding(dtype: Any) -> float:
-    """By how much a number changes at most, relatively, when it is rounded to a type."""
+    """Return the largest relative change when a number is rounded to a type."""
     return _UNITS.get(int(dtype.itemsize), 0.0) if dtype.kind == "f" else 0.0
 
 
 def smallest(dtype: Any) -> float:
-    """By how much a subnormal number changes at most when it is rounded to a type."""
+    """Return the largest change when a subnormal number is rounded to a type."""
     return 0.5 * float(np.finfo(dtype).smallest_subnormal) if rounding(dtype) else 0.0
 
 
 @dataclass
 class Closeness:
-    """What rounding may do to a launch's outputs.
+    """Bounds of the rounding errors in a launch's outputs.
 
     Attributes:
         args: The arguments before the launch.
-        call: The reference, from arguments to outputs by name; ``None`` if only these are known.
-        looked: The outputs whose bounds have been widened.
+        call: The reference, from arguments to outputs by name; ``None`` if only outputs are known.
+        looked: Outputs whose bounds have been widened.
     """
 
     args: Sequence[Any]
@@ -66,7 +66,7 @@ class Closeness:
     def widened(
         self, expected: Mapping[str, Expected], names: Sequence[str], run: Run, ptx: str
     ) -> dict[str, Expected]:
-        """What outputs should become, with bounds for all rounding errors that a run made."""
+        """Return the expected outputs with bounds for all rounding errors of a run."""
         found = dict(expected)
         names = [name for name in names if name not in self.looked]
         self.looked.update(names)
@@ -94,7 +94,7 @@ class Closeness:
     def _changes(
         self, share: float, expected: Mapping[str, Expected], names: Sequence[str]
     ) -> dict[str, Any]:
-        """By how much outputs change, as a root mean square, with inputs changed by a share."""
+        """Return the root-mean-square change of outputs for inputs changed by a share."""
         assert self.call
         rng = np.random.default_rng(0)
         squares: dict[str, Any] = dict.fromkeys(names, 0.0)
@@ -121,20 +121,20 @@ def _is_float(arg: Any) -> bool:
 
 
 def _changed(array: Any, share: float, rng: np.random.Generator) -> Any:
-    """An array with each number changed by a share of it at most."""
+    """Return an array with each number randomly changed by at most a share."""
     wide = np.float32 if array.itemsize == 2 else array.dtype
     return (array * (1 + share * rng.uniform(-1, 1, array.shape))).astype(wide)
 
 
 def _terms(run: Run, elements: int) -> float:
-    """Floating-point operations for each of so many elements, and atomics."""
+    """Return the floating-point operations and atomics for each of so many elements."""
     counters = run.counters
     atomics = counters.global_atomic.accesses + counters.shared_atomic.accesses
     return max(1.0, (counters.flops + atomics) / max(1, elements))
 
 
 def _unit(run: Run, ptx: str) -> float:
-    """Unit roundoff of the least exact arithmetic that a run did."""
+    """Return the unit roundoff of the least precise arithmetic in a run."""
     c = run.counters
     single, double = c.fma_f32 + c.add_f32 + c.mul_f32, c.fma_f64 + c.add_f64 + c.mul_f64
     return _UNITS[2 if _HALF.search(ptx) else 8 if double and not single else 4]

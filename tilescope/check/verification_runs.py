@@ -1,4 +1,4 @@
-"""The launches that a fixed kernel has to pass before its fix is called verified."""
+"""Verification runs: the launches that an edited kernel must pass before its fix is reported."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ _DEEP = 70
 def trials(
     launcher: Launcher, kernels: Mapping[str, Kernel], known: Sequence[Hazard], weight: int
 ) -> list[Trial]:
-    """The launch that was checked, and one of another shape, under four schedules each.
+    """Return the checked launch and one of another shape, each under four schedules.
 
-    A launch of more than some million instructions is run under its own schedule alone if
-    there is a smaller one for the others.
+    A launch of more than some million instructions runs only under its own schedule if a smaller
+    one covers the others.
 
-    ``known`` was found without an edit: another shape that shows anything else does not suit the
-    kernel or its arguments; ``weight``: instructions that the launch takes, of all threads.
+    ``known``: hazards without an edit; a shape with other hazards does not suit the kernel or its
+    arguments. ``weight``: thread instructions of the launch.
     """
     target = launcher.target
     schedules = tuple(dict.fromkeys((launcher.schedule, *SCHEDULES)))
@@ -52,13 +52,13 @@ def trials(
 def _other(
     launcher: Launcher, kernels: Mapping[str, Kernel], known: Sequence[Hazard]
 ) -> Target | None:
-    """The target in another shape, ragged if it can be."""
+    """Return the target in another shape, ragged if possible."""
     target = launcher.target
     if target.entry is not None:
         return _resized(target, target.entry)
 
     def behind(at: Target) -> Sequence[Hazard]:
-        """What is wrong but for races, which may explain it away where it is looked for, too."""
+        """Return hazards other than races; these might explain races away."""
         kernel = next(iter(kernels.values()))
         return launcher.observe(kernel, _NO_RACES, launcher.schedule, at)[0].hazards
 
@@ -78,7 +78,7 @@ def _other(
 
 
 def _shapes(grid: Sequence[int], block: Sequence[int]) -> Iterator[tuple[Any, Any]]:
-    """Fewer threads, a partial warp among them; fewer blocks; more blocks."""
+    """Yield shapes with fewer threads (one partial warp), fewer blocks, and more blocks."""
     x, *rest = block
     if x > 4:
         yield tuple(grid), (x - x // 5 if (x - x // 5) % 32 else x - x // 5 - 1, *rest)
@@ -93,7 +93,7 @@ def _shapes(grid: Sequence[int], block: Sequence[int]) -> Iterator[tuple[Any, An
 
 
 def _resized(target: Target, entry: LibraryKernel) -> Target | None:
-    """A library kernel at a size that its tiles do not divide, if it takes one."""
+    """Return a library kernel at a size that its tiles do not divide, if it has one."""
     for size in _sizes(target.size):
         if size == tuple(target.size):
             continue
@@ -133,7 +133,7 @@ def _words(target: Target) -> str:
 def _run(
     launcher: Launcher, target: Target, kernel: Kernel, schedule: str | int
 ) -> tuple[Run, bool]:
-    """A run with all checks on, and whether its result is right, if that is known."""
+    """Run with all checks; return the run, and whether its result is right, if known."""
     run, args = launcher.observe(kernel, "all", schedule, target)
     right = True
     if target.launch is not None and target.expected is not None:

@@ -1,1 +1,1 @@
-"""The command line: options, targets, errors, progress."""
+"""Command line: options, targets, errors, progress."""

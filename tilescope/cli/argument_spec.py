@@ -1,4 +1,4 @@
-"""Kernel arguments as words of a command line: ``f32[64,64]=normal``, ``64``, ``u8:3``."""
+"""Kernel arguments as command-line words: ``f32[64,64]=normal``, ``64``, ``u8:3``."""
 
 import functools
 import re
@@ -46,7 +46,7 @@ _INTEGER = re.compile(r"[+-]?(0x[0-9a-f]+|0b[01]+|\d+)", re.I)
 
 
 def is_argument(word: str) -> bool:
-    """Whether a word can only be an argument, and not the name of a kernel."""
+    """Whether a word can only be an argument, not a kernel's name."""
     patterns = _ARRAY, _PICTURE, _TYPED, _VIEW, _STRUCT
     return any(p.fullmatch(word) for p in patterns) or _number(word) is not None
 
@@ -55,13 +55,13 @@ def parse_arguments(
     words: Sequence[str], rng: np.random.Generator, names: Sequence[str] = (),
     arrays: Sequence[Any] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Arrays and scalars for ``simulator.launch``; random ones in the order of the words.
+    """Return arrays and scalars for ``simulator.launch``; random ones in the order of the words.
 
-    ``names``: of the kernel's parameters, for views of other arguments (``A[32:]``), or of
+    ``names``: names of the kernel's parameters, for views of other arguments (``A[32:]``), or of
     ``arrays``.
 
     Raises:
-        UserError: A word that is neither, or a value that its type cannot hold.
+        UserError: A word is invalid, or its type cannot represent the value.
     """
     made = [None if _VIEW.fullmatch(word) else _argument(word, rng, {}) for word in words]
     named = zip(names, made if arrays is None else arrays, strict=False)
@@ -74,7 +74,7 @@ def parse_arguments(
 
 @dataclass(frozen=True)
 class _Later:
-    """A view in a structure, made when all arrays are known."""
+    """A view in a structure, created when all arrays are known."""
 
     word: str
 
@@ -86,7 +86,7 @@ def _filled(one: Any, known: Mapping[str, Any]) -> Any:
 
 
 def _view(word: str, known: Mapping[str, Any]) -> Any:
-    """A part of another argument's array: ``A[32:]`` counts its first axis."""
+    """Return a view of another argument's array: ``A[32:]`` slices its first axis."""
     found = _VIEW.fullmatch(word)
     assert found
     name, first, last = found.groups()
@@ -100,7 +100,7 @@ def _view(word: str, known: Mapping[str, Any]) -> Any:
 
 
 def _struct(inside: str, rng: np.random.Generator) -> tuple[Any, ...]:
-    """A structure's fields, with commas between that are in no bracket."""
+    """Return a structure's fields, separated by commas outside of brackets."""
     parts, depth, begin = [], 0, 0
     for i, c in enumerate(inside):
         depth += (c in "([") - (c in ")]")
@@ -138,7 +138,7 @@ def _argument(word: str, rng: np.random.Generator, known: Mapping[str, Any]) -> 
 
 
 def _picture(word: str, kind: str, said: list[str], array: Any) -> Any:
-    """A texture or a surface of an array."""
+    """Return a texture or surface of an array."""
     options: dict[str, Any] = {}
     for name in said:
         if name not in _OPTIONS:
@@ -192,7 +192,7 @@ def _array(
 
 
 def _bfloat16s(word: str, shape: tuple[int, ...], init: str, rng: np.random.Generator) -> Any:
-    """Of numbers, or of their bits: as uint16, or as packages name the type in a .npy file."""
+    """Return bfloat16 values as uint16, from numbers or from a .npy file."""
     if init == "unset":
         return unset(shape, np.uint16)
     if init.startswith("@"):
@@ -202,7 +202,7 @@ def _bfloat16s(word: str, shape: tuple[int, ...], init: str, rng: np.random.Gene
 
 
 def _loaded(word: str, file: str, shape: tuple[int, ...], dtypes: Sequence[Any]) -> Any:
-    """An array out of a file, of a shape and of one of some types."""
+    """Load an array from a file and check its shape and dtype."""
     try:
         loaded = np.load(file, allow_pickle=False)
     except OSError as error:
@@ -226,7 +226,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _fit(word: str, dtype: type[Any], text: str) -> Any:
-    """A number as an array of no dimensions of its type, or an error if it does not fit."""
+    """Return a number as a 0-d array of a type; raises if it does not fit."""
     number = _number(text)
     if number is None:
         raise UserError(

@@ -1,4 +1,4 @@
-"""``--compare OTHER``: the launch that stands beside the one of the command line."""
+"""``--compare OTHER``: the second launch of a comparison."""
 
 import dataclasses
 import shlex
@@ -20,14 +20,14 @@ _FIELDS = {"defines": "options", "includes": "options", "nvrtc": "options"}
 
 
 def beside(request: Request, other: str) -> Request:
-    """The same request for another kernel.
+    """Return the same request for another kernel.
 
-    A library kernel keeps its own tile if it lacks this one. Beside a file ``other`` is a kernel
-    of that file, or a file, its entry, and what of the launch is different, as a command line
-    has them: ``"fast.cu 'tiled<16>' --grid 2,2"``.
+    A library kernel uses its own tile if it does not have this one. For a file, ``other`` is a
+    kernel of that file, or a file with its entry and the differing options, as on a command line:
+    ``"fast.cu 'tiled<16>' --grid 2,2"``.
 
     Raises:
-        UserError: The two do not compare.
+        UserError: The two cannot be compared.
     """
     if is_file(request.target):
         return _own(request, other)
@@ -49,7 +49,7 @@ def beside(request: Request, other: str) -> Request:
 @result_options
 @click.pass_context
 def _line(ctx: click.Context, request: Request) -> Request:
-    """What a command line of its own would ask for; ``ctx.obj`` gets what it says."""
+    """Return the request of a command line; ``ctx.obj`` receives the explicit options."""
     said = [
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
@@ -58,7 +58,7 @@ def _line(ctx: click.Context, request: Request) -> Request:
 
 
 def _own(request: Request, other: str) -> Request:
-    """A file's kernel beside another, with its arguments and shape unless others are given."""
+    """Return another kernel of a file, with this one's arguments and shape as defaults."""
     try:
         words = shlex.split(other)
     except ValueError as error:
@@ -80,6 +80,6 @@ def _own(request: Request, other: str) -> Request:
 
 
 def _split(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The word that names the entry, if one does, and the arguments."""
+    """Return the word that names the entry, if any, and the arguments."""
     named = bool(request.words) and names_a_kernel(request.words[0], request.target)
     return request.words[:named], request.words[named:]

@@ -1,4 +1,4 @@
-"""How a command fails: one clear line on stderr and an exit code, never a traceback."""
+"""Failures of commands: one line on stderr and an exit code, never a traceback."""
 
 import difflib
 import errno
@@ -23,14 +23,14 @@ _LOG = 24
 
 
 class UserError(Exception):
-    """Something in the command line that cannot be; the message says what."""
+    """An invalid command line; the message explains it."""
 
 
 class CommandGroup(click.Group):
     """Group of commands whose errors are printed in one line."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run a command line and leave with its exit code."""
+        """Run a command line and exit with its code."""
         extra["standalone_mode"] = False  # errors come here, not to click's own report
         extra.setdefault("terminal_width", columns())  # click's own least is 50
         for name in ("stdout", "stderr"):
@@ -62,7 +62,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names; what is near it, if it names none."""
+        """Return the command of the first word; suggests similar ones if it is unknown."""
         word = args[0]
         if word in self.commands or word.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -77,7 +77,7 @@ class CommandGroup(click.Group):
         raise UserError(f"no such command {word!r}; {hint}")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a reader that closed the pipe ends it quietly."""
+        """Run the command; a closed output pipe ends it silently."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
@@ -91,7 +91,7 @@ class CommandGroup(click.Group):
 
 
 def warn(message: str) -> None:
-    """Tell of a likely mistake that does not keep the command from running."""
+    """Print a likely mistake that does not prevent the command."""
     click.echo(f"warning: {message}", err=True)
 
 
@@ -101,7 +101,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def _shortened(log: str) -> str:
-    """A compiler's first errors: the others are mostly what follows from these."""
+    """Return the first errors of a compiler's log; later ones mostly follow from these."""
     lines = log.splitlines()
     if len(lines) <= _LOG:
         return log
@@ -110,7 +110,7 @@ def _shortened(log: str) -> str:
 
 
 def _usage(error: click.ClickException) -> str:
-    """A usage error on one line, with where to read on."""
+    """Return a usage error in one line, with a pointer to the help."""
     message = " ".join(error.format_message().split()).rstrip(".")
     message = message[:1].lower() + message[1:]
     context = getattr(error, "ctx", None)

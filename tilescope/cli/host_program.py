@@ -1,4 +1,4 @@
-"""A CUDA program's own launches, as commands."""
+"""Launches in a CUDA program's host code, as commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,15 +16,15 @@ _CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
 
 
 def is_cuda(file: str) -> bool:
-    """Whether a name is that of a CUDA C++ file."""
+    """Whether a file name is that of CUDA C++."""
     return file.endswith(_CUDA)
 
 
 def refuse_with_launches(file: str, options: Sequence[str]) -> None:
-    """Say what could be run of a file: its kernels, and a command for each launch of its host code.
+    """Explain what can be run of a file: its kernels, and a command for each launch.
 
     Raises:
-        UserError: With that; nothing is said where the file launches nothing.
+        UserError: With this text, if the file contains launches.
     """
     if not is_cuda(file) or not Path(file).is_file():
         return
@@ -37,16 +37,17 @@ def refuse_with_launches(file: str, options: Sequence[str]) -> None:
 def launches_of(
     file: str, options: Sequence[str]
 ) -> tuple[list[HostLaunch], list[tuple[str, int, str]]]:
-    """The launches of a file's host code, and where else it launches: those are not read."""
+    """Return the launches of a file's host code, and places of unsupported ones."""
     text, headers = source_text(Path(file)), headers_of(file, options)
     return host_launches(text, headers, options), unread_launches(text, headers, options)
 
 
 def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:
-    """The Nth launch of a file's host code.
+    """Return the Nth launch of a file's host code.
 
     Raises:
-        UserError: There is none; FileNotFoundError: there is no file.
+        UserError: There is no such launch.
+        FileNotFoundError: There is no such file.
     """
     if not Path(file).is_file():
         raise FileNotFoundError(f"no file {file!r}")
@@ -63,9 +64,9 @@ def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:
 
 
 def headers_of(file: str, options: Sequence[str]) -> dict[str, str]:
-    """The user's headers that a file includes, by their names from its folder.
+    """Return the user's headers that a file includes, by path relative to its folder.
 
-    None where they are a library.
+    Headers of libraries are excluded.
     """
     folder = Path(file).parent.resolve()
     found = follow(source_text(Path(file)), folder, options).texts
@@ -78,6 +79,6 @@ def headers_of(file: str, options: Sequence[str]) -> dict[str, str]:
 
 
 def kernels_of(file: str, options: Sequence[str]) -> list[str]:
-    """The kernels of a file, then those of what it includes."""
+    """Return the kernels of a file, then those of its headers."""
     texts = (source_text(Path(file)), *headers_of(file, options).values())
     return list(dict.fromkeys(name for text in texts for name in kernel_names(text)))

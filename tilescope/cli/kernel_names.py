@@ -1,4 +1,4 @@
-"""What a command line names: a file, and which kernel of it."""
+"""Names on a command line: a file, and a kernel in it."""
 
 import os
 import re
@@ -25,22 +25,22 @@ _KINDS = {
 
 
 def refuse_pipeline(target: str) -> None:
-    """Refuse a file with several launches.
+    """Reject a pipeline file.
 
     Raises:
-        UserError: It is one.
+        UserError: The target is one.
     """
     if target.endswith(".toml"):
         raise UserError(f"{target}: .toml files are for run, check and view")
 
 
 def is_file(target: str) -> bool:
-    """Whether a file is meant, and no kernel of the library."""
+    """Whether a target is a file and not a library kernel."""
     return is_cuda(target) or target.endswith(".ptx") or os.sep in target or Path(target).is_file()
 
 
 def names_a_kernel(word: str, file: str, options: Sequence[str] = ()) -> bool:
-    """Whether the first word is the entry's name: ``inf`` and ``nan`` are numbers, too."""
+    """Whether the first word is the entry's name; ``inf`` and ``nan`` may be numbers."""
     if not (is_argument(word) and word.isalpha()):
         return not is_argument(word)
     try:
@@ -52,7 +52,7 @@ def names_a_kernel(word: str, file: str, options: Sequence[str] = ()) -> bool:
 
 
 def only_kernel(file: str, options: Sequence[str] = ()) -> str:
-    """The entry to take where none was named: the file's own, or that of what it includes."""
+    """Return the default entry: the only kernel of the file or its headers."""
     found = kernel_names(source_text(Path(file))) or names(file, options)
     if len(found) == 1 and "<" not in found[0]:
         return found[0].split("::")[-1]
@@ -60,7 +60,7 @@ def only_kernel(file: str, options: Sequence[str] = ()) -> str:
 
 
 def names(file: str, options: Sequence[str] = ()) -> list[str]:
-    """The kernels of a file of CUDA C++, and of what it includes, or of PTX.
+    """Return the kernels of a CUDA C++ file and its headers, or of a PTX file.
 
     Raises:
         KernelError: There are none.
@@ -82,7 +82,7 @@ def names(file: str, options: Sequence[str] = ()) -> list[str]:
 
 
 def written_out(entry: str, words: Sequence[str], file: str, options: Sequence[str] = ()) -> str:
-    """An entry with the template arguments that the types of its arguments' words give it."""
+    """Return an entry with template arguments deduced from the argument words' types."""
     if "<" in entry or not entry.isidentifier():
         return entry
     text = source_text(Path(file))

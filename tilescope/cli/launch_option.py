@@ -1,4 +1,4 @@
-"""``--launch N``: the Nth launch of a file's host code, and what the command line adds to it."""
+"""``--launch N``: the Nth launch of a file's host code, completed by the command line."""
 
 import re
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from .request import Request
 
 
 def with_launch(request: Request, whole: bool = True) -> Request:
-    """A request for what its launch does; what is typed goes first, and stands for what is unknown.
+    """Return a request with a launch's shape and arguments; explicit options take precedence.
 
-    ``whole``: whether shapes and arguments are wanted, or the kernel alone.
+    ``whole``: whether shapes and arguments are needed, or only the kernel.
 
     Raises:
-        UserError: There is no such launch, it is of another kernel, or not all of it is known.
+        UserError: There is no such launch, it launches another kernel, or parts are unknown.
     """
     launch = host_launch(request.target, request.launch, request.options)
     words = [word for word in request.words if not word.startswith("sym:")]
@@ -60,7 +60,7 @@ def _lacking(
     request: Request, launch: HostLaunch, missing: Sequence[str], unknown: Sequence[int],
     words: Sequence[str],
 ) -> UserError:  # fmt: skip
-    """What to say of a launch that is not known as a whole: each part of it, and an example."""
+    """Return the error for a partly unknown launch: its missing parts, and an example."""
     sources = {request.target: source_text(Path(request.target))}
     sources |= headers_of(request.target, request.options)
     lines, examples = wanted(launch, missing, unknown, sources)
@@ -73,7 +73,7 @@ def _lacking(
 
 
 def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[str | None]:
-    """The launch's arguments, with the words for all of them or for those that are unknown."""
+    """Return the launch's arguments, with words for all or for the unknown ones."""
     unknown, every = launch.args.count(None), len(launch.args)
     if not words or len(words) == every:
         return [*(words or launch.args)]
@@ -91,5 +91,5 @@ def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[st
 
 
 def _plain(entry: str) -> str:
-    """A kernel's name without namespaces, template arguments and types."""
+    """Return a kernel's name without namespaces, template arguments and types."""
     return re.sub(r"<.*", "", parted(entry)[0], flags=re.S).split("::")[-1].strip()

@@ -23,7 +23,7 @@ from .errors import CommandGroup
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """What a report of a defect must say: this, what it stands on, and how it multiplies."""
+    """Print the information that a bug report needs: versions, and floating-point behaviour."""
     if not wanted or context.resilient_parsing:
         return
     from simulator.isa.numerics.arithmetic import fused_products

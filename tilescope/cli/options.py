@@ -1,4 +1,4 @@
-"""Options that every command shares which takes a kernel and launches it."""
+"""Options shared by all commands that launch a kernel."""
 
 import difflib
 import functools
@@ -121,12 +121,12 @@ _CHECKS = click.option(
 
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a target and its options to a command, which gets them as ``request``."""
+    """Add a target and its options to a command, which receives them as ``request``."""
     return _requested(function, _TARGET)
 
 
 def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Those, and what the arrays should become, for a command that compares them."""
+    """Add these options and the expected results, for a command that compares them."""
     return _requested(function, (*_TARGET, *_RESULT))
 
 
@@ -166,7 +166,7 @@ def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_schedule(text: str) -> str | int:
-    """A schedule as ``simulator.launch`` takes it; raises ``LaunchError`` for what is none."""
+    """Parse a schedule for ``simulator.launch``; raises ``LaunchError`` if it is invalid."""
     order = int(text) if re.fullmatch(r"-?\d+", text) else text
     make(order)
     return order
@@ -184,7 +184,7 @@ def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_options(words: tuple[str, ...]) -> None:
-    """Tell a mistyped option, which click passes on as if it were a negative number."""
+    """Reject mistyped options, which click passes on like negative numbers."""
     for word in words:
         if word.startswith("-") and not is_argument(word):
             context = click.get_current_context()

@@ -13,12 +13,12 @@ import click
 
 
 def write_json(file: str, content: dict[str, Any]) -> None:
-    """Write JSON to a file, or to standard output where the file is ``-``."""
+    """Write JSON to a file, or to standard output for ``-``."""
     write_text(file, json.dumps(content, indent=2) + "\n")
 
 
 def write_text(file: str, text: str) -> None:
-    """Write a text that ends its lines, likewise; names that are no text as escapes."""
+    """Write a text to a file or standard output; undecodable names are escaped."""
     if file == "-":
         say(text, nl=False)
     else:
@@ -26,7 +26,7 @@ def write_text(file: str, text: str) -> None:
 
 
 def say(text: str | bytes, err: bool = False, nl: bool = True) -> None:
-    """Print now; of a pipe whose reader is gone what follows goes nowhere, and that is no error."""
+    """Print immediately; after the reader has closed the pipe, output is discarded."""
     try:
         click.echo(text, nl=nl, err=err)
     except OSError as error:
@@ -37,7 +37,7 @@ def say(text: str | bytes, err: bool = False, nl: bool = True) -> None:
 
 
 def reader_gone() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
+    """Whether standard output is a pipe whose reader has closed it."""
     with contextlib.suppress(AttributeError, OSError, ValueError):  # no poll, or no file
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)

@@ -32,15 +32,15 @@ _HINT = "--step-limit N gives up sooner"
 
 
 class _Advice(ProgressColumn):
-    """After a while, how not to wait any longer: a loop may have no end."""
+    """Hint that appears after a while, as a loop may be endless."""
 
     def render(self, task: Task) -> Text:
-        """What to show now."""
+        """Return the current text."""
         return Text(task.fields["hint"] if (task.elapsed or 0) > ADVICE else "")
 
 
 class ProgressBar:
-    """Counts blocks and says how long they have run; only after ``PATIENCE``, on a terminal."""
+    """Counts blocks and elapsed time; appears after ``PATIENCE``, on a terminal only."""
 
     def __init__(
         self, name: str, quiet: bool = False, began: float | None = None, hint: str = _HINT
@@ -62,7 +62,7 @@ class ProgressBar:
         return self
 
     def _start(self) -> None:
-        """Show the bar, unless it is shown."""
+        """Show the bar, unless it is visible."""
         with self._lock:
             if self._bar is None and self._wanted:
                 bar = Progress(*self._columns(), console=Console(stderr=True), transient=True)
@@ -71,14 +71,14 @@ class ProgressBar:
                 self._bar = bar
 
     def _columns(self) -> list[ProgressColumn]:
-        """What the bar consists of."""
+        """Return the columns of the bar."""
         return [
             TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
             TextColumn("blocks"), TimeElapsedColumn(), Remaining(), _Advice(),
         ]  # fmt: skip
 
     def __call__(self, done: int, total: int) -> None:
-        """Blocks done so far, and in all."""
+        """Update the number of finished blocks, and of all blocks."""
         self._update(completed=done, total=total)
 
     def _update(self, **what: Any) -> None:
@@ -113,5 +113,5 @@ class SearchBar(ProgressBar):
         ]  # fmt: skip
 
     def __call__(self, done: int, total: int) -> None:
-        """The fix that is tried, from 1, and about how many there are for its hazard."""
+        """Update the number of the current fix, from 1, and the approximate total."""
         self._update(description=f"trying fix {done} of {total}")

@@ -1,4 +1,4 @@
-"""``[tool.tilescope]`` of a ``pyproject.toml``: a repository's kernels, and what has changed."""
+"""``[tool.tilescope]`` of a ``pyproject.toml``: a repository's kernels, and changed files."""
 
 import re
 import subprocess
@@ -18,12 +18,12 @@ _PRE_INCLUDED = re.compile(r"^(?:-include|--pre-include)[=\n]?(.+)$", re.M)
 
 
 def is_project(target: str) -> bool:
-    """Whether a target is a repository's ``pyproject.toml``."""
+    """Whether a target is a ``pyproject.toml``."""
     return Path(target).name == NAME
 
 
 def read_project(path: Path) -> tuple[Pipeline, str]:
-    """The kernels of a repository as launches on arrays of their own, and its ``fail-on``.
+    """Return a repository's kernels as independent launches, and its ``fail-on``.
 
     Raises:
         UserError: The file cannot be read, or has no such table.
@@ -50,7 +50,7 @@ def read_project(path: Path) -> tuple[Pipeline, str]:
 
 
 def _sized(kernel: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A kernel's launch for each of its ``sizes``, whose names stand in braces."""
+    """Yield a kernel's launch for each of its ``sizes``, with names in braces replaced."""
     rest = {key: value for key, value in kernel.items() if key != "sizes"}
     sizes = kernel.get("sizes", [{}])
     if not isinstance(sizes, list) or not all(isinstance(size, dict) for size in sizes):
@@ -72,7 +72,7 @@ def _filled(value: Any, size: dict[str, Any], number: bool) -> Any:
 
 
 def changed_since(ref: str, folder: Path) -> set[Path]:
-    """The files of a repository that differ from a commit, and those that git does not know.
+    """Return a repository's files that differ from a commit or are untracked.
 
     Raises:
         UserError: There is no such commit, or no repository.
@@ -97,9 +97,9 @@ def changed_since(ref: str, folder: Path) -> set[Path]:
 
 
 def touches(file: Path, changed: set[Path], options: Sequence[str] = ()) -> bool:
-    """Whether a source file, or one that it includes, is among some.
+    """Whether a source file or one of its headers has changed.
 
-    ``options``: of its compilation, whose ``-I`` folders are looked in; the toolkit's are not.
+    ``options``: compiler options, whose ``-I`` folders are searched; the toolkit's are not.
     """
     folders = named_folders(options)
     todo, visited = [file, *map(Path, _PRE_INCLUDED.findall("\n".join(options)))], set[Path]()

@@ -1,4 +1,4 @@
-"""What the outputs of a user's own kernel should become: ``--expect`` and ``--reference``."""
+"""Expected outputs of a user's kernel: ``--expect`` and ``--reference``."""
 
 import functools
 import importlib
@@ -24,22 +24,22 @@ def expected(
     names: Sequence[str], args: Sequence[Any], words: Sequence[str], function: str | None,
     close: str | None, rng: np.random.Generator,
 ) -> tuple[dict[str, int], dict[str, Expected], Closeness | None]:  # fmt: skip
-    """Which arrays are outputs (by name, their places), and what each should become.
+    """Return the output arrays (positions by name) and their expected contents.
 
-    And what rounding may do to them, where ``close`` does not say.
+    Also returns the rounding model, if ``close`` gives no tolerance.
 
     Args:
-        names: Of the kernel's parameters in its source; where one has none, ``arg0`` ...
-        args: The launch's arguments, before it; only copies of them are given away.
-        words: ``NAME=WORD``: an array as arguments have them (``C=@right.npy``).
-        function: ``module:function``, called with copies of the arguments. It changes its
-            outputs in place, or returns them by name in a dict.
-        rng: For random words.
-        close: ``rtol,atol``: an element may be off by ``atol + rtol * |expected|``; ``None``: of
-            floating-point numbers by ``CLOSE`` and by rounding errors, whole numbers not at all.
+        names: Parameter names in the source; ``arg0`` ... if one has none.
+        args: The launch's arguments before it; only copies are passed on.
+        words: ``NAME=WORD``, with an array as in arguments (``C=@right.npy``).
+        function: ``module:function``, called with copies of the arguments. It modifies its outputs
+            in place, or returns them by name in a dict.
+        rng: Generator for random words.
+        close: ``rtol,atol``: the tolerance is ``atol + rtol * |expected|``; ``None``: ``CLOSE`` and
+            rounding errors for floating-point numbers, exact for integers.
 
     Raises:
-        UserError: A name, word or function that cannot be.
+        UserError: A name, word or function is invalid.
     """
     called = [name or f"arg{i}" for i, name in enumerate([*names, *[""] * len(args)][: len(args)])]
     values: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def expected(
 
 
 def near(array: Any, wanted: Any, close: str | None) -> Expected:
-    """What an array should become, as nearly as its type and ``--close`` say."""
+    """Return an array's expected content with the tolerance of its type or ``--close``."""
     if close is None and array.dtype.kind in "iub":
         return Expected(wanted, np.zeros(wanted.shape))
     relative, absolute = tolerances(close or CLOSE)
@@ -82,14 +82,14 @@ def near(array: Any, wanted: Any, close: str | None) -> Expected:
 
 
 def launch_of(target: Any, places: Mapping[str, int], found: Mapping[str, Expected]) -> Launch:
-    """A target's launch with a reference, as library kernels have one."""
+    """Return a target's launch with a reference, in the form of library kernels."""
     return Launch(
         target.grid, target.block, target.args, places, lambda _: found, target.shared_bytes
     )
 
 
 def tolerances(text: str) -> tuple[float, float]:
-    """Relative and absolute tolerance of ``rtol,atol``; raises ``UserError``."""
+    """Parse ``rtol,atol``; raises ``UserError``."""
     try:
         relative, absolute = map(float, text.split(","))
     except ValueError:
@@ -107,14 +107,14 @@ def _place(name: str, called: Sequence[str], args: Sequence[Any]) -> int:
 
 
 def _kind(array: Any) -> str:
-    """An array's type and shape as a word has them."""
+    """Return an array's type and shape as in an argument word."""
     letter = {"f": "f", "i": "i", "u": "u"}.get(array.dtype.kind, "u")
     shape = ",".join(str(n) for n in array.shape)
     return f"{letter}{8 * array.dtype.itemsize}[{shape}]"
 
 
 def _called(function: str, called: Sequence[str], args: Sequence[Any]) -> dict[str, Any]:
-    """What a function of the user's makes of copies of the arguments."""
+    """Return the outputs of a user's function on copies of the arguments."""
     module, _, name = function.partition(":")
     if not module or not name:
         raise UserError(f"--reference {function!r}: give module:function")

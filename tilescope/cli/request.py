@@ -1,4 +1,4 @@
-"""What a command line asks for."""
+"""Parsed command line of a launch."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from simulator.memory.storage.heap import HEAP_BYTES
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asked for, before any of it was looked at.
+    """Options of a command line, before validation.
 
     Attributes:
-        no_shared: Whether it said that there is no dynamic shared memory.
+        no_shared: Whether dynamic shared memory was explicitly set to none.
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""From what a command line names to a kernel with a launch that can be run."""
+"""Resolution of a command line to a kernel and its launch."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,15 +31,16 @@ class Target:
     """A kernel and its launch.
 
     Attributes:
-        name: What the report calls it.
-        kernel: What to run.
-        entry: Its library description, if it is a library kernel.
-        size, tile: Of a library kernel, as they were settled.
-        expected: What the outputs should become; ``None`` where there is no reference.
-        launch: Where there is a reference; holds the outputs.
-        closeness: What rounding may do to them, where the user does not say how close they are.
-        file: The file that was named, if one was.
-        symbols: As ``simulator.launch`` takes them; ``how``: what else it takes.
+        name: Name in reports.
+        kernel: The kernel.
+        entry: Its library entry, for a library kernel.
+        size, tile: Size and tile of a library kernel.
+        expected: Expected outputs; ``None`` without a reference.
+        launch: The launch with outputs, if there is a reference.
+        closeness: Model of rounding errors, if the user gives no tolerance.
+        file: The named file, if any.
+        symbols: As for ``simulator.launch``.
+        how: Its further arguments.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Target:
     closeness: Closeness | None = field(default=None, repr=False)
 
     def compare(self, args: Sequence[Any], run: Run) -> list[library.Agreement]:
-        """Compare the outputs of a run with the reference; widen its bounds once they matter."""
+        """Compare the outputs of a run with the reference; widens bounds only if they matter."""
         if self.launch is None or self.expected is None:
             return []
         launch = replace(self.launch, args=list(args))
@@ -74,15 +75,15 @@ class Target:
 
 
 def resolve(request: Request, reference: bool = True) -> Target:
-    """Compile what was asked for and make its arguments.
+    """Compile the requested kernel and create its arguments.
 
-    ``reference``: whether to work out what the outputs should become, which takes seconds for large
-    sizes, and has to be done before a launch changes the arguments.
+    ``reference``: whether to compute the expected outputs. This takes seconds for large sizes, and
+    has to happen before a launch modifies the arguments.
 
     Raises:
-        UserError: The request does not make a launch.
-        KernelError: The kernel cannot be had.
-        FileNotFoundError: No such file.
+        UserError: The request does not describe a launch.
+        KernelError: The kernel cannot be compiled.
+        FileNotFoundError: There is no such file.
     """
     refuse_pipeline(request.target)
     from_file = is_file(request.target)
@@ -92,7 +93,7 @@ def resolve(request: Request, reference: bool = True) -> Target:
 
 
 def resolve_either(request: Request) -> Target:
-    """``resolve``; where the compiler itself crashes on the device build, in the other one.
+    """As ``resolve``; if the compiler crashes on the device build, uses the source build.
 
     Raises:
         UserError, KernelError, FileNotFoundError: As ``resolve``.
@@ -106,7 +107,7 @@ def resolve_either(request: Request) -> Target:
 
 
 def check_arguments(target: Target) -> None:
-    """Tell now what a launch would say of the target's arguments.
+    """Check the target's arguments as a launch would.
 
     Raises:
         UserError: They do not fit the kernel.
@@ -124,7 +125,7 @@ def check_arguments(target: Target) -> None:
 
 
 def kernel_of(request: Request) -> Kernel:
-    """Compile what was asked for, whether or not it could be launched so.
+    """Compile the requested kernel, whether or not it could be launched.
 
     Raises:
         UserError, KernelError, FileNotFoundError: As ``resolve``.
@@ -202,14 +203,14 @@ def _from_file(request: Request) -> Target:
 
 
 def _own_symbols(request: Request, words: list[str]) -> tuple[Request, list[str]]:
-    """Words that fill variables (``sym:coeff=f32[4]``) belong to the symbols."""
+    """Move words that set variables (``sym:coeff=f32[4]``) to the symbols."""
     own = tuple(word.removeprefix("sym:") for word in words if word.startswith("sym:"))
     rest = [word for word in words if not word.startswith("sym:")]
     return replace(request, symbols=(*request.symbols, *own)), rest
 
 
 def _how(request: Request) -> dict[str, Any]:
-    """What ``simulator.launch`` and ``device.launch`` both take besides."""
+    """Return the arguments common to ``simulator.launch`` and ``device.launch``."""
     return {
         "cooperative": request.cooperative,
         "stack_bytes": request.stack,
@@ -219,9 +220,9 @@ def _how(request: Request) -> dict[str, Any]:
 
 
 def _symbols(request: Request, kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
-    """Variables of the kernel's file by name, as words give them: ``coeff=f32[4]=ones``.
+    """Return a kernel's module variables from words such as ``coeff=f32[4]=ones``.
 
-    Words are as those of arguments: ``p=struct(A[32:],i32:4)``, ``t=texture:linear:f32[8,8]``.
+    Values are argument words: ``p=struct(A[32:],i32:4)``, ``t=texture:linear:f32[8,8]``.
     """
     rng = np.random.default_rng(request.seed)
     pairs = [word.partition("=") for word in request.symbols]
@@ -233,7 +234,7 @@ def _symbols(request: Request, kernel: Kernel, args: Sequence[Any]) -> dict[str,
 
 
 def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
-    """The kernel, and the words that are its arguments."""
+    """Return the kernel, and its argument words."""
     words = list(request.words)
     is_named = bool(words) and names_a_kernel(words[0], request.target, request.options)
     named = words.pop(0) if is_named else None
@@ -254,14 +255,14 @@ def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
 
 
 def parse_shape(name: str, text: str) -> tuple[int, ...]:
-    """One to three whole numbers of an option, x first; a ``UserError`` if the text is none."""
+    """Parse one to three integers, x first; raises ``UserError``."""
     if not re.fullmatch(r"\d+([,x]\d+){0,2}", text):
         raise UserError(f"--{name} {text!r}: one to three whole numbers, x first, as in 4,4")
     return tuple(int(number) for number in re.split("[,x]", text))
 
 
 def settled(target: Target) -> str:
-    """Size and tile of a library kernel."""
+    """Return size and tile of a library kernel as text."""
     if target.entry is None:
         return ""
     sizes = "x".join(str(number) for number in target.size)

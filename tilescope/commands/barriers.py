@@ -1,4 +1,4 @@
-"""``tilescope barriers``: what each barrier of a kernel is there for."""
+"""``tilescope barriers``: which barriers of a kernel are needed."""
 
 from typing import Any
 

@@ -203,10 +203,10 @@ def check_command(
 
 
 def _refuse(request: Request, no_fix_search: bool, fix: bool, only_diff: bool) -> None:
-    """Options that do not go together, or not with this target.
+    """Reject options that contradict each other or the target.
 
     Raises:
-        UserError: Such options.
+        UserError: There are such options.
     """
     asked = "--fix" if fix else "--diff"
     if not fix and not only_diff:
@@ -223,7 +223,7 @@ def _refuse(request: Request, no_fix_search: bool, fix: bool, only_diff: bool) -
 
 
 def _demonstrate(launcher: Launcher, builds: Collection[str]) -> Difference | None:
-    """The first build that shows a difference."""
+    """Return the difference of the first build that shows one."""
     for build in builds:
         if difference := demonstrate(launcher, launcher.kernel(build)):
             return difference

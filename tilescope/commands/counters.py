@@ -1,4 +1,4 @@
-"""``tilescope counters``: the simulator's counters beside those of the hardware."""
+"""``tilescope counters``: the simulator's counters against Nsight Compute's."""
 
 import dataclasses
 from typing import Any
@@ -57,7 +57,7 @@ def counters_command(
 
 
 def command_words(request: Request) -> list[str]:
-    """The command line that makes the same request again."""
+    """Return the command line that repeats a request."""
     words = [request.target, *request.words]
     for name in ("size", "tile", "grid", "block", "build", "arch"):
         value = getattr(request, name)

@@ -1,4 +1,4 @@
-"""``tilescope _launch``: a launch on the GPU and nothing else, for profilers to run."""
+"""``tilescope _launch``: a single launch on the GPU, for profilers."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""``tilescope list``: the library, one line each, or what a file has."""
+"""``tilescope list``: the kernels of the library or of a file, one line each."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``run`` and ``check`` of a pipeline's file: launch after launch on the same arrays."""
+"""``run`` and ``check`` of a pipeline file: several launches on the same arrays."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -41,15 +41,15 @@ HOW = ("build", "schedule", "step_limit", "checks")
 
 
 def is_pipeline(target: str) -> bool:
-    """Whether a target is a pipeline's file."""
+    """Whether a target is a pipeline file."""
     return target.endswith(".toml")
 
 
 def refuse_others(ctx: click.Context, request: Request, used: Collection[str]) -> None:
-    """Refuse what was given with a pipeline's file and is not among the options used of it.
+    """Reject options that a pipeline file does not support.
 
     Raises:
-        UserError: One of those; the file says what to launch, and how.
+        UserError: There is such an option; the file specifies launches and their options.
     """
     if request.words:
         raise UserError(f"{request.words[0]!r}: {request.target} has its launches' own arguments")
@@ -66,9 +66,9 @@ def refuse_others(ctx: click.Context, request: Request, used: Collection[str]) -
 def run_pipeline(
     file: str, build: str | None, how: dict[str, Any], json_file: str | None, quiet: bool
 ) -> int:
-    """Make every launch, tell what they did; the exit code.
+    """Run every launch and print its results; return the exit code.
 
-    ``how``: schedule, checks and step limit as ``simulator.launch`` takes them.
+    ``how``: schedule, checks and step limit as for ``simulator.launch``.
     """
     pipeline = read(Path(file))
     session = _made(pipeline, file, build, how, quiet)
@@ -86,7 +86,7 @@ def run_pipeline(
 def draw_pipeline(
     file: str, build: str | None, how: dict[str, Any], quiet: bool, output: Path
 ) -> None:  # fmt: skip
-    """Make every launch, and write a page of all."""
+    """Run every launch and write one page."""
     session = _made(read(Path(file)), file, build, how | {"trace": True}, quiet)
     session.show().save(output)
 
@@ -179,7 +179,7 @@ def check_pipeline(
 
 
 def _tell(verdict: Verdict, place: str, max_hazards: int, quiet: bool, nothing: bool) -> None:
-    """What was found in one launch."""
+    """Print the findings of one launch."""
     if quiet:
         for hazard in verdict.hazards:
             say(hazard_text(hazard), err=True)
@@ -193,9 +193,9 @@ def _touched(folder: Path, table: dict[str, Any], changed: set[Path]) -> bool:
 
 
 class _Ordered:
-    """Launches on the arrays themselves, each in its stream; device variables keep their content.
+    """Launches on shared arrays, each in its stream; device variables persist.
 
-    A stream is one of ``cudaStreamCreate``: it and the default stream wait for each other.
+    Streams are those of ``cudaStreamCreate``, which synchronise with the default stream.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:

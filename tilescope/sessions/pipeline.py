@@ -34,16 +34,15 @@ _TOP: dict[str, tuple[type, ...]] = {
 
 @dataclass
 class Pipeline:
-    """Arrays by name, launches in order, and what some arrays should hold at the end.
+    """Arrays by name, launches in order, and expected contents at the end.
 
     Attributes:
-        path: The file, from which the kernels' files are found.
-        arrays: By name; those without a start hold nothing that was written.
-        launches: Tables as the file has them.
-        expected: What arrays should become, by name.
-        heads: Where in the file each launch begins, if that is not to be looked for.
-        seed: Of random contents that launches write out, each with its own; of kernels that have
-            nothing to do with each other ``None``.
+        path: The file; kernel files are relative to it.
+        arrays: Arrays by name; those without an initial content are uninitialised.
+        launches: Tables of the file.
+        expected: Expected contents by name.
+        heads: Line of each launch, if known.
+        seed: Seed of random contents in launches; ``None`` for independent kernels.
     """
 
     path: Path
@@ -54,10 +53,11 @@ class Pipeline:
     seed: int | None = None
 
     def targets(self, build: str | None = None) -> Iterator[Target]:
-        """Each launch on the arrays as they are; make it before asking for the next.
+        """Yield each launch on the current arrays; run it before requesting the next.
 
         Raises:
-            UserError: A launch that cannot be; KernelError: its kernel cannot be had.
+            UserError: A launch is invalid.
+            KernelError: Its kernel cannot be compiled.
         """
         for number, table in enumerate(self.launches, 1):
             try:
@@ -67,10 +67,10 @@ class Pipeline:
                 raise UserError(f"{self.path}: launch {number}: {text}") from None
 
     def check_streams(self) -> None:
-        """Hold each launch's ``wait`` to the streams that launches are in.
+        """Check that each ``wait`` names a stream of some launch.
 
         Raises:
-            UserError: It waits for another one.
+            UserError: It does not.
         """
         known = {DEFAULT_STREAM, *(table.get("stream", DEFAULT_STREAM) for table in self.launches)}
         for number, table in enumerate(self.launches, 1):
@@ -83,7 +83,7 @@ class Pipeline:
                     )
 
     def lines(self) -> list[int]:
-        """The line of the file at which each launch begins, from 1."""
+        """Return the line at which each launch begins, from 1."""
         if self.heads:
             return self.heads
         text = self.path.read_text(encoding="utf-8").splitlines()
@@ -92,7 +92,7 @@ class Pipeline:
         return found if len(found) == len(self.launches) else [0] * len(self.launches)
 
     def results(self) -> list[Agreement]:
-        """How the arrays, as they are now, compare with what they should hold."""
+        """Compare the current arrays with the expected contents."""
         places = {name: i for i, name in enumerate(self.arrays) if name in self.expected}
         made = Launch((1,), (1,), list(self.arrays.values()), places, lambda _: self.expected)
         return made.compare(self.expected)
@@ -124,7 +124,7 @@ class Pipeline:
         return target
 
     def _argument(self, word: Any, rng: np.random.Generator) -> Any:
-        """A number, the name of an array, or a word as the command line takes it."""
+        """Return the value of a number, an array's name, or an argument word."""
         if isinstance(word, (int, float)):
             return word
         if isinstance(word, list):
@@ -138,17 +138,17 @@ class Pipeline:
 
 
 def _from(path: Path, word: str) -> str:
-    """A word whose ``@file.npy`` is found beside the pipeline's file, if it is there."""
+    """Return a word whose ``@file.npy`` is resolved relative to the pipeline file, if it exists."""
     before, at, file = word.partition("@")
     beside = path.parent / file
     return f"{before}@{beside}" if at and beside.is_file() else word
 
 
 def read(path: Path) -> Pipeline:
-    """A pipeline's file.
+    """Read a pipeline file.
 
     Raises:
-        UserError: It is none.
+        UserError: The file is no pipeline.
     """
     content = toml(path)
     try:
@@ -158,10 +158,10 @@ def read(path: Path) -> Pipeline:
 
 
 def toml(path: Path) -> dict[str, Any]:
-    """What a TOML file says.
+    """Parse a TOML file.
 
     Raises:
-        UserError: There is none, or it says nothing that can be read.
+        UserError: The file is missing or invalid.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -214,7 +214,7 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
 
 
 def fits(table: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:
-    """Refuse a key that a table does not have, and a value of another type."""
+    """Reject unknown keys and values of wrong types in a table."""
     for key, value in table.items():
         if key not in kinds:
             raise UserError(f"no such key: {key}")

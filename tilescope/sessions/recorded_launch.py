@@ -15,9 +15,10 @@ class RecordedLaunch:
     """One launch of a session.
 
     Attributes:
-        kernel: What was launched.
-        file: Where, in the user's own code; ``line`` of it.
-        run: What it did.
+        kernel: The kernel.
+        file: File of the launch, in the user's own code.
+        line: Line of the launch.
+        run: The result.
     """
 
     kernel: Kernel
@@ -27,9 +28,9 @@ class RecordedLaunch:
 
     @property
     def place(self) -> Place:
-        """The kernel's name, and where it was launched."""
+        """Name of the kernel, with file and line of the launch."""
         return self.kernel.name, self.file, self.line
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: what ``Run.to_dict`` has, and the place."""
+        """Return ``Run.to_dict`` with the place."""
         return {"file": self.file, "line": self.line} | self.run.to_dict()

@@ -1,1 +1,1 @@
-"""Basic blocks, control flow, convergence points and the call graph."""
+"""Control flow: basic blocks, dominance, convergence points and the call graph."""

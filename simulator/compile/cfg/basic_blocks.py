@@ -1,4 +1,4 @@
-"""Basic blocks of a program and which registers live across them."""
+"""Basic blocks of a program, and liveness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,17 +22,18 @@ EXIT = -1
 
 @dataclass
 class Block:
-    """A run of instructions with one entry, ended by at most one that moves lanes elsewhere.
+    """Basic block: one entry, and at most one control-flow instruction at its end.
 
     Attributes:
-        number: Its place in the program; lanes at the lowest number run first.
-        function: The function it belongs to.
-        body: The instructions before the end.
-        end: The last instruction if it is control flow or a barrier, else ``None``.
-        follow: Number of the block after it (``EXIT`` for none).
+        number: Index in the program; lanes at the lowest number run first.
+        function: The containing function.
+        body: Instructions before the terminator.
+        end: The terminator, if the block ends with control flow or a barrier; else ``None``.
+        follow: Number of the next block; ``EXIT``: none.
         targets: Numbers of the blocks that ``end`` may jump to.
-        uses: Registers read before written; ``defs``: surely written.
-        live_out: Registers that some path from the end still reads.
+        uses: Registers read before they are written.
+        defs: Registers that are certainly written.
+        live_out: Registers that some path from the end reads.
     """
 
     number: int
@@ -49,15 +50,15 @@ class Block:
 
     @property
     def instructions(self) -> list[Instruction]:
-        """All of them, the end included."""
+        """Return all instructions, including the terminator."""
         return [*self.body, self.end] if self.end else self.body
 
 
 def reachable(module: Module, entry: str) -> list[Function]:
-    """The entry and every function it calls, callees first.
+    """Return the entry and all its callees, callees first.
 
     Raises:
-        PtxError: A call to a function without a body.
+        PtxError: A called function has no body.
     """
     order: list[Function] = []
     state: set[str] = set()
@@ -92,7 +93,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
 
 
 def _called(calls: Sequence[Instruction]) -> str:
-    """Where a function is called, innermost first: the user's line, if there is one."""
+    """Return the innermost call site with a user's line, for a message."""
     own = (c for c in calls if c.location is None or not is_toolkit(c.location.user.file))
     return place(next(own, calls[0])) if calls else "the entry"
 
@@ -103,10 +104,9 @@ _LAUNCHES = "launches from a kernel: launch from the host, one after the other"
 
 
 def split(function: Function, first: int) -> list[Block]:
-    """The function's basic blocks, numbered from ``first``.
+    """Return the function's basic blocks, numbered from ``first``.
 
-    A warp-synchronous instruction starts a block, so that the machine can hold
-    lanes in front of it.
+    A warp-synchronous instruction starts a block, so that the machine can block lanes before it.
     """
     labels: dict[int, list[str]] = {}
     for name, at in function.labels.items():
@@ -158,7 +158,7 @@ def _implicit_return(function: Function) -> Instruction:
 
 
 def successors(block: Block) -> list[int]:
-    """Numbers of the blocks that may run next in the same function."""
+    """Return the numbers of the successors in the same function."""
     end = block.end
     if end is None:
         return [block.follow]

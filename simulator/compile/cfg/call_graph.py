@@ -1,8 +1,8 @@
-"""Functions that call themselves, directly or by way of others: a group of such, and its frames.
+"""Recursive functions: groups of mutually recursive functions, and their frames.
 
-A function's registers and local variables stand in one place. At a call within a group the machine
-saves the caller's live registers (``execute/calls/call_frames.py``). The addresses of the group's
-local variables move on by ``stride`` bytes for each call that is open.
+Registers and local variables of a function have one place. At a recursive call the machine saves
+the caller's live registers (``execute/calls/call_frames.py``), and the addresses of the group's
+local variables advance by ``stride`` bytes for each open call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,16 +40,16 @@ class Recursion:
     max_depth: int = 0
 
     def keep(self, saves: Sequence[Register]) -> None:
-        """A call puts these aside."""
+        """Record the registers that a call saves."""
         self.saved_bytes = max(self.saved_bytes, sum(DTYPES[r.carrier].itemsize for r in saves))
 
     def settle(self, stride: int, stack: int) -> None:
-        """All calls are known: how deep they may nest on a stack of so many bytes."""
+        """Compute the maximum depth on a stack of ``stack`` bytes."""
         self.stride, self.max_depth = stride, stack // (self.own + self.saved_bytes + _RETURN_BYTES)
 
 
 def strongly_connected_components(functions: Sequence[Function]) -> dict[str, frozenset[str]]:
-    """By each function that can call itself: those that it can call and that can call it."""
+    """Return for each recursive function its strongly connected component."""
     reach = _reach(functions)
     return {
         name: frozenset(other for other in reach[name] if name in reach[other])
@@ -58,7 +58,7 @@ def strongly_connected_components(functions: Sequence[Function]) -> dict[str, fr
 
 
 def _reach(functions: Sequence[Function]) -> dict[str, set[str]]:
-    """By each function: those that it calls, directly or by way of others."""
+    """Return the transitive callees of each function."""
     reach = {f.name: {name for ins in f.body if (name := callee(ins))} for f in functions}
     size = -1
     while size != (size := sum(map(len, reach.values()))):
@@ -68,10 +68,10 @@ def _reach(functions: Sequence[Function]) -> dict[str, set[str]]:
 
 
 def check_groups(functions: Sequence[Function], found: Mapping[str, frozenset[str]]) -> None:
-    """Refuse what frames do not hold.
+    """Reject functions that frames do not support.
 
     Raises:
-        PtxError: Naming the instruction.
+        PtxError: There is one; the message names the instruction.
     """
     reach = _reach(functions) if found else {}
     inside = {name for member in found for name in reach[member]}

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def order_for_reconvergence(blocks: list[Block]) -> list[Block]:
-    """Renumber a function's blocks, so that the lowest number is the one to run first."""
+    """Renumber a function's blocks so that the lowest number should run first."""
     order = run_order(blocks)
     first = blocks[0].number
     number = {first + old: first + new for new, old in enumerate(order)} | {EXIT: EXIT}
@@ -21,20 +21,19 @@ def order_for_reconvergence(blocks: list[Block]) -> list[Block]:
 
 
 def run_order(blocks: Sequence[Block]) -> list[int]:
-    """Places of the blocks in the order that brings diverged lanes together soonest.
+    """Return the block order that reconverges diverged lanes soonest.
 
-    Each block comes before those it leads to, and the whole of a loop before what follows the loop,
-    whatever the compiler's layout: lanes that leave a branch or a loop early are passed by the
-    others until all stand where the paths meet again (the immediate post-dominator, where a GPU's
-    compiler lets them meet as well). The blocks come in the order of the text; the first is the
-    entry.
+    Each block precedes its successors, and a whole loop precedes what follows it, whatever the
+    compiler's layout. Lanes that leave a branch or loop early wait until all have reached the
+    immediate post-dominator, where a GPU's compiler reconverges them as well. Input blocks are in
+    text order; the first is the entry.
     """
     first = blocks[0].number
     after = [[n - first for n in successors(b) if n != EXIT] for b in blocks]
     loops = list(_natural(_loops(after)).values())
 
     def preference(at: int) -> list[int]:
-        """Successors, the one to run last first: out of most loops, then latest in the text."""
+        """Return the successors, last to run first: out of most loops, then latest in the text."""
 
         def shared(to: int) -> int:
             return sum(at in loop and to in loop for loop in loops)
@@ -46,7 +45,7 @@ def run_order(blocks: Sequence[Block]) -> list[int]:
 
 
 def _place(blocks: Sequence[Block], after: list[list[int]], at: int) -> int:
-    """Where in the text the path goes on: a block that only jumps stands for where it jumps."""
+    """Return the text position of a path; a block that only jumps stands for its target."""
     for _ in blocks:
         if blocks[at].body or len(after[at]) != 1:
             break
@@ -55,7 +54,10 @@ def _place(blocks: Sequence[Block], after: list[list[int]], at: int) -> int:
 
 
 def _postorder(after: Callable[[int], list[int]]) -> list[int]:
-    """Depth first from 0, without recursion: there may be thousands of blocks in a row."""
+    """Return a depth-first postorder from 0.
+
+    It is iterative, as there may be thousands of blocks in a row.
+    """
     done: list[int] = []
     visited = {0}
     stack = [(0, iter(after(0)))]
@@ -72,7 +74,7 @@ def _postorder(after: Callable[[int], list[int]]) -> list[int]:
 
 
 def _loops(after: list[list[int]]) -> list[tuple[int, set[int]]]:
-    """Of each edge back to a head: the head, and all that lead to that edge."""
+    """Return for each back edge its head and the loop's blocks."""
     before: list[list[int]] = [[] for _ in after]
     for at, following in enumerate(after):
         for to in following:
@@ -102,7 +104,7 @@ def _loops(after: list[list[int]]) -> list[tuple[int, set[int]]]:
 
 
 def loops_of(blocks: Sequence[Block]) -> dict[int, set[int]]:
-    """The natural loops of one function: numbers of the head, and of all blocks of the loop."""
+    """Return the natural loops of a function: head and blocks of each."""
     return _natural(_edges_back(blocks))
 
 
@@ -114,9 +116,9 @@ def _natural(loops: Iterable[tuple[int, set[int]]]) -> dict[int, set[int]]:
 
 
 def single_exit_loops(blocks: Sequence[Block]) -> list[set[int]]:
-    """Loops of one function that a single block leaves, also where they share their head.
+    """Return loops with a single exiting block, even if they share their head.
 
-    ``for (...) { while (!right()) {} ... }`` may be one natural loop, of which the wait is a part.
+    ``for (...) { while (!right()) {} ... }`` may be one natural loop that contains the wait.
     """
     after = {block.number: set(successors(block)) for block in blocks}
     loops = [members for _, members in _edges_back(blocks)]
@@ -175,7 +177,7 @@ def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], li
 
 
 def control_dependence(blocks: list[Block]) -> dict[int, set[int]]:
-    """For each block, the branches that directly decide on it."""
+    """Return for each block the branches on which it is directly control-dependent."""
     after = {b.number: successors(b) or [EXIT] for b in blocks}
     bits = {n: 1 << i for i, n in enumerate([EXIT, *after])}
     everything = (1 << len(bits)) - 1
@@ -210,9 +212,9 @@ _Place = tuple[int, bool]
 
 
 class BlockReachability:
-    """What may run after what, through calls and back to where they came from.
+    """Reachability between blocks, through calls and returns.
 
-    ``passes``: whether the way from a block to the next is open.
+    ``passes``: whether an edge is open.
     """
 
     def __init__(self, blocks: Sequence[Block], passes: Callable[[Block, int], bool]) -> None:
@@ -229,17 +231,17 @@ class BlockReachability:
         self._deciding = 0  # while it is, what comes after a call is not known yet
 
     def after(self, number: int) -> set[int]:
-        """Blocks that may run after one: of its function, its callees and its callers."""
+        """Return the blocks that may run after one, in its function, callees and callers."""
         found, _ = self._walk(number, up=True)
         return found
 
     def inside(self, function: str) -> set[int]:
-        """Blocks that a call may run; none if the program has no such function."""
+        """Return the blocks that a call may run; empty for an unknown function."""
         entry = self.entries.get(function)
         return set() if entry is None else {entry} | self._walk(entry, up=False)[0]
 
     def _walk(self, number: int, up: bool) -> tuple[set[int], bool]:
-        """The blocks after one, and whether the end of its function is among them."""
+        """Return the blocks after one, and whether its function's end is among them."""
         visited: set[_Place] = set()
         todo = [(number, up)]
         ended = False
@@ -254,7 +256,7 @@ class BlockReachability:
         return {to for to, _ in visited}, ended
 
     def _step(self, place: _Place) -> tuple[list[_Place], bool]:
-        """What comes directly after a place, and whether a function ends there."""
+        """Return the direct successors of a place, and whether a function ends there."""
         at, climbs = place
         block = self.blocks[at]
         end = block.end
@@ -273,7 +275,7 @@ class BlockReachability:
         return step
 
     def _passable(self, function: str) -> bool:
-        """Whether a call may come back on open ways alone."""
+        """Whether a call may return on open edges only."""
         if function not in self._through:
             self._through[function] = True  # also where it calls itself
             self._deciding += 1
@@ -285,7 +287,7 @@ class BlockReachability:
 def transitive_closure(
     start: Iterable[T], leads: Sequence[tuple[Collection[T], Iterable[T]]]
 ) -> set[T]:
-    """What is reached from a start: any of the first of a pair leads to all of the second."""
+    """Return everything reachable from a start; each pair leads from any first to all second."""
     reached, size = set(start), -1
     while size != len(reached):
         size = len(reached)

@@ -20,9 +20,9 @@ MOST_INSTRUCTIONS = 4_000
 def clone_per_call_site(
     module: Module, order: list[Function], recursive: Collection[str]
 ) -> list[Function]:
-    """Copy functions for their calls, and complete locations; functions and copies, callees first.
+    """Clone functions for their call sites and complete locations; return all, callees first.
 
-    ``recursive`` functions call themselves, and are not copied. The module gets the copies.
+    ``recursive`` functions are not cloned. The module receives the clones.
     """
     callers: dict[str, list[tuple[Function, Instruction]]] = {f.name: [] for f in order}
     result: list[Function] = []
@@ -53,7 +53,7 @@ def _place(location: Location | None) -> object:
 
 
 def _copy(function: Function, number: int) -> Function:
-    """The function under a name that PTX cannot have."""
+    """Copy a function under a name that PTX cannot contain."""
     return dataclasses.replace(
         function,
         copy_of=function.name,
@@ -66,9 +66,9 @@ def _copy(function: Function, number: int) -> Function:
 
 
 def _locate(function: Function, call: Location | None) -> None:
-    """Say at each of a function's instructions where the function is called.
+    """Add the call site to each of a function's instructions.
 
-    NVRTC's own device functions, such as ``__shfl_sync``, have no lines: theirs is the call's.
+    NVRTC's own device functions, such as ``__shfl_sync``, have no lines and get the call's.
     """
     if call is None or function.located:
         return

@@ -29,11 +29,12 @@ _END = -1
 
 
 class Graph:
-    """A control-flow graph from one entry.
+    """Control-flow graph with one entry.
 
     Attributes:
-        entry: Its first node; ``after``: for each node that can be reached, its successors.
-        before: Its predecessors.
+        entry: The entry node.
+        after: Successors of each reachable node.
+        before: Predecessors of each reachable node.
     """
 
     def __init__(self, entry: int, after: Mapping[int, Iterable[int]]) -> None:
@@ -88,14 +89,14 @@ class Graph:
         return above
 
     def dominates(self, one: int, other: int) -> bool:
-        """Whether every way from the entry to ``other`` passes ``one``."""
+        """Whether every path from the entry to ``other`` passes ``one``."""
         while other != one and other != self.entry:
             other = self.dominators[other]
         return other == one
 
     @functools.cached_property
     def loops(self) -> dict[int, set[int]]:
-        """The natural loops, by their heads."""
+        """Natural loops, by their heads."""
         found: dict[int, set[int]] = {}
         for at, ways in self.after.items():
             for head in ways:
@@ -109,7 +110,7 @@ class Graph:
         return found
 
     def region(self, at: int, start: int) -> set[int]:
-        """The nodes on the ways from ``start``, which dominates ``at``, that do not pass ``at``."""
+        """Return the nodes on paths from ``start``, which dominates ``at``, without ``at``."""
         found, todo = {start}, list(self.before[at])
         while todo:
             node = todo.pop()
@@ -119,11 +120,11 @@ class Graph:
         return found
 
     def leaves(self, some: set[int]) -> set[int]:
-        """The nodes outside of a set to which its edges lead."""
+        """Return the successors of a set outside of it."""
         return {to for at in some for to in self.after.get(at, ())} - some
 
     def post_dominators(self) -> dict[int, int]:
-        """The immediate post-dominator of each branch that has one in the function."""
+        """Return the immediate post-dominator of each branch that has one."""
         back: dict[int, list[int]] = {n: list(before) for n, before in self.before.items()}
         back[_END] = [n for n, ways in self.after.items() if not ways]
         above = Graph(_END, back).dominators
@@ -132,9 +133,9 @@ class Graph:
 
 
 def points(graph: Graph) -> tuple[set[int], set[int]]:
-    """The convergence points of a function, and the heads at which a loop's rounds begin together.
+    """Return the convergence points of a function, and the loop heads where iterations converge.
 
-    The second are not points for lanes that come from outside of the loop.
+    The latter are no points for lanes that enter the loop.
     """
     graph = _one_end(graph)
     if len(graph.after) < 2:
@@ -159,7 +160,7 @@ def _outer_first(candidate: tuple[int, int, set[int]]) -> tuple[int, int]:
 
 
 def _one_end(graph: Graph) -> Graph:
-    """The graph without ways to other ends than the one that is reached last."""
+    """Return the graph with paths to the last exit only."""
     exits = [n for n, ways in graph.after.items() if not ways]
     if len(exits) < 2:
         return graph
@@ -176,11 +177,11 @@ def _one_end(graph: Graph) -> Graph:
 
 
 def _in_loops(graph: Graph, after: Mapping[int, int]) -> tuple[set[int], set[int]]:
-    """What post-dominates branches if edges out of loops are left out, but not else; heads apart.
+    """Return post-dominators that exist only without loop exits; heads separately.
 
     Args:
         graph: The function.
-        after: The immediate post-dominators of its branches.
+        after: Immediate post-dominators of its branches.
     """
     found: set[int] = set()
     heads: set[int] = set()
@@ -198,7 +199,7 @@ def _in_loops(graph: Graph, after: Mapping[int, int]) -> tuple[set[int], set[int
 
 
 def _candidates(graph: Graph, known: set[int]) -> list[tuple[int, int, set[int]]]:
-    """Blocks that may be convergence points besides: each with its region and where that begins."""
+    """Return further candidates for convergence points, with region and start of each."""
     found = []
     loops = graph.loops
     for at, before in graph.before.items():
@@ -227,7 +228,7 @@ def _candidates(graph: Graph, known: set[int]) -> list[tuple[int, int, set[int]]
 
 
 def _loops_fit(graph: Graph, region: set[int], others: set[int]) -> bool:
-    """Whether the loops of a region that it is left from have one more exit, with one way to it."""
+    """Whether the exiting loops of a region have one other exit, with one path to it."""
     for body in graph.loops.values():
         if body <= region and not others.isdisjoint(graph.leaves(body)):
             on = graph.leaves(body) - others

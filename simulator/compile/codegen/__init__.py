@@ -1,1 +1,1 @@
-"""IR to Python functions."""
+"""Code generation: IR to Python functions."""

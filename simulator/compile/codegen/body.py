@@ -1,4 +1,4 @@
-"""A block's function as text, before it is compiled."""
+"""Text of a block's function, before it is compiled."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,12 +22,12 @@ class Exchange(NamedTuple):
 
 @dataclass
 class Body:
-    """The statements of a block's function.
+    """Statements of a block's function.
 
     Attributes:
-        exchanges: Of the instruction that the block's gate is in front of.
-        returns: The expression it returns: a branch's predicate, a barrier's operands.
-        names: What it refers to: each name is made of numbers and known opcodes.
+        exchanges: Exchanges of the instruction behind the block's gate.
+        returns: The returned expression: a branch's predicate or a barrier's operands.
+        names: Free names, which consist of numbers and known opcodes.
     """
 
     lines: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Steps for reading: ``tilescope ptx --steps``."""
+"""Readable IR, for ``tilescope ptx --steps``."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ _WIDTH = 80
 
 
 def listing(program: Program) -> str:
-    """What every block of a program does, a line a step."""
+    """Return the IR of every block, one operation a line."""
     return "\n\n".join("\n".join(_block(block)) for block in program.blocks)
 
 
@@ -96,7 +96,7 @@ def _target(target: ResultValue | None) -> str:
 
 
 def _as(carrier: str, type: str) -> str:
-    """The type, where it is not what the register holds."""
+    """Return the type, if it differs from the register's."""
     return "" if DTYPES[carrier] == DTYPES[type] else f":{type}"
 
 
@@ -118,7 +118,7 @@ def _value(value: Value) -> str:
 
 
 def operand_text(operand: Operand | None) -> str:
-    """An operand that is not a register, for reading."""
+    """Return an operand other than a register as text."""
     if isinstance(operand, Imm):
         if operand.kind == "int":
             return str(operand.value)

@@ -1,8 +1,8 @@
-"""Steps to Python: the statements of a block's function, for the NumPy machine.
+"""Code generation: Python statements for NumPy from a block's IR.
 
-``r5`` is register 5, ``v2`` holds something in between; ``p16_u64`` is the parameter at byte 16,
-``t_s32`` a dtype, ``load_4`` the access at site 4, ``M`` the mask. In block 7 ``k7_3`` is a
-constant, ``s7_3`` the name of a special register, and ``f7_3_fma`` the function of an ``fma``.
+Names: ``r5`` is register 5, ``v2`` a temporary, ``p16_u64`` the parameter at byte 16, ``t_s32`` a
+dtype, ``load_4`` the access at site 4, ``M`` the mask. In block 7, ``k7_3`` is a constant, ``s7_3``
+a special register's name, and ``f7_3_fma`` the function of an ``fma``.
 """
 
 from collections.abc import Iterator
@@ -50,10 +50,10 @@ VOCABULARY: dict[str, object] = {
 
 
 class Emitter:
-    """Makes a block's statements.
+    """Generates a block's statements.
 
-    ``numbers`` are for names of values in between; ``checked``: each write is held to its
-    register's dtype (``compiler.CHECKED``); ``met``: the instruction at which lanes wait first.
+    ``numbers``: for names of temporaries. ``checked``: each write is checked against its register's
+    dtype (``compiler.CHECKED``). ``met``: the instruction behind the block's gate.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Emitter:
         self.known: set[int] = set()
 
     def statements(self, steps: list[IrOp], end: Terminator | None) -> Body:
-        """The whole body."""
+        """Return the complete body."""
         for step in [*steps, end] if end else steps:
             first = len(self.body.lines)
             self.statement(step)
@@ -74,7 +74,7 @@ class Emitter:
         return self.body
 
     def statement(self, step: IrOp) -> None:
-        """Emit a step."""
+        """Generate one operation."""
         match step:
             case Compute():
                 self.compute(step)
@@ -124,31 +124,31 @@ class Emitter:
                 self.emit(f"trace({number}, {self.mask(guard)}, {', '.join(values)})")
 
     def emit(self, line: str) -> None:
-        """Add a statement."""
+        """Append a statement."""
         self.body.lines.append(line)
 
     def name(self, letter: str, value: object, opcode: str = "") -> str:
-        """A name for what a statement refers to."""
+        """Return the free name of an object that a statement uses."""
         names = self.body.names
         name = f"{letter}{self.number}_{len(names)}{opcode}"
         names[name] = value
         return name
 
     def constant(self, value: np.generic) -> str:
-        """A name for a constant."""
+        """Return the name of a constant."""
         found = self.constants.get(id(value))
         if found is None:
             found = self.constants[id(value)] = self.name("k", value)
         return found
 
     def fresh(self) -> str:
-        """A new local name."""
+        """Return a new local name."""
         return f"v{next(self.numbers)}"
 
     # -- values -----------------------------------------------------------------
 
     def read(self, register: Register | Temporary) -> str:
-        """The local name of a register's value."""
+        """Return the local name of a register's value."""
         if isinstance(register, Temporary):
             return f"v{register.number}"
         name = f"r{register.number}"
@@ -159,7 +159,7 @@ class Emitter:
         return name
 
     def source(self, source: SourceValue) -> str:
-        """An expression for a value."""
+        """Return the expression of a value."""
         value = source.value
         if isinstance(value, Register | Temporary):
             name = self.read(value)
@@ -174,11 +174,11 @@ class Emitter:
         return name if value.carrier == source.type else cast(name, value.carrier, source.type)
 
     def mask(self, guard: SourceValue | None) -> str:
-        """An expression for the lanes that do something."""
+        """Return the expression of the lanes under a guard."""
         return f"both(M, {self.source(guard)})" if guard else "M"
 
     def assign(self, target: ResultValue, expression: str) -> None:
-        """Write a result."""
+        """Generate the write of a result."""
         register, type = target.register, target.type
         if self.checked:
             result = self.fresh()
@@ -194,7 +194,7 @@ class Emitter:
         self.expect(name, register.carrier)
 
     def written(self, register: Register | Temporary) -> str:
-        """The local name of a register that now gets its value."""
+        """Return the local name of a register that is assigned."""
         if isinstance(register, Register):
             self.known.add(register.number)
         return self.read(register)
@@ -202,7 +202,7 @@ class Emitter:
     def receive(
         self, targets: tuple[ResultValue | None, ...]
     ) -> tuple[str, list[tuple[ResultValue, str]]]:
-        """Local names for several results, and those that are still to be assigned."""
+        """Return local names for several results, and those that remain to be assigned."""
         names: list[str] = []
         rest: list[tuple[ResultValue, str]] = []
         for target in targets:
@@ -216,20 +216,20 @@ class Emitter:
         return ", ".join(names), rest
 
     def expect(self, name: str, type: str) -> None:
-        """Where writes are checked, hold a value to the dtype of a type."""
+        """Generate the check of a value's dtype, if checks are enabled."""
         if self.checked:
             self.emit(f"expect({name}, t_{type})")
 
     # -- steps ------------------------------------------------------------------
 
     def move(self, step: Move) -> None:
-        """A copy."""
+        """Generate a copy."""
         for target, source in zip(step.targets, step.sources, strict=True):
             if target:
                 self.assign(target, self.source(source))
 
     def compute(self, step: Compute) -> None:
-        """A call of the instruction's function."""
+        """Generate a call of the instruction's function."""
         arguments = [self.source(source) for source in step.sources]
         if isinstance(step, WarpCompute):
             arguments.insert(0, f"W({self.mask(step.guard)})")
@@ -254,7 +254,7 @@ class Emitter:
     def product(
         self, chain: str, sources: list[str], targets: tuple[ResultValue | None, ...]
     ) -> None:
-        """One of a chain of sums."""
+        """Generate one product of a chain of sums."""
         given = ", ".join(sources)
         if len(sources) == 3:
             self.emit(f"{chain} = products({given})")
@@ -264,7 +264,7 @@ class Emitter:
             self.assign(targets[0], f"{chain}.last({given})")
 
     def access(self, step: MemoryOp) -> None:
-        """A call of the site."""
+        """Generate a call of the site."""
         site, guard, mask = step.site, "", "M"
         base = self.source(step.base)
         values = "".join(f", {self.source(source)}" for source in step.sources)
@@ -285,7 +285,7 @@ class Emitter:
             self.assign(target, name)
 
     def end(self, step: Terminator) -> None:
-        """What the function returns."""
+        """Generate the return value."""
         sources = [self.source(source) for source in step.sources]
         guard = self.source(step.guard) if step.guard else "None"
         if isinstance(step, BarrierOp):

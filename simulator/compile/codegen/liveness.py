@@ -1,8 +1,8 @@
-"""Which registers lanes still need where they wait: what others run meanwhile need not keep more.
+"""Live registers at divergence points.
 
-A result under a mask is merged with what the lanes that are off have. Where these never read it
-again it just replaces that: it costs nothing, and addresses that a branch or a ragged edge guards
-stay as regular as those of whole blocks.
+A result under a mask is merged with the values of inactive lanes. If no inactive lane can read the
+register again, the result replaces the whole array instead. That costs nothing, and addresses under
+a branch or at a ragged edge stay as regular as those of whole blocks.
 """
 
 import functools
@@ -18,14 +18,14 @@ _MAX_REGISTERS = 1 << 12
 
 
 class LiveRegisters:
-    """Of a program, the registers that are read from each block on.
+    """Registers of a program that are live at each block.
 
-    Those that lanes read of each other count as read everywhere.
+    Registers that lanes read from each other are live everywhere.
 
     Args:
-        blocks: All of one function; none: nothing is known, and all are needed everywhere.
-        private: Names of those that no other function has.
-        numbers: Of the registers, by name.
+        blocks: All blocks of one function; if empty, every register is live everywhere.
+        private: Names of registers that no other function uses.
+        numbers: Numbers of the registers, by name.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class LiveRegisters:
         self._by_places: dict[frozenset[int], frozenset[int]] = {}
 
     def live_at(self, places: Collection[int]) -> Container[int]:
-        """What lanes that wait in front of some blocks need."""
+        """Return the registers that lanes waiting at some blocks may read."""
         if not self.blocks:
             return ALL
         key = frozenset(places)
@@ -50,7 +50,7 @@ class LiveRegisters:
 
     @functools.cached_property
     def _always(self) -> set[int]:
-        """What other functions have too, and what lanes may read of others."""
+        """Return the registers of other functions, and those that lanes may read from others."""
         asking = (block.instructions[0] for block in self.blocks if _reads_across_lanes(block))
         asked = {name for ins in asking for name in roles(ins).reads}
         return {n for name, n in self.numbers.items() if name in asked or name not in self.private}

@@ -1,1 +1,1 @@
-"""PTX instructions to IR."""
+"""Lowering: PTX instructions to IR."""

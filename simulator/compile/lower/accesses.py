@@ -1,4 +1,4 @@
-"""PTX to steps: instructions that access memory or parameters."""
+"""Lowering of instructions that access memory or parameters."""
 
 import functools
 
@@ -89,9 +89,9 @@ def lower_mbarrier(operands: Operands, ins: Instruction, role: DecodedInstructio
 def lower_asynchronous(
     operands: Operands, ins: Instruction, role: DecodedInstruction
 ) -> list[IrOp]:
-    """Lower an asynchronous copy, or an instruction that groups these or waits for them.
+    """Lower an asynchronous copy, a group commit, or a wait.
 
-    A copy is a load and a store; when the store may happen is the race checks' business.
+    A copy is a load and a store; the race checks model when the store takes place.
     """
     guard = operands.guard(ins.guard)
     if role.row.asynchronous == "arrive":

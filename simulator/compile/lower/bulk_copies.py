@@ -1,4 +1,4 @@
-"""PTX to steps: bulk copies, and asynchronous stores."""
+"""Lowering of bulk copies and asynchronous stores."""
 
 import functools
 from collections.abc import Sequence
@@ -136,18 +136,18 @@ def _arrival(
     base: SourceValue,
     come: SourceValue,
 ) -> IrOp:
-    """Return the step by which bytes arrive at an mbarrier."""
+    """Return the operation by which bytes arrive at an mbarrier."""
     site.operation, site.order, site.far = PHASE, frozenset({"release"}), reaches_far(ins)
     zero = SourceValue(Constant(np.int64(0)), "b64")
     return MemoryOp(ins, guard, (), (zero, zero, come, zero), site=site, base=base)
 
 
 def _names(rank: int, mask: Lanes) -> Mask:
-    """Whether a mask of blocks names one."""
+    """Whether a block mask names a rank."""
     named: Mask = (mask.view(np.uint16) >> np.uint16(rank)) & np.uint16(1) == 1
     return named
 
 
 def _there(rank: int, address: Addresses, own: Lanes) -> Addresses:
-    """The same place in the shared memory of a block of the cluster."""
+    """Return the same offset in the shared memory of another block of the cluster."""
     return at_rank(address, cast(Lanes, np.uint32(rank)), own)

@@ -1,16 +1,16 @@
-"""Python expressions for values as another type has them."""
+"""Python expressions that convert values between types."""
 
 from ...isa import DTYPES
 from ..ir_values import Register, Temporary
 
 
 def same_type(type: str, register: Register | Temporary) -> bool:
-    """Whether a register's values are as a type has them."""
+    """Whether a register stores values in the representation of a type."""
     return bool(DTYPES[type] == DTYPES[register.carrier])
 
 
 def cast(name: str, carrier: str, type: str) -> str:
-    """A value of its carrier's type as one of another type."""
+    """Return the expression of a carrier's value as another type."""
     have, want = DTYPES[carrier], DTYPES[type]
     if have == want:
         return name
@@ -23,7 +23,7 @@ def cast(name: str, carrier: str, type: str) -> str:
 
 
 def extended(expression: str, type: str, carrier: str) -> str:
-    """A result of a type as its register's carrier holds it."""
+    """Return the expression of a result, extended to its register's carrier."""
     have, want = DTYPES[type], DTYPES[carrier]
     if have == want:
         return expression

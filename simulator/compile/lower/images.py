@@ -1,4 +1,4 @@
-"""PTX to steps: textures and surfaces."""
+"""Lowering of texture and surface instructions."""
 
 from kernels.ptx.module import Instruction
 

@@ -1,4 +1,4 @@
-"""PTX to steps: what a block's instructions do, as their rows say."""
+"""Lowering of a basic block, by the instructions' rows in the table."""
 
 import numpy as np
 
@@ -54,10 +54,10 @@ class Lowering:
         self.operands = Operands(context, block)
 
     def lower(self) -> Lowered:
-        """The block's steps, and how it ends.
+        """Return the block's IR.
 
         Raises:
-            PtxError: An instruction that has no meaning here; names it and its lines.
+            PtxError: An instruction is unsupported here; the message names it and its lines.
         """
         block, operands = self.block, self.operands
         steps: list[IrOp] = []
@@ -93,7 +93,7 @@ class Lowering:
         return Lowered(block, tuple(steps), end, gate, outlives, operands.numbers)
 
     def instruction(self, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
-        """What an instruction of the block's body does."""
+        """Lower an instruction of the block's body."""
         operands, row = self.operands, role.row
         if row.rows:
             return lower_rows(operands, ins, role)
@@ -118,7 +118,7 @@ class Lowering:
         return []
 
     def value(self, ins: Instruction, role: DecodedInstruction) -> IrOp:
-        """An instruction that computes values by its row's function."""
+        """Lower an instruction that computes values by its row's function."""
         operands, op = self.operands, build_op(self.context, ins, role)
         guard = operands.guard(ins.guard)
         if len(role.sources) != len(op.inputs):
@@ -133,7 +133,7 @@ class Lowering:
     # -- gates and ends ---------------------------------------------------------
 
     def gate(self, role: DecodedInstruction) -> WarpSyncPoint:
-        """What lanes wait for in front of a block that begins with such an instruction."""
+        """Return the warp synchronisation before a block that begins with such an instruction."""
         barrier = role.row.warp_barrier
         guard = self.operands.guard(self.block.instructions[0].guard)
         if "members" not in role.form.sources:
@@ -150,7 +150,7 @@ class Lowering:
         return WarpSyncPoint(self.operands.source(members, "u32"), barrier, guard)
 
     def end(self, ins: Instruction, role: DecodedInstruction) -> Terminator:
-        """Where the block's lanes go."""
+        """Lower the terminator."""
         guard, flow = self.operands.guard(ins.guard), role.flow
         if flow in (Flow.SYSTEM, Flow.ASSERT):
             return self.system(ins, guard)
@@ -185,7 +185,7 @@ class Lowering:
         return Terminator(ins, guard, how=how)
 
     def system(self, ins: Instruction, guard: SourceValue | None) -> SyscallOp:
-        """A call of a function of the system, whose parameters are registers."""
+        """Lower the call of a system function, whose parameters are registers."""
         given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
         sources = tuple(SourceValue(r, r.carrier) for r in map(self.operands.register, given))
         result = self.operands.register(ins.results[0]).number if ins.results else -1
@@ -194,7 +194,7 @@ class Lowering:
     def barrier(
         self, ins: Instruction, role: DecodedInstruction, guard: SourceValue | None
     ) -> Terminator:
-        """A block barrier, or a cluster's."""
+        """Lower a block barrier or a cluster barrier."""
         operands, reduction = self.operands, None
         predicate: tuple[SourceValue, ...] = ()
         if role.results:

@@ -1,4 +1,4 @@
-"""PTX to steps: matrix instructions, whose lanes share their loads and stores."""
+"""Lowering of matrix instructions, whose lanes share loads and stores."""
 
 import functools
 from dataclasses import replace
@@ -16,7 +16,7 @@ from .operands import Operands
 
 
 def build_op(context: CompileContext, ins: Instruction, role: DecodedInstruction) -> Op:
-    """Return the meaning of an instruction, with the architecture filled in if it depends on it."""
+    """Return an instruction's function, specialised for the architecture if necessary."""
     assert role.row.build
     op = role.row.build(ins)
     if not role.row.arch_dependent:
@@ -30,7 +30,7 @@ def build_op(context: CompileContext, ins: Instruction, role: DecodedInstruction
 
 
 def lower_rows(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
-    """Lower a load or store of matrix rows, and the step between rows and elements."""
+    """Lower a load or store of matrix rows, with the conversion between rows and elements."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     site = operands.site(ins, role.row.memory)
     base, load = operands.base(role.address, site), site.access == "load"
@@ -47,7 +47,7 @@ def lower_rows(operands: Operands, ins: Instruction, role: DecodedInstruction) -
 
 
 def lower_scattered(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
-    """Lower loads or stores of a matrix's pieces, and the step between pieces and registers."""
+    """Lower loads or stores of matrix fragments, with the conversion to registers."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     sites, load = operands.context.sites, role.row.memory == "load"
     words = op.inputs if load else op.outputs
@@ -76,7 +76,7 @@ def lower_scattered(operands: Operands, ins: Instruction, role: DecodedInstructi
 
 
 def lower_warpgroup(operands: Operands, ins: Instruction, role: DecodedInstruction) -> list[IrOp]:
-    """Lower a ``wgmma``: loads of shared memory at its descriptors, and the product."""
+    """Lower a ``wgmma``: loads of shared memory by its descriptors, and the product."""
     op, guard = build_op(operands.context, ins, role), operands.guard(ins.guard)
     sites = operands.context.sites
     fetches = wgmma.fetches(ins)

@@ -1,4 +1,4 @@
-"""Operands of PTX as typed values, for one function."""
+"""PTX operands as typed IR values, for one function."""
 
 import itertools
 
@@ -30,8 +30,8 @@ class Operands:
     """Operands of one block's instructions.
 
     Attributes:
-        written: The registers that it writes, by name, in the order of their writes.
-        numbers: Numbers for temporaries.
+        written: Registers that the block writes, by name, in order of the writes.
+        numbers: Generator of numbers for temporaries.
     """
 
     def __init__(self, context: CompileContext, block: Block) -> None:
@@ -43,7 +43,7 @@ class Operands:
         self.known, self.sources = context.operand_caches[block.function.name]
 
     def register(self, name: str) -> Register:
-        """A register, or a scalar parameter."""
+        """Return a register or a scalar parameter."""
         found = self.known.get(name)
         if found is None:
             found = self.known[name] = self.context.register(self.function, name)
@@ -54,7 +54,7 @@ class Operands:
         return Temporary(next(self.numbers), carrier)
 
     def guard(self, reg: Reg | None) -> SourceValue | None:
-        """The lanes that an instruction's guard lets execute it; ``None`` for all."""
+        """Return an instruction's guard predicate; ``None``: all lanes."""
         if reg is None:
             return None
         register = self.register(reg.name)
@@ -63,7 +63,7 @@ class Operands:
         return SourceValue(register, "pred", reg.negated)
 
     def source(self, operand: Operand | None, type: str) -> SourceValue:
-        """A source operand as a value of a PTX type."""
+        """Return a source operand as a value of a PTX type."""
         if isinstance(operand, Reg):
             key = (operand.name, type, operand.negated)
             found = self.sources.get(key)
@@ -96,7 +96,7 @@ class Operands:
         raise Unsupported("such an operand: use a register")
 
     def constant(self, operand: Imm, type: str) -> SourceValue:
-        """A constant: the same object wherever it stands, so that a value is known again."""
+        """Return a constant; equal constants are one object, so that caches recognise them."""
         key = (operand.kind, operand.value, type)
         found = self.context.constants.get(key)
         if found is None:
@@ -105,7 +105,7 @@ class Operands:
         return found
 
     def target(self, operand: Operand | None, type: str) -> ResultValue | None:
-        """A destination operand that gets a value of a PTX type; ``None`` for a sink."""
+        """Return a destination operand of a PTX type; ``None`` for a sink."""
         if operand is None:
             return None
         if not isinstance(operand, Reg):
@@ -119,7 +119,7 @@ class Operands:
         return ResultValue(register, type)
 
     def base(self, address: Address | None, site: Site) -> SourceValue:
-        """The address's variable part; its constant part goes into the site."""
+        """Return the variable part of an address; the constant part belongs to the site."""
         site.operand = address
         if address is None:
             raise Unsupported("no address: use one in brackets")
@@ -144,7 +144,7 @@ class Operands:
         return SourceValue(Constant(np.int64(start), address.base), "s64")
 
     def wide(self, operand: Operand | None) -> SourceValue:
-        """A number of 32 bits as one of 64, widened as an address is."""
+        """Return a 32-bit number widened to 64 bits, as for an address."""
         if isinstance(operand, Reg):
             return SourceValue(self.register(operand.name), "b64")
         return self.source(operand, "b64")
@@ -157,7 +157,7 @@ class Operands:
         return made
 
     def symbol(self, name: str) -> int:
-        """A variable's address; a call's parameters stand for the callee's."""
+        """Return a variable's address; call arguments resolve to the callee's parameters."""
         owner, name = self.context.resolve(self.function, name)
         functions = self.context.module.functions
         if name in functions and name not in self.function.variables:
@@ -166,7 +166,7 @@ class Operands:
 
 
 def _must_fit(carrier: str, type: str) -> None:
-    """A register is read as a type of its width, or its low bits are."""
+    """Check that a register is read as a type that is not wider than it."""
     if (carrier == "pred") != (type == "pred"):
         raise Unsupported("a predicate for a number: use selp or setp")
     if DTYPES[carrier].itemsize < DTYPES[type].itemsize:

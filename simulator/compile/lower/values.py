@@ -1,4 +1,4 @@
-"""What generated code does to values besides the instruction table's functions."""
+"""Runtime helpers of generated code, besides the instruction table's functions."""
 
 import numpy as np
 
@@ -9,27 +9,27 @@ from ...isa import DTYPES, Unsupported
 
 
 def merge(mask: Mask, new: Lanes, old: Lanes) -> Lanes:
-    """``new`` under the mask, ``old`` elsewhere."""
+    """Return ``new`` under the mask and ``old`` elsewhere."""
     if new is old:
         return old
     return np.where(mask, new, old)
 
 
 def both(mask: Mask | None, more: Mask) -> Mask:
-    """The lanes that are in both masks; ``None`` is every lane."""
+    """Return the intersection of two masks; ``None``: every lane."""
     if mask is None:
         return more
     return mask & more
 
 
 def expect(value: object, dtype: np.dtype[np.generic]) -> None:
-    """Hold a register's value to the dtype that carries it, and to a register's shape.
+    """Check a register's value against its dtype and a register's shape.
 
-    Generated code calls this after every write where ``compiler.CHECKED`` is set in the
-    environment: one value of another dtype makes NumPy promote all that is computed from it.
+    Generated code calls this after every write if ``compiler.CHECKED`` is set in the environment. A
+    single value of another dtype would make NumPy promote everything computed from it.
 
     Raises:
-        AssertionError: It is of another one.
+        AssertionError: Dtype or shape differ.
     """
     if not isinstance(value, np.generic | np.ndarray):  # a dtype equals some Python types
         raise AssertionError(f"a register of {dtype} got {value!r}")
@@ -38,12 +38,12 @@ def expect(value: object, dtype: np.dtype[np.generic]) -> None:
 
 
 def low(value: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
-    """The low bits of an integer, as a narrower type."""
+    """Return the low bits of an integer in a narrower type."""
     return value.astype(f"u{dtype.itemsize}").view(dtype)
 
 
 def immediate(imm: Imm, type: str) -> np.generic:
-    """A constant as a NumPy scalar of a PTX type."""
+    """Return a constant as a NumPy scalar of a PTX type."""
     dtype, bits = DTYPES[type], imm.value
     made: np.generic
     if dtype == np.bool_:
@@ -68,5 +68,5 @@ def immediate(imm: Imm, type: str) -> np.generic:
 
 
 def parameter_name(offset: int, type: str) -> str:
-    """The name of a piece of the kernel's parameters."""
+    """Return the name of a part of the kernel's parameters."""
     return f"p{offset}_{type}"

@@ -1,1 +1,1 @@
-"""IR to IR: counting, tracing, definedness, predication, fusion."""
+"""Passes from IR to IR: counting, tracing, definedness, predication, fusion, grouping."""

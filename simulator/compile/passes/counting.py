@@ -1,4 +1,4 @@
-"""Which steps count as arithmetic, and how their lanes are counted."""
+"""Counting pass: which operations count as arithmetic, and how their lanes are counted."""
 
 from collections.abc import Iterable
 
@@ -7,9 +7,9 @@ from ..program import Arithmetic
 
 
 def counted(steps: Iterable[IrOp], block: int, arithmetic: list[Arithmetic]) -> list[IrOp]:
-    """The steps, and tallies of those that not all of the block's lanes execute.
+    """Insert counters for operations that only some lanes of a block execute.
 
-    ``arithmetic`` gets the instructions that count.
+    ``arithmetic`` receives the counted instructions.
     """
     found: list[IrOp] = []
     for step in steps:

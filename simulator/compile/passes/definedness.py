@@ -1,10 +1,10 @@
-"""What a block does to undefined bits, beside what it does to values.
+"""Definedness pass: inserts V-bit propagation, as Memcheck does.
 
-After this pass a program runs as before and computes a *shadow* of each register as well: ones
-for the bits that come from memory that nothing wrote. A copy copies them. An instruction's
-result is undefined in the bits that change with what is put into the undefined bits of its
-operands: that is tried out. Where a branch, a guard, an address or a barrier is made of such
-bits, a ``Watch`` tells of it (``memory.definedness`` has the shadows of memory).
+The program computes V bits for each register besides its value: ones for bits that derive from
+uninitialised memory. A copy copies them. A result bit of an instruction is undefined if it changes
+with the undefined bits of the operands, which is determined by evaluating the instruction with
+other values. A ``Watch`` reports undefined bits of a branch, guard, address or barrier operand
+(``memory.definedness`` has the V bits of memory).
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ class DefinednessPass:
         self.temporaries: dict[int, Temporary] = {}
 
     def lowered(self) -> Lowered:
-        """The block with its shadows."""
+        """Return the block with V bits."""
         block, steps = self.block, list[IrOp]()
         for step in block.steps:
             probe = dataclasses.replace(step.instruction)  # told before the guard is heeded
@@ -62,7 +62,7 @@ class DefinednessPass:
     def uses(
         self, ins: Instruction, guard: SourceValue | None, *sources: SourceValue | None
     ) -> list[IrOp]:
-        """Tell if one of the values is undefined."""
+        """Return operations that report undefined values."""
         shadows = tuple(self.source(source) for source in sources if source and _varies(source))
         if not shadows:
             return []
@@ -70,7 +70,7 @@ class DefinednessPass:
         return [TraceProbe(ins, guard, (), shadows, number=len(self.traced) - 1)]
 
     def shadows(self, step: IrOp) -> Iterator[IrOp]:
-        """What a step does to shadows, done before it."""
+        """Yield the operations on V bits that precede an operation."""
         ins, guard = step.instruction, step.guard
         targets = tuple(map(self.target, step.targets))
         sources = tuple(map(self.source, step.sources))
@@ -104,18 +104,18 @@ class DefinednessPass:
                 yield Move(ins, guard, targets, sources)
 
     def source(self, source: SourceValue) -> SourceValue:
-        """The shadow of what is read."""
+        """Return the V bits of a source."""
         kind = bits_of(source.type)
         if not isinstance(source.value, Register | Temporary):
             return _zero(kind)
         return SourceValue(self.shadow(source.value), kind)
 
     def target(self, target: ResultValue | None) -> ResultValue | None:
-        """The shadow of what is written."""
+        """Return the V bits of a target."""
         return target and ResultValue(self.shadow(target.register), bits_of(target.type))
 
     def shadow(self, register: Register | Temporary) -> Register | Temporary:
-        """The shadow of a register."""
+        """Return the V-bit register of a register."""
         if isinstance(register, Register):
             return self.context.shadow(register)
         number = register.number

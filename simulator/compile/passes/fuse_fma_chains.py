@@ -1,6 +1,7 @@
-"""Chains of fused multiply-adds, each adding to the last one's sum (``isa.scalar.fma_chain``).
+"""Fusion of chains of fused multiply-adds (``isa.scalar.fma_chain``).
 
-The sum in between is nobody else's: no other step reads it, and it is dead after the block.
+The intermediate sum must have no other use: no other operation reads it, and it is dead at the end
+of the block.
 """
 
 import dataclasses
@@ -14,7 +15,7 @@ from ..ir_values import Register, ResultValue, SourceValue, Temporary, Value
 
 @dataclass(frozen=True, kw_only=True)
 class Product(IrOp):
-    """One of a chain; the first has three sources, the others two, and the last one a target."""
+    """One product of a chain; the first has three sources, others two, the last one a target."""
 
     chain: Temporary
 
@@ -22,13 +23,13 @@ class Product(IrOp):
 def chained(
     steps: Iterable[IrOp], outlives: Iterable[Register], end: IrOp | None, numbers: Iterator[int]
 ) -> list[IrOp]:
-    """The steps, with such chains.
+    """Fuse the chains of a block.
 
     Args:
-        steps: Of a block.
-        outlives: The registers that are read after it.
-        end: What it does after its steps.
-        numbers: For more temporaries.
+        steps: The block's operations.
+        outlives: Registers that are live at its end.
+        end: Its terminator.
+        numbers: Generator of numbers for temporaries.
     """
     steps = list(steps)
     for chain in _chains(steps, set(outlives), end):
@@ -48,7 +49,7 @@ def chained(
 def _chains(
     steps: Sequence[IrOp], outlives: set[Register], end: IrOp | None
 ) -> Iterator[list[int]]:
-    """The places of each chain's steps."""
+    """Yield the positions of each chain's operations."""
     adding = [at for at, step in enumerate(steps) if isinstance(step, Compute) and _adds(step)]
     if len(adding) < 2:
         return
@@ -76,7 +77,7 @@ def _adds(step: Compute) -> bool:
 
 
 class _Uses:
-    """Where registers are read and written in a block."""
+    """Reads and writes of registers in a block."""
 
     def __init__(self, steps: Sequence[IrOp], outlives: set[Register], end: IrOp | None) -> None:
         self.steps, self.outlives = steps, outlives
@@ -89,7 +90,7 @@ class _Uses:
                 self.writes.setdefault(target.register, []).append(at)
 
     def only(self, one: int, other: int) -> bool:
-        """Whether the other step adds to what the one writes, and nothing else reads that."""
+        """Whether an operation adds to the result of another, which nothing else reads."""
         (target,) = self.steps[one].targets
         assert target is not None
         sum_ = target.register
@@ -103,7 +104,7 @@ class _Uses:
 
 
 def _read(step: IrOp) -> Iterator[Value]:
-    """All that a step reads."""
+    """Yield all values that an operation reads."""
     for field in dataclasses.fields(step):
         value = getattr(step, field.name)
         for item in value if isinstance(value, tuple) else (value,):

@@ -1,7 +1,7 @@
-"""Loads of shared memory from one base, done together (``memory.addressing.grouped_loads``).
+"""Grouping of shared-memory loads from one base (``memory.addressing.grouped_loads``).
 
-Unrolled loops load the rows and columns of a tile so. Nothing may stand between them that writes
-memory, that others may have to wait for, or that changes the base.
+Unrolled loops load rows and columns of a tile in this way. No operation in between may write
+memory, synchronise, or change the base.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,14 +31,14 @@ class LoadGroup(IrOp):
 
 @dataclass(frozen=True, kw_only=True)
 class LoadGroupResult(IrOp):
-    """One of them gets its ``number`` of what is ``found``."""
+    """Result of one grouped load: its ``number`` in ``found``."""
 
     found: Temporary
     number: int
 
 
 def together(steps: Iterable[IrOp], numbers: Iterator[int]) -> list[IrOp]:
-    """The steps, with such loads as one; ``numbers``: for more temporaries."""
+    """Group the loads of a block; ``numbers``: for temporaries."""
     steps = list(steps)
     begins: dict[int, IrOp] = {}
     for run in _runs(steps):
@@ -58,7 +58,7 @@ def together(steps: Iterable[IrOp], numbers: Iterator[int]) -> list[IrOp]:
 
 
 def _runs(steps: list[IrOp]) -> Iterator[list[int]]:
-    """The places of loads that are done together."""
+    """Yield the positions of loads that form a group."""
     if sum(isinstance(step, MemoryOp) and step.site.space == "shared" for step in steps) < _LEAST:
         return
     runs: dict[tuple[Value, str], list[int]] = {}
@@ -77,7 +77,7 @@ def _runs(steps: list[IrOp]) -> Iterator[list[int]]:
 
 
 def _is_groupable(load: MemoryOp) -> bool:
-    """Whether a load may be one of them: of one word that somebody wants, by all lanes."""
+    """Whether a load can be grouped: one used word, by all lanes."""
     site = load.site
     return (
         site.space == "shared"

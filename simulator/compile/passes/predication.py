@@ -1,8 +1,8 @@
-"""Guards as masks and choices, for a machine that runs many lanes at once.
+"""Predication: guards become masks, for a machine that executes many lanes at once.
 
-After this pass the guard of a step that has to do with lanes (``Access``, ``WarpCompute``,
-``Fence``, ``CountLanes``, ``Watch``) is the mask it works under; values are computed for all lanes,
-and each of their targets says under which of them it changes (``Target.under``).
+After this pass the guard of an operation on lanes (``MemoryOp``, ``WarpCompute``, ``FenceOp``,
+``CountLanes``, ``TraceProbe``) is its mask. Values are computed for all lanes, and each target has
+a mask of the lanes that change (``ResultValue.under``).
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from ..ir_values import Register, ResultValue, SourceValue, Temporary
 
 
 def predicated(steps: Iterable[IrOp], numbers: Iterator[int]) -> list[IrOp]:
-    """The steps, with guards that a machine of lanes can follow."""
+    """Replace guards by masks."""
     found: list[IrOp] = []
     for _, group in itertools.groupby(steps, key=lambda step: id(step.instruction)):
         together = list(group)
@@ -35,7 +35,7 @@ def predicated(steps: Iterable[IrOp], numbers: Iterator[int]) -> list[IrOp]:
 
 
 def _under(step: IrOp, guard: SourceValue) -> IrOp:
-    """A step under a guard."""
+    """Return an operation under a guard."""
     values = isinstance(step, (Compute, Move)) and not isinstance(step, WarpCompute)
     targets = tuple(_chosen(target, guard) for target in step.targets)
     return dataclasses.replace(step, guard=None if values else guard, targets=targets)

@@ -71,7 +71,7 @@ class Tracing:
         inputs: tuple[int | str, ...] = (),
         results: tuple[int, ...] = (),
     ) -> IrOp:
-        """A step that tells of another."""
+        """Return the probe of an operation."""
         site, base = None, None
         if isinstance(step, MemoryOp) and what != "branch":  # which tells of the guard alone
             site, base = step.site, step.base
@@ -99,21 +99,21 @@ class Tracing:
         return made
 
     def deciding(self, guard: SourceValue | None) -> int | None:
-        """The register of a guard that loaded data decide."""
+        """Return the register of a guard that depends on loaded data, if it does."""
         value = guard.value if guard else None
         known = isinstance(value, Register) and value.number in self.data
         return value.number if known and isinstance(value, Register) else None
 
     def decided(self, step: IrOp, by: SourceValue | None, outputs: tuple[int, ...]) -> list[IrOp]:
-        """Registers that are what they were, or something else, as loaded data decide."""
+        """Return probes of registers whose assignment depends on loaded data."""
         return [self.watch(step, "branch", (), outputs, (_read(by),))] if by else []
 
     def recorded_places(self, step: IrOp) -> tuple[int, ...]:
-        """Registers of data that a step writes."""
+        """Return the registers of loaded data that an operation writes."""
         return tuple(n for n in map(_index, step.targets) if n in self.data)
 
     def values(self, step: IrOp) -> list[IrOp]:
-        """An instruction that computes something from loaded data."""
+        """Return a computation on loaded data with its probe."""
         if isinstance(step, Bulk) and not step.into.is_image:
             return [self.watch(step, "copy")]
         row = roles(step.instruction).row
@@ -177,12 +177,12 @@ NOTHING = -1
 
 
 def _number(register: Register | Temporary) -> int:
-    """A register's number; below -1 that of what only steps of one instruction use."""
+    """Return a register's number; temporaries have numbers below -1."""
     return register.number if isinstance(register, Register) else -2 - register.number
 
 
 def _read(source: SourceValue) -> int | str:
-    """What is read: a register's number, or the operand's text."""
+    """Return a source as register number or operand text."""
     value = source.value
     if isinstance(value, Register | Temporary):
         return _number(value)
@@ -192,7 +192,7 @@ def _read(source: SourceValue) -> int | str:
 
 
 def loaded_data(context: CompileContext, blocks: Sequence[Block]) -> Data:
-    """Registers that hold what was loaded, and what it decides."""
+    """Return the registers that hold or depend on loaded data."""
     flows: list[tuple[set[int], set[int]]] = []
     data: set[int] = set()
     for function in context.functions:
@@ -215,9 +215,9 @@ def loaded_data(context: CompileContext, blocks: Sequence[Block]) -> Data:
 def _branches(
     context: CompileContext, blocks: Sequence[Block]
 ) -> dict[int, tuple[set[int], set[int]]]:
-    """Of each block with a branch: what decides it, and registers that what it decides on writes.
+    """Return for each branch its conditions, and the registers that dependent blocks write.
 
-    Only those count that are read elsewhere: what the branch decides on depends on it anyhow.
+    Only registers that are read elsewhere count.
     """
     found = {}
     decided = decided_by(blocks)
@@ -269,7 +269,7 @@ def decided_by(blocks: Sequence[Block]) -> dict[int, int]:
 
 
 def _numbers(context: CompileContext, function: Function, names: Sequence[str]) -> set[int]:
-    """Numbers of registers; what a system function is given is in none."""
+    """Return numbers of registers; arguments of system functions have none."""
     found = set()
     for name in names:
         try:

@@ -1,12 +1,12 @@
-"""Where registers of a ``wgmma`` may be touched while it is under way, as far as the text tells.
+"""Data flow of ``wgmma`` registers: which instructions may touch them while they are in flight.
 
-PTX ISA, ``wgmma.mma_async``, ``wgmma.fence``, ``wgmma.wait_group``: its accumulators, and A's
-fragments in registers, are not to be touched until its group has been waited for; what was touched
-before needs a ``wgmma.fence``, unless all that touched it is ``wgmma`` with accumulators of the
-same shape. A compiler moves values from register to register, wherever it likes: a move touches
-nothing, and where it takes a value that value's story goes on.
+Rules (PTX ISA, ``wgmma.mma_async``, ``wgmma.fence``, ``wgmma.wait_group``): accumulators, and
+fragments of A in registers, must not be accessed until their group has been waited for. Earlier
+accesses need a ``wgmma.fence``, unless all of them are ``wgmma`` with accumulators of the same
+shape. Compilers insert moves anywhere; a move is no access, and its target inherits the state of
+its source.
 
-What is found here is possible: ``observe/checks/wgmma_registers.py`` says whether it happens.
+The results are possible accesses; ``observe/checks/wgmma_registers.py`` determines which occur.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,15 +28,16 @@ OLDEST = 8
 
 @dataclass(frozen=True)
 class WgmmaRegisterUse:
-    """An instruction that has to do with registers of a ``wgmma``.
+    """An instruction that concerns registers of a ``wgmma``.
 
     Attributes:
-        block: The basic block it stands in; ``what``: ``product``, ``fence`` or ``touch``.
-        writes: Whether it changes what may be under way.
-        ages: Of each product (its place among the flights) that may be under way in a register
-            that this touches: how old its group may be by then.
-        reads_a: The products of which it would change A's fragments.
-        touches: Of a product: what may have touched its registers with no fence since.
+        block: Its basic block.
+        what: ``product``, ``fence`` or ``touch``.
+        writes: Whether it writes registers that may be in flight.
+        ages: For each product possibly in flight in an accessed register, the number of later
+            groups.
+        reads_a: Products whose fragments of A it would overwrite.
+        touches: Of a product: possible accesses to its registers without a fence since.
     """
 
     instruction: Instruction
@@ -58,13 +59,13 @@ Fact = TypeVar("Fact")
 
 
 class Flights:
-    """Finds the flights of one function's blocks, and adds them to those of others.
+    """Finds the register uses of one function's blocks.
 
-    ``touches``: whether to look for what touches registers: where a compiler keeps variables in
-    memory it has to, before any wait that the source has.
+    ``touches``: whether to look for ordinary accesses. Compilers that store variables in memory
+    access registers before any wait in the source.
 
     Attributes:
-        numbers: Of an instruction (by its ``id``): which flight it is.
+        numbers: Index of each instruction's use, by its ``id``.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Flights:
         return number
 
     def _follow(self) -> None:
-        """Work out what is under way at each block's start, then look at each instruction."""
+        """Compute the state at each block's start, then inspect each instruction."""
         before: dict[int, DataflowState] = {number: ({}, {}) for number in self.blocks}
         waiting = sorted(self.blocks)
         while waiting:
@@ -163,9 +164,9 @@ class Flights:
             under_way[name] = under_way.get(name, _NONE) | {(number, -1 - place, OPEN)}
 
     def _really(self, touch: Instruction, product: Instruction) -> bool:
-        """Whether the program touches registers behind a fence: a compiler takes arithmetic there.
+        """Whether an access after a fence is the program's, not arithmetic moved by the compiler.
 
-        Then the source has it in front of the fence.
+        In the latter case the source has it before the fence.
         """
         fence = self._behind.get(id(touch))
         if fence is None or touch.location is None:
@@ -236,13 +237,13 @@ class Flights:
 
 
 def _position(ins: Instruction) -> list[tuple[int, int]]:
-    """Where an instruction stands in the user's text: the outermost call's line comes first."""
+    """Return the source position of an instruction, outermost call first."""
     chain = ins.location.chain if ins.location else ()
     return [(at.line, at.column) for at in reversed(chain)]
 
 
 def _merged(into: DataflowState, other: DataflowState) -> bool:
-    """Add one story to another; whether anything is new."""
+    """Merge a state into another; return whether it changed."""
     new = [_added(into[0], other[0]), _added(into[1], other[1])]
     return any(new)
 
@@ -263,18 +264,18 @@ def _ages(entries: set[Entry]) -> dict[int, frozenset[int]]:
 
 
 def _names(operand: Operand | None) -> list[str]:
-    """The registers of a matrix, in their order."""
+    """Return the registers of a matrix, in order."""
     items = operand.items if isinstance(operand, Vector) else ()
     return [item.name for item in items if isinstance(item, Reg)]
 
 
 def _accumulators(ins: Instruction) -> tuple[int, str]:
-    """Shape and type of D."""
+    """Return shape and type of D."""
     return fragments.shape(ins.modifiers).n, fragments.kinds(ins.modifiers)[0]
 
 
 def _related(blocks: Sequence[Block]) -> set[str]:
-    """The registers of all ``wgmma``, and those that moves join to them."""
+    """Return the registers of all ``wgmma``, and those connected to them by moves."""
     found: set[str] = set()
     moves: list[set[str]] = []
     for block in blocks:

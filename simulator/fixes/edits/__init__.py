@@ -1,1 +1,1 @@
-"""One file for each kind of edit that may fix a hazard."""
+"""Edits that may fix a hazard, one module for each kind."""

@@ -1,4 +1,4 @@
-"""Edits that might fix a hazard, likeliest first, at the places where its accesses stand."""
+"""Candidate edits for a hazard, likeliest first, at the places of its accesses."""
 
 import dataclasses
 import itertools
@@ -48,7 +48,7 @@ _LINE = re.compile(rb"^[ \t]*#[ \t]*(line\b|\d)", re.MULTILINE)
 
 
 class Proposals:
-    """What to try for the hazards of a kernel, in its builds."""
+    """Candidate edits for the hazards of a kernel, in its builds."""
 
     def __init__(self, kernels: Mapping[str, Kernel], syntax: Syntax) -> None:
         self.kernels, self.syntax = kernels, syntax
@@ -62,7 +62,7 @@ class Proposals:
                         self._phase_waits.append(ins)
 
     def edits(self, hazard: Hazard) -> Iterator[Edit]:
-        """Each edit once."""
+        """Yield each candidate once."""
         if hazard.row.is_endless or hazard.case == "transaction":
             yield from parity_edits(self.syntax, self.waits(hazard))
             return
@@ -126,14 +126,14 @@ class Proposals:
     def _ordering(
         self, hazard: Hazard, earlier: Levels, later: Levels, text: str, some: slice
     ) -> Iterator[Edit]:
-        """Some of the places of a barrier between two accesses, likeliest first."""
+        """Yield barriers at some places between two accesses, likeliest first."""
         every = self._every_place(hazard, earlier, later, text)
         return itertools.islice(every, some.start, some.stop)
 
     def _every_place(
         self, hazard: Hazard, earlier: Levels, later: Levels, text: str
     ) -> Iterator[Edit]:
-        """All of them; last where its threads may have come apart."""
+        """Yield barriers at all places; last those where threads may have diverged."""
         for is_split in (False, True):
             edits = [barrier_edits(self.syntax, earlier, later, text, is_split)]
             if hazard.row.reads and not any(body.macro for body, _ in earlier):
@@ -145,7 +145,7 @@ class Proposals:
         self, hazard: Hazard, levels: Sequence[Levels], pairs: Sequence[tuple[int, int]],
         others: Sequence[tuple[str, int]],
     ) -> Iterator[Edit]:  # fmt: skip
-        """Each of some statements between two accesses, either of which may come first."""
+        """Yield each of some statements between two accesses, in either order."""
         either = [*pairs, *((two, one) for one, two in pairs[1:])]
         for (text, places), (one, two) in itertools.product(others, either):
             late = hazard.case in WAITED and places != RIGHT_BEHIND
@@ -153,7 +153,7 @@ class Proposals:
             yield from itertools.islice(edits, places)
 
     def _fewer(self, hazard: Hazard) -> Iterator[Edit]:
-        """Waits that leave less under way, of those that the source has."""
+        """Yield existing waits with a smaller number of pending groups."""
         waits = [
             (pending, points)
             for ins in dict.fromkeys(self._instructions.values())
@@ -169,7 +169,7 @@ class Proposals:
         return count_edits(self.syntax, waits, later, hazard.case)
 
     def chains(self, hazard: Hazard, hazards: Iterable[Hazard]) -> Iterator[Edit]:
-        """All the statements of a race split at once, where some of them race with themselves."""
+        """Yield the simultaneous split of all statements of a race, if some race alone."""
         own = _lines(hazard, "read", "write")
         both = [_lines(h, "read") & _lines(h, "write") for h in hazards if h.row.reads]
         if between_blocks(hazard) or not own & set().union(*both):
@@ -181,11 +181,11 @@ class Proposals:
             yield from chain_edits(self.syntax, levels, written, text)
 
     def _barriers(self, hazard: Hazard) -> list[str]:
-        """What may order the threads that race: all of a block, or lanes of a warp."""
+        """Return the barriers that may order the racing threads: of the block or of a warp."""
         return lane_barriers(self.syntax) if hazard.reach == "lane" else [BLOCK_BARRIER]
 
     def _between_blocks(self, hazard: Hazard, levels: Sequence[Levels]) -> Iterator[Edit]:
-        """A barrier of the grid, where the program has one; what an atomic or a flag needs."""
+        """Yield grid barriers, if the program has one, and fences for atomics or flags."""
         for text in grid_barriers(self.syntax):
             edits = barrier_edits(self.syntax, levels[0], levels[-1], text, False)
             yield from itertools.islice(edits, _MEETINGS)
@@ -200,18 +200,18 @@ class Proposals:
             yield from acquiring_edits(self.syntax, levels[roles_of.index(later)])
 
     def any(self, hazard: Hazard) -> bool:
-        """Whether there is anything to try."""
+        """Whether there are any candidates."""
         if between_blocks(hazard):
             return next(self.edits(hazard), None) is not None
         return fixable(hazard)
 
     def levels(self, hazard: Hazard, number: int) -> Levels:
-        """Lists of statements around an access; a closing brace, say, is in none: then all."""
+        """Return the statement lists around an access; all of them at a closing brace."""
         points = self.points(hazard, number)
         return self.syntax.levels(points) or self.syntax.all_lists(points)
 
     def points(self, hazard: Hazard, number: int) -> list[Point]:
-        """Where an instruction stands in the user's files: itself, then its chain of calls."""
+        """Return the source places of an instruction: itself, then its call chain."""
         ins, source = self._instruction(hazard, number), hazard.involved[number].source
         points = self._chain(ins) if ins else []
         points.append(Point(Path(os.path.realpath(source.file)), source.line))
@@ -222,7 +222,7 @@ class Proposals:
         return self._instructions.get((build, hazard.involved[number].ptx_line))
 
     def absent(self, hazard: Hazard) -> Source | None:
-        """Where an access stands if there is no such line to edit: by ``#line``, or an odd name."""
+        """Return the place of an access in a file that cannot be edited, if there is one."""
         by_line = any(_LINE.search(content) for content in self.syntax.files.values())
         sides = [
             item.source
@@ -236,7 +236,7 @@ class Proposals:
         return [Point(Path(os.path.realpath(at.file)), at.line) for at in chain]
 
     def waits(self, hazard: Hazard) -> list[list[Point]]:
-        """Where threads wait for a phase of an mbarrier: of those that wait for ever, there."""
+        """Return the places of waits for an mbarrier phase, of threads that wait for ever."""
         found = []
         at = {point for i in range(len(hazard.involved)) for point in self.points(hazard, i)}
         for ins in self._phase_waits:
@@ -247,18 +247,18 @@ class Proposals:
 
 
 def _lines(hazard: Hazard, *roles_: str) -> set[tuple[str, int]]:
-    """Where a race's accesses of some roles stand."""
+    """Return the lines of a race's accesses with some roles."""
     return {(i.source.file, i.source.line) for i in hazard.involved if i.role in roles_}
 
 
 def _begins(ins: Instruction) -> bool:
-    """Whether an instruction begins what goes on after it: a copy, a product."""
+    """Whether an instruction starts an asynchronous operation: a copy or a product."""
     row = roles(ins).row
     return row.asynchronous in ("copy", "bulk") or (row.warpgroup and row.queue == "product")
 
 
 def _pending_groups(ins: Instruction, case: str) -> int | None:
-    """How many groups an instruction leaves under way that waits for what a race is with."""
+    """Return the pending count of a wait for the racing operation, if it is one."""
     row = roles(ins).row
     if row.asynchronous != "wait" or row.queue != QUEUES.get(case):
         return None
@@ -266,6 +266,6 @@ def _pending_groups(ins: Instruction, case: str) -> int | None:
 
 
 def _with_place(edit: Edit, block: bool) -> Edit:
-    """A barrier under a condition that may differ, with what its writer has to see to."""
+    """Return a barrier in possibly divergent code, with a remark for its author."""
     who = "threads of the block" if block else "lanes of a warp"
     return dataclasses.replace(edit, how=f"{edit.how}, where all {who} have to come")

@@ -1,8 +1,8 @@
-"""Edits that look at a location and write it in one step: a slot, a flag, a maximum, a counter.
+"""Edits that merge a test and a write of a location into one atomic.
 
 ``old = s[i]; if (old == 0) { s[i] = key; ... }`` becomes ``old = atomicCAS(&s[i], 0, key); ...``,
-``if (v > *m) *m = v;`` becomes ``atomicMax(m, v);``, and ``n = *c; *c = n + 1;`` becomes
-``n = atomicAdd(c, 1);`` (CUDA C++ Programming Guide, "Atomic Functions").
+``if (v > *m) *m = v;`` becomes ``atomicMax(m, v);``, and ``n = *c; *c = n + 1;`` becomes ``n =
+atomicAdd(c, 1);`` (CUDA C++ Programming Guide, "Atomic Functions").
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ _CHANGES = {"assignment_expression", "update_expression", "init_declarator"}
 
 @dataclass(frozen=True)
 class _Test:
-    """A comparison of a location, or of what was read there: ``operator`` with it on the left.
+    """Comparison with a location or its value; ``operator`` has that on the left.
 
     Attributes:
-        start: Its first byte; ``text``: it.
-        before: Where the condition ends that it is the last part of; -1 where it is all of it.
+        start: Its first byte.
+        text: Its text.
+        before: End of the preceding part of the condition; -1: it is the whole condition.
     """
 
     operator: str
@@ -48,7 +49,7 @@ class _Test:
 
     @property
     def end(self) -> int:
-        """Behind its last byte."""
+        """First byte behind it."""
         return self.start + len(self.text)
 
 
@@ -61,7 +62,7 @@ class _Write:
     value: Node
 
     def same(self, node: Node) -> bool:
-        """Whether an expression is the location."""
+        """Whether an expression denotes the location."""
         return _plain(node) == _plain(self.place)
 
 
@@ -70,7 +71,7 @@ _Same = Callable[["Node"], bool]
 
 
 def claim_edits(syntax: Syntax, points: Iterable[Point]) -> Iterator[Edit]:
-    """Each write of some lines that follows a look at its location, with one atomic for both."""
+    """Yield atomics for writes that follow a test of the same location."""
     visited = set()
     for point in dict.fromkeys(points):
         content = syntax.files[point.file]
@@ -94,7 +95,7 @@ def _writes(syntax: Syntax, point: Point) -> Iterator[_Write]:
 
 
 def _is_local(place: Node) -> bool:
-    """Whether a name is that of a variable of the thread's own."""
+    """Whether a name denotes a thread-local variable."""
     function = _function(place)
     if place.type != "identifier" or function is None:
         return False
@@ -119,7 +120,7 @@ def _edits(file: Path, content: bytes, write: _Write) -> Iterator[Edit]:
 
 
 def _of_conditions(file: Path, content: bytes, write: _Write) -> Iterator[Edit]:
-    """Where an ``if`` compares the location itself."""
+    """Yield edits for an ``if`` that tests the location directly."""
     for test, branch, inside in _conditions(write, write.same):
         after = _after(test, write, inside)
         if after is None or not _unchanged(branch, write, test.end, ""):
@@ -136,7 +137,7 @@ def _of_conditions(file: Path, content: bytes, write: _Write) -> Iterator[Edit]:
 
 
 def _edit(file: Path, content: bytes, look: tuple[int, int], text: str, write: _Write) -> Edit:
-    """The look becomes the atomic, and the write goes."""
+    """Return the edit that replaces the test by the atomic and removes the write."""
     start, end = look
     pieces = (start, end, text.encode("latin-1")), _gone(content, write.statement)
     line, other = (line_of(content, at) for at in (start, write.statement.start_byte))
@@ -146,9 +147,9 @@ def _edit(file: Path, content: bytes, look: tuple[int, int], text: str, write: _
 
 
 def _conditions(write: _Write, same: _Same) -> Iterator[tuple[_Test, Node, bool]]:
-    """The test that decides on the write: of an ``if`` around it, or of one that jumps past it.
+    """Yield the tests that control a write: of an enclosing ``if``, or of one that jumps past it.
 
-    Nothing else decides on it in between.
+    Nothing else controls the write in between.
     """
     node, branch = write.statement, write.statement.parent
     if branch is not None and branch.type == "compound_statement" and not _jumps_before(node):
@@ -164,7 +165,7 @@ def _conditions(write: _Write, same: _Same) -> Iterator[tuple[_Test, Node, bool]
 
 
 def _jumps_before(statement: Node) -> bool:
-    """Whether a statement of a list in front of this one may leave it."""
+    """Whether an earlier statement of the list may leave it."""
     before = statement.prev_named_sibling
     while before is not None:
         if _decides(before):
@@ -174,16 +175,16 @@ def _jumps_before(statement: Node) -> bool:
 
 
 def _decides(statement: Node) -> bool:
-    """Whether a statement may keep threads from those behind it, or lets them wait for others."""
+    """Whether a statement may keep threads from later ones, or makes them wait."""
     text = statement.text or b""
     jumps = statement.type in _JUMPS or any(True for _ in descendants(statement, _JUMPS))
     return jumps or b"sync" in text or b"barrier" in text
 
 
 def _last_tests(branch: Node, same: _Same, joint: str) -> Iterator[_Test]:
-    """The test of the location that a condition ends with, if it has one.
+    """Yield the test of the location at the end of a condition.
 
-    The condition is parsed in parts: of ``a < b && c > d`` the parser makes a template.
+    The condition is parsed in parts, because the parser takes ``a < b && c > d`` for a template.
     """
     node = branch.child_by_field_name("condition")
     if node is None:
@@ -205,7 +206,7 @@ def _last_tests(branch: Node, same: _Same, joint: str) -> Iterator[_Test]:
 
 
 def _tests(node: Node, same: _Same) -> Iterator[_Test]:
-    """What an expression compares a location with."""
+    """Yield the comparisons of an expression with the location."""
     if same(node):
         yield _Test("!=", "0")
     inner = node.child_by_field_name("argument")
@@ -222,7 +223,7 @@ def _tests(node: Node, same: _Same) -> Iterator[_Test]:
 
 
 def _after(test: _Test, write: _Write, inside: bool) -> tuple[str, str] | None:
-    """One atomic operation for a test and the write, and the condition that it makes."""
+    """Return the atomic for a test and a write, and the resulting condition."""
     place, value = address(write.place), node_text(write.value)
     wanted = test.operator if inside else _OPPOSITE[test.operator]
     same = _bare(value) == _bare(test.other)
@@ -239,7 +240,7 @@ def _after(test: _Test, write: _Write, inside: bool) -> tuple[str, str] | None:
 
 
 def _looks(function: Node, write: _Write) -> Iterator[tuple[str, Node, Node]]:
-    """Variables that get what stands in the location: where it is read, and in which statement."""
+    """Yield variables with the location's value: name, read and statement."""
     for node in descendants(function, {"init_declarator", "assignment_expression"}):
         names = ("declarator", "value") if node.type == "init_declarator" else ("left", "right")
         name, value = (node.child_by_field_name(one) for one in names)
@@ -250,7 +251,7 @@ def _looks(function: Node, write: _Write) -> Iterator[tuple[str, Node, Node]]:
 
 
 def _read_first(name: str, statement: Node, write: _Write) -> Iterator[str]:
-    """Atomics for a location that was read into a variable before it is written."""
+    """Yield atomics for a location that is read into a variable before it is written."""
     place, value = address(write.place), node_text(write.value)
     target, right = (write.value.child_by_field_name(one) for one in ("left", "right"))
     if write.value.type == "binary_expression" and target and right:
@@ -271,7 +272,7 @@ def _read_first(name: str, statement: Node, write: _Write) -> Iterator[str]:
 
 
 def _between(first: Node, last: Node) -> list[Node] | None:
-    """What decides between two statements of one list; ``None``: they are of two."""
+    """Return the controlling statements between two of one list; ``None``: different lists."""
     found, node = [], last.prev_named_sibling
     while node is not None and node != first:
         found += [node] if _decides(node) else []
@@ -283,7 +284,7 @@ def _between(first: Node, last: Node) -> list[Node] | None:
 
 
 def _unchanged(around: Node, write: _Write, start: int, but: str) -> bool:
-    """Whether what the write names has the same value where the look is."""
+    """Whether the operands of the write have the same values at the test."""
     function = _function(around) or around
     used = [write.place, write.value]
     names = {node_text(n) for one in used for n in (one, *descendants(one, {"identifier"}))}
@@ -298,7 +299,7 @@ def _unchanged(around: Node, write: _Write, start: int, but: str) -> bool:
 
 
 def _gone(content: bytes, statement: Node) -> tuple[int, int, bytes]:
-    """A statement taken out: with its ``if`` if that has nothing else, with its line if alone."""
+    """Return the removal of a statement, with an otherwise empty ``if`` or line."""
     node, parent = statement, statement.parent
     while parent is not None and _alone(parent, statement):
         above = parent.parent
@@ -321,7 +322,7 @@ def _gone(content: bytes, statement: Node) -> tuple[int, int, bytes]:
 
 
 def _alone(branch: Node, statement: Node) -> bool:
-    """Whether a statement is all that a branch or a list has."""
+    """Whether a statement is the only one of a branch or list."""
     if branch.type not in ("if_statement", "compound_statement"):
         return False
     if branch.type == "if_statement":
@@ -337,7 +338,7 @@ def _alone(branch: Node, statement: Node) -> bool:
 
 
 def _leaves(branch: Node) -> bool:
-    """Whether an ``if`` is there for a jump alone."""
+    """Whether an ``if`` contains only a jump."""
     body = branch.child_by_field_name("consequence")
     if body is None or branch.child_by_field_name("alternative") is not None:
         return False
@@ -358,7 +359,7 @@ def _bare(text: str) -> str:
 
 
 def _plain(node: Node) -> str:
-    """An expression without its blanks; ``*p`` is ``p[0]``."""
+    """Return an expression without blanks; ``*p`` becomes ``p[0]``."""
     while node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[0]
     text = re.sub(r"\s", "", node_text(node))

@@ -1,7 +1,7 @@
-"""Whether all threads of a block come to a place, whatever arrays hold, as far as the text tells.
+"""Uniformity: do all threads of a block reach a place, whatever the arrays contain?
 
-A barrier under a condition on what is read from memory, or on a thread's number, may be reached by
-all in the runs that try it, and by some alone with other contents.
+A barrier under a condition on loaded data or a thread index may be reached by all threads in the
+tested runs, and by some only with other contents.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _DEEP = 8
 
 
 def may_diverge(body: StatementList) -> bool:
-    """Whether threads of a block may come apart in front of a list of statements.
+    """Whether threads of a block may have diverged before a list of statements.
 
-    Not where the program has a barrier under the same condition: then it takes it to be the same.
+    A barrier of the program under the same condition implies that the condition is uniform.
     """
     child, node = body.statements[0], body.statements[0].parent
     while node is not None and node.type not in FUNCTIONS:
@@ -40,7 +40,7 @@ def may_diverge(body: StatementList) -> bool:
 
 
 def _differs(value: Node, followed: tuple[bytes, ...]) -> bool:
-    """Whether a value may not be the same for all threads of a block."""
+    """Whether a value may differ between threads of a block."""
     if any(True for _ in descendants(value, _READS)):
         return True
     if any((n.text or b"").startswith(b"*") for n in descendants(value, {"pointer_expression"})):
@@ -74,7 +74,7 @@ def _varies(at: Node, name: bytes, followed: tuple[bytes, ...]) -> bool:
 
 
 def _given(function: Node, name: bytes) -> Iterator[Node]:
-    """What a variable is given in a function; a loop's own steps among it."""
+    """Yield the values assigned to a variable in a function, including loop steps."""
     for made in descendants(function, {"init_declarator"}):
         if _declared(made) == name:
             yield made
@@ -84,7 +84,7 @@ def _given(function: Node, name: bytes) -> Iterator[Node]:
 
 
 def _declared(node: Node) -> bytes:
-    """The variable that a declaration makes."""
+    """Return the variable of a declaration."""
     at: Node | None = node
     while at is not None and at.type != "identifier":
         at = at.child_by_field_name("declarator")

@@ -1,9 +1,8 @@
-"""Edits that might fix a race between blocks which hand on what they write: fences, barriers.
+"""Candidate fences and barriers for races between blocks.
 
-A thread writes, and then tells by an atomic, or a flag, that it has: a fence belongs between the
-two, and another one where that was read, in front of what reads the rest (PTX ISA, memory model).
-Where one thread tells for others, or reads for them, these have to meet it at a barrier first, or
-then.
+A thread writes data and then sets a flag or increments a counter. A fence belongs between the two,
+and another one after the read of the flag, before the data are read (PTX ISA, memory model). If one
+thread signals or polls for others, these need a barrier with it in addition.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 FENCE = "__threadfence();"
 NO_FENCE = (
-    "no fix: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
-    "front of the read, removes this race alone"
+    "no fix: no __threadfence() or __syncthreads() between the write and the flag, and before "
+    "the read, removes this race alone"
 )
 _HANDS_ON = re.compile(
     rb"\batomic[A-Z]\w*\s*\(|\bvolatile\b|\.(store|exchange|fetch_\w+|compare_exchange\w*)\s*\("
@@ -41,9 +40,9 @@ _DEEP = 3
 
 
 def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]:
-    """A fence, or a barrier: behind a write, where something hands it on, or before the read.
+    """Yield fences and barriers after a write, before its flag, or before the read.
 
-    Behind a write both as well, then some at either place. Nothing, where nothing hands it on.
+    Both after the write come first, then each at either place. Without a flag there are none.
     """
     handed = list(_handed(syntax, write))
     if not handed:
@@ -62,12 +61,12 @@ def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]
 
 
 def acquiring_edits(syntax: Syntax, read: Levels) -> Iterator[Edit]:
-    """A fence in front of a read: for a relaxed read of a flag that comes before it."""
+    """Yield fences before a read that follows a relaxed read of a flag."""
     yield from _inserted(syntax, _ahead(read), FENCE)
 
 
 def _ahead(read: Levels) -> list[tuple[StatementList, int]]:
-    """The places in front of a read, likeliest first."""
+    """Return the places before a read, likeliest first."""
     inner = {key: i for i, key in enumerate(dict.fromkeys(body.key for body, _ in read))}
     # Of statements on one line the last that reads is the likeliest; next to it, or out of loops.
     calm = sorted(read, key=lambda level: (level[0].loops, inner[level[0].key], -level[1]))
@@ -77,13 +76,13 @@ def _ahead(read: Levels) -> list[tuple[StatementList, int]]:
 
 
 def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[StatementList, int]]:
-    """Where something that may hand on what was written comes, in the lists around the write."""
+    """Yield the places of possible flags after a write, in the enclosing lists."""
     text = b"\n".join(syntax.files.values())
     names = [re.escape(name) for name in {*_VOLATILE.findall(text)}]
     flag = re.compile(rb"\b(" + b"|".join(names) + rb")\b") if names else None
 
     def first(body: StatementList, start: int, deep: int = _DEEP) -> Levels:
-        """The first statement that hands on, in a function that it calls and here."""
+        """Return the first possible flag in a list, also in a called function."""
         for gap in range(start, len(body.statements)):
             code = body.statements[gap].text or b""
             if _HANDS_ON.search(code) or (flag and flag.search(code)):
@@ -98,7 +97,7 @@ def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[StatementList, int]
 
 
 def _narrow(body: StatementList, gap: int) -> Node | None:
-    """A fence of the block alone that stands where one of the device belongs."""
+    """Return a block-scope fence where device scope is needed, if there is one."""
     for node in body.statements[max(gap - 1, 0) : gap + 1]:
         if re.fullmatch(rb"__threadfence_block\s*\(\s*\)\s*;", node.text or b""):
             return node
@@ -106,7 +105,7 @@ def _narrow(body: StatementList, gap: int) -> Node | None:
 
 
 def _inserted(syntax: Syntax, gaps: Levels, text: str) -> Iterator[Edit]:
-    """A text at the first of some places; a barrier where threads have not come apart."""
+    """Yield insertions at the first of some places; barriers only in converged code."""
     visited = set()
     meets = BLOCK_BARRIER in text
     for body, gap in gaps:

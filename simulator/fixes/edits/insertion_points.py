@@ -1,6 +1,6 @@
-"""Edits that might fix a race, likeliest first: a barrier between two statements.
+"""Candidate barriers between two statements, likeliest first.
 
-What is proposed here is only tried; the search keeps what a compiler and runs confirm.
+Candidates are only tried; the search reports those that compilation and runs confirm.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ def barrier_edits(
     syntax: Syntax, earlier: Levels, later: Levels, text: str, is_split: bool | None = None,
     late: bool = False,
 ) -> Iterator[Edit]:  # fmt: skip
-    """Places for a statement between two others; each edit comes once.
+    """Yield places for a statement between two others, each edit once.
 
-    ``is_split``: only places where threads of a block may have diverged, or only others;
-    ``late``: the nearest to the later one first, as a wait should stand.
+    ``is_split``: only places where threads of a block may have diverged, or only others. ``late``:
+    the nearest to the later statement first, as for a wait.
 
-    In front come places that no branch encloses, then those between the two in the list of
-    statements that holds both, the nearest to the earlier one first; then the end and the
-    start of a loop around them, then places further in.
+    The order is: places outside of branches, then in the common statement list starting at the
+    earlier statement, then end and start of an enclosing loop, then places further inside.
     """
     ranked: list[tuple[tuple[int, ...], StatementList, int]] = []
     for rank, body, gap in _places(earlier, later, late):
@@ -58,7 +57,7 @@ def barrier_edits(
 def _places(
     earlier: Levels, later: Levels, late: bool
 ) -> Iterator[tuple[tuple[int, ...], StatementList, int]]:
-    """Gaps between statements with their rank: what kind of place, how far away."""
+    """Yield gaps between statements with their rank: kind of place and distance."""
     firsts, seconds = _by_body(earlier), _by_body(later)
     shared = 0
     for key, (body, ones) in firsts.items():
@@ -89,7 +88,7 @@ def _by_body(levels: Levels) -> dict[object, tuple[StatementList, list[int]]]:
 
 
 def inserted(syntax: Syntax, body: StatementList, gap: int, text: str) -> Edit | None:
-    """A statement put between two of a list, in braces where there were none."""
+    """Return the insertion of a statement into a list, with braces if necessary."""
     content = syntax.files[body.file]
     if body.single:
         return _braced(content, body, gap, text)
@@ -122,9 +121,9 @@ def inserted(syntax: Syntax, body: StatementList, gap: int, text: str) -> Edit |
 
 
 def _indent(content: bytes, body: StatementList, gap: int) -> bytes:
-    """The indentation of a list: that of the statement nearest to a gap which begins a line.
+    """Return the indentation of a list, from the statement nearest to a gap that begins a line.
 
-    Directives stand in column 0, and a first statement may follow its brace.
+    Directives are in column 0, and a first statement may follow its brace.
     """
     near = body.statements[max(gap - 1, 0)]
     for node in (near, *body.statements[gap:], *reversed(body.statements[:gap])):
@@ -134,7 +133,7 @@ def _indent(content: bytes, body: StatementList, gap: int) -> bytes:
 
 
 def _braced(content: bytes, body: StatementList, gap: int, text: str) -> Edit | None:
-    """The one statement of a loop or branch together with another, in braces."""
+    """Return an edit that puts a single statement of a branch and another into braces."""
     statement = body.statements[0]
     head = statement.prev_sibling
     while head is not None and head.type == "comment":
@@ -183,6 +182,6 @@ def reads_and_writes(
 
 
 def _turns(statement: Node, lines: tuple[Point, Point]) -> bool:
-    """Whether loops in a statement have two lines."""
+    """Whether separate loops in a statement contain two lines."""
     rows = [(at.start_point.row, at.end_point.row) for at in descendants(statement, LOOPS)]
     return all(any(low < point.line <= high + 1 for low, high in rows) for point in lines)

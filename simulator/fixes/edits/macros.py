@@ -1,4 +1,4 @@
-"""The statements of macros: a line that calls one has them, and an edit of it goes there."""
+"""Statements in macros: an edit of a line that expands a macro goes to the macro."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Macro = tuple[Path, "Node"]
 
 
 class MacroStatements:
-    """The macros of some files that stand for statements or functions; read once they are asked."""
+    """Macros of some files that expand to statements or functions, parsed on demand."""
 
     def __init__(self, files: Mapping[Path, bytes], roots: Mapping[Path, Node]) -> None:
         self._files, self._roots = files, roots
         self._trees: dict[bytes, list[Macro]] = {}
 
     def at(self, file: Path, line: int) -> list[Macro]:
-        """The macros that a line calls, and those that they call."""
+        """Return the macros that a line expands, transitively."""
         found: list[Macro] = []
         lines = self._files[file].splitlines() if file in self._files else []
         called = _WORD.findall(lines[line - 1]) if 0 < line <= len(lines) else []
@@ -60,12 +60,12 @@ class MacroStatements:
 
 
 def goes_on(content: bytes, offset: int) -> bool:
-    """Whether the line of a byte goes on in the next, by a backslash behind that byte."""
+    """Whether the line of a byte continues in the next, by a backslash."""
     return content[offset : line_end(content, offset)].strip() == b"\\"
 
 
 def statement_lists(macro: Node, types: set[str]) -> Iterator[Node]:
-    """The lists of statements in a macro, itself first where it is one."""
+    """Yield the statement lists in a macro, outermost first."""
     waiting = [macro]
     while waiting:
         node = waiting.pop(0)
@@ -84,7 +84,7 @@ def _part(node: Node, name: str) -> bytes:
 
 
 def _alone(content: bytes, definition: Node) -> Node:
-    """What a macro stands for as a text of its own, at its places: the rest is blank."""
+    """Parse a macro's body as a text of its own, with the same positions."""
     value = definition.child_by_field_name("value")
     assert value is not None
     blank = re.sub(rb"[^\r\n]", b" ", content[: value.start_byte])

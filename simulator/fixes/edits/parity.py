@@ -1,8 +1,8 @@
-"""Edits that might fix a wait for the wrong phase of an mbarrier: another parity.
+"""Candidate parities for a wait on the wrong phase of an mbarrier.
 
-The phases of an mbarrier have the parities 0, 1, 0 ...; a loop that goes round several of them
-comes back to each after so many rounds. What a wait names last is replaced by the parity of a round
-of the loop around it, or by the other one (PTX ISA, ``mbarrier.try_wait.parity``).
+Phases of an mbarrier have the parities 0, 1, 0 ...; a loop over several mbarriers returns to each
+after a number of iterations. The last argument of a wait is replaced by the parity of the enclosing
+loop's iteration, or by the other parity (PTX ISA, ``mbarrier.try_wait.parity``).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _parities(variable: str) -> Iterator[str]:
 
 
 def _last_arguments(statement: Node) -> Iterator[Node]:
-    """What calls in a statement are given last, behind something else."""
+    """Yield the last arguments of calls in a statement."""
     for call in descendants(statement, {"call_expression"}):
         given = call.child_by_field_name("arguments")
         if given is not None and given.named_child_count > 1:
@@ -54,7 +54,7 @@ def _last_arguments(statement: Node) -> Iterator[Node]:
 
 
 def _round(node: Node) -> str:
-    """The variable of the innermost ``for`` around a place that declares one."""
+    """Return the variable of the innermost ``for`` that declares one."""
     at: Node | None = node
     while at is not None:
         start = at.child_by_field_name("initializer") if at.type == "for_statement" else None

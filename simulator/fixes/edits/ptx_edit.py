@@ -1,4 +1,4 @@
-"""Barriers put into a PTX text and taken out of it."""
+"""Insertion and removal of barriers in PTX text."""
 
 import dataclasses
 import re
@@ -17,9 +17,9 @@ BARRIER = "bar.sync 0;"
 
 
 def with_barriers(kernel: Kernel, before: Collection[int], text: str = BARRIER) -> Kernel:
-    """The kernel with a text in front of the first instruction on each of some PTX lines.
+    """Return the kernel with a text before the first instruction of some PTX lines.
 
-    All lines keep their numbers (from 1), so that hazards before and after compare.
+    Line numbers (from 1) do not change, so that hazards before and after are comparable.
     """
     first: dict[int, int] = {}
     for ins in _instructions(kernel):
@@ -31,12 +31,12 @@ def with_barriers(kernel: Kernel, before: Collection[int], text: str = BARRIER) 
 
 
 def without_barriers(kernel: Kernel, at: Collection[int]) -> Kernel:
-    """The kernel without the barrier instruction that begins on each of some PTX lines.
+    """Return the kernel without the barriers that begin on some PTX lines.
 
-    A line that is named twice has two of them.
+    A line that is given twice has two barriers.
 
     Raises:
-        ValueError: There is none there.
+        ValueError: There is no barrier on a line.
     """
     ptx, plain, wanted = kernel.ptx, strip_comments(kernel.ptx), Counter(at)
     for ins in sorted(_instructions(kernel), key=lambda ins: ins.at):
@@ -51,13 +51,13 @@ def without_barriers(kernel: Kernel, at: Collection[int]) -> Kernel:
 
 
 def is_barrier(ins: Instruction) -> bool:
-    """Whether threads of a block, a cluster or a warp meet there."""
+    """Whether an instruction is a barrier of a block, cluster or warp."""
     role = roles(ins)
     return role.flow is Flow.BARRIER or role.row.warp_barrier
 
 
 def _instructions(kernel: Kernel) -> Iterator[Instruction]:
-    """As they stand in the text; a function may be there several times, for its callers."""
+    """Yield instructions in text order; cloned functions appear once."""
     visited: set[int] = set()
     for function in reachable(parse(kernel.ptx), kernel.entry):
         for ins in function.body:

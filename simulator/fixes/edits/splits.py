@@ -1,4 +1,4 @@
-"""Edits of a statement that a barrier has to go into: the statement is split in two."""
+"""Candidate edits that split a statement for a barrier inside of it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ BETWEEN = "split by"
 def split_edits(
     syntax: Syntax, earlier: Levels, later: Levels, barrier: str, is_split: bool
 ) -> Iterator[Edit]:
-    """Edits that let a barrier stand between two accesses of one statement or one ``if``.
+    """Yield edits that place a barrier between two accesses of one statement or ``if``.
 
-    An ``if`` that not all threads enter is ended before the barrier and begun again behind
-    it; what is read in a condition, or on the right of an assignment, is read into a variable;
-    expressions with commas between become statements. ``is_split``: those where threads of a block
-    may have come apart, or those where not.
+    A divergent ``if`` is closed before the barrier and reopened behind it. Values read in a
+    condition or on the right of an assignment are read into a variable. Comma expressions become
+    statements. ``is_split``: only places where threads of a block may have diverged, or only
+    others.
     """
     visited = set()
     places = {(body.key, index) for body, index in later}
@@ -55,9 +55,9 @@ def split_edits(
 def split_assignment(
     syntax: Syntax, body: StatementList, index: int, number: int, barrier: str, behind: bool
 ) -> Edit | None:
-    """A statement that assigns, or an ``if`` around one, with a barrier inside.
+    """Return an assignment, or an ``if`` around one, with a barrier inside.
 
-    ``number``: of those that are split at once, from 1; ``behind``: with one behind it, too.
+    ``number``: of simultaneous splits, from 1. ``behind``: with another barrier behind it.
     """
     statement = body.statements[index]
     value, inside = (syntax.unused(body.file, name, number) for name in ("value", "inside"))

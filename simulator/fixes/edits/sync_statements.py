@@ -231,7 +231,7 @@ def between_blocks(hazard: Hazard) -> bool:
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:
     """What to say where none of the statements fixes."""
     if not tried:
-        return "no fix: which mbarrier to wait for, and until which phase, no text alone tells"
+        return "no fix: the source alone does not determine which mbarrier and phase to wait for"
     return f"no fix: no {tried[-1][0].rstrip(';')} between two statements removes this race alone"
 
 

@@ -1,1 +1,1 @@
-"""From an address to an array, its bounds and its provenance."""
+"""Address resolution: arrays, bounds and provenance."""

@@ -1,4 +1,4 @@
-"""How far the addresses of an access reach, and whether what they reach is allocated."""
+"""Extents of accesses, and whether they are allocated."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ..storage.spaces import Allocation
 
 
 def valid(home: Allocation, relative: Addresses, nbytes: int, mask: Mask | None) -> Mask:
-    """For each lane that is on: whether what it accesses is allocated."""
+    """Return for each active lane whether its access is allocated."""
     assert home.valid is not None
     if mask is not None:
         shape = np.broadcast_shapes(relative.shape, mask.shape)
@@ -17,7 +17,7 @@ def valid(home: Allocation, relative: Addresses, nbytes: int, mask: Mask | None)
 
 
 def extent(base: Addresses, mask: Mask | None = None) -> tuple[int, int, int]:
-    """Lowest and highest address of lanes, and a number whose trailing zeros all of them have."""
+    """Return lowest and highest address, and a number with their common trailing zeros."""
     if mask is None:
         if base.ndim == 0:
             value = int(base)
@@ -36,10 +36,10 @@ def extent(base: Addresses, mask: Mask | None = None) -> tuple[int, int, int]:
 
 
 def moved(found: tuple[int, int, int], by: int) -> tuple[int, int, int]:
-    """The ``extent`` of addresses that are others, whose extent this is, plus a number.
+    """Return the ``extent`` of addresses plus a constant.
 
     Raises:
-        OverflowError: Some of them go round the corner.
+        OverflowError: An address wraps around.
     """
     low, high, bits = found
     if low + by < -(1 << 63) or high + by >= 1 << 63:

@@ -1,4 +1,4 @@
-"""Between which bytes accesses touch any; loops and unrolled loads ask again of the same arrays."""
+"""Cached extents of accesses; loops and unrolled loads reuse address arrays."""
 
 from ...core.address_deltas import AddressDeltas
 from ...core.geometry import Addresses, Mask
@@ -9,7 +9,7 @@ from .identity_memo import IdentityMemo
 
 
 class AddressRangeCache:
-    """Remembers how far the last arrays reach."""
+    """Extents of recent address arrays."""
 
     def __init__(self) -> None:
         self._extent = IdentityMemo(extent, moved)
@@ -17,12 +17,12 @@ class AddressRangeCache:
         self._masked: tuple[Addresses | None, Mask | None, tuple[int, int, int]]
 
     def start(self, moves: AddressDeltas) -> None:
-        """A batch begins."""
+        """Begin a batch."""
         self._extent.start(moves)
         self._masked = None, None, (0, 0, 0)
 
     def of(self, event: AccessEvent) -> tuple[int, int]:
-        """What an access touches."""
+        """Return the extent of an access."""
         address, mask = event.address, event.mask
         if isinstance(address, LaneAddressList):
             address, mask = address.address, None
@@ -37,7 +37,7 @@ class AddressRangeCache:
         return low + event.site.offset, high + event.site.offset + event.site.nbytes
 
     def of_all(self, sites: tuple[Site, ...], address: Addresses) -> tuple[int, int]:
-        """What some sites' accesses from one base touch together, by lanes that are off too."""
+        """Return the common extent of sites with one base address, inactive lanes included."""
         low, high, _ = self._extent(address)
         key = sites[0].number, len(sites)
         if key not in self._offsets:

@@ -1,4 +1,4 @@
-"""Shared memory of the other blocks of a cluster ("distributed shared memory")."""
+"""Distributed shared memory: that of the other blocks of a cluster."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Far(NamedTuple):
 
 
 def at(g: Geometry, address: int, column: int) -> tuple[int, int]:
-    """Where an address of a lane of a block lies in shared memory, and in which block's, by column.
+    """Return offset and block column of a shared address of a lane.
 
-    Where there is no such block, it is left as it is: out of bounds.
+    Without such a block the address is returned unchanged: it is out of bounds.
     """
     rank = (address >> RANK_BITS) - 1
     if not 0 <= rank < g.clusters.size:
@@ -46,7 +46,7 @@ def at(g: Geometry, address: int, column: int) -> tuple[int, int]:
 
 
 def plain(g: Geometry, base: Addresses) -> Addresses:
-    """Generic addresses; those of a lane's own shared memory do not say whose it is."""
+    """Return generic addresses without the rank of the lane's own block."""
     if g.clusters.size == 1:
         return base
     own = (g.clusters.rank + 1).reshape(1, 1, 1, -1)

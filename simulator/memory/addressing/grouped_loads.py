@@ -1,4 +1,4 @@
-"""Loads of shared memory from one base, with nothing between that could change what they find."""
+"""Grouped loads of shared memory from one base, without an intervening write."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class Loads:
         self.forget()
 
     def forget(self) -> None:
-        """Between batches: the memories are new."""
+        """Reset caches between batches."""
         self._base: Addresses | None = None
         self._mask: Mask | None = None
         self._rows: Lanes | None = None
 
     def __call__(self, base: Addresses, mask: Mask | None) -> Found:
-        """What they load, by their numbers."""
+        """Execute the loads; returns results by their numbers."""
         repeated = base is self._base and mask is self._mask
         if not repeated:
             self._base, self._mask = base, mask
@@ -80,15 +80,15 @@ class Loads:
         return got.reshape(-1, *self._shape)
 
     def __getitem__(self, number: int) -> Lanes:
-        """What one of them loads."""
+        """Return the result of one load."""
         assert self._rows is not None
         got: Lanes = self._store.take(self._rows[number], axis=0, mode="clip")
         return got.reshape(self._shape)
 
     def _look(self, base: Addresses) -> None:
-        """Find the words of all, where each lane is inside and aligned: the usual case.
+        """Resolve all loads at once, if every lane is inside and aligned.
 
-        Otherwise there are no rows, and each load looks for itself.
+        Otherwise each load resolves its own address.
         """
         self._rows, self._events, memory = None, list[AccessEvent](), self.memories.shared
         low, high, bits = self.memories.extent(base)
@@ -116,7 +116,7 @@ class _Loader(Protocol):
 
 
 class OneByOne:
-    """Loads that are done one after the other, each where it stands."""
+    """Loads that execute one by one, at their own place."""
 
     __slots__ = ("accesses", "base", "mask")
 
@@ -124,7 +124,7 @@ class OneByOne:
         self.accesses, self.base, self.mask = accesses, base, mask
 
     def __getitem__(self, number: int) -> Lanes:
-        """What one of them loads."""
+        """Execute one load."""
         return self.accesses[number].load(self.base, self.mask)[0]
 
 
@@ -133,7 +133,7 @@ Found = Lanes | Loads | OneByOne
 
 
 class AllLoads:
-    """A launch's, by the number of the first site; made when they are first done."""
+    """Grouped loads of a launch, by the number of the first site, created on demand."""
 
     def __init__(
         self,
@@ -145,11 +145,11 @@ class AllLoads:
         self._made: dict[int, Loads] = {}
 
     def __call__(self, sites: tuple[int, ...], base: Addresses, mask: Mask | None) -> Found:
-        """What several sites load from one base; generated code calls it."""
+        """Execute the loads of several sites from one base; generated code calls it."""
         return self.of(sites)(base, mask)
 
     def of(self, sites: tuple[int, ...]) -> Loads:
-        """The loads of several sites."""
+        """Return the loads of several sites."""
         made = self._made.get(sites[0])
         if made is None:
             several = [self.accesses[number] for number in sites]
@@ -158,6 +158,6 @@ class AllLoads:
         return made
 
     def forget(self) -> None:
-        """Between batches."""
+        """Reset caches between batches."""
         for made in self._made.values():
             made.forget()

@@ -1,4 +1,4 @@
-"""What was worked out of an array, kept for the next access: unrolled loops share a base."""
+"""Cache by array identity, for unrolled loops that share a base address."""
 
 import contextlib
 from collections.abc import Callable
@@ -17,11 +17,11 @@ _Entries = dict[int, tuple[Lanes, Found]]
 
 
 class IdentityMemo(Generic[Found]):
-    """``make`` of an array, done once for each of the last few that came.
+    """Caches ``make(array)`` for the last few arrays.
 
-    A register's array is never changed in place: the same object has the same content. Of one that
-    is another moved by a number (``AddressDeltas``) ``move`` tells it from what was made of that
-    one, or raises ``OverflowError``.
+    A register's array is never modified in place, so that identity implies equality. For an array
+    that is another one plus a constant (``AddressDeltas``), ``move`` derives the result, or raises
+    ``OverflowError``.
     """
 
     def __init__(self, make: Callable[[Lanes], Found], move: Callable[[Found, int], Found]) -> None:
@@ -31,14 +31,14 @@ class IdentityMemo(Generic[Found]):
         self._origins: _Entries[Found] = {}
 
     def start(self, moves: AddressDeltas) -> None:
-        """A batch begins: let go of what there was."""
+        """Begin a batch: drop all entries."""
         self.moves = moves
         self._entries.clear()
         self._contents.clear()
         self._origins.clear()
 
     def __call__(self, array: Lanes) -> Found:
-        """What was made of it."""
+        """Return ``make(array)``."""
         known = self._entries.get(id(array))
         if known is None:
             known = self._keep(self._entries, array, self._found(array))

@@ -1,4 +1,4 @@
-"""Where the lanes of an access fall, in one memory or in several."""
+"""Index of an access: the lanes' places in one or several memories."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from ..storage.spaces import POISON, Allocation, ColumnIndex, GlobalIndex, Home,
 
 
 class MixedIndex:
-    """An access whose lanes fall in several arrays or spaces, or outside all of them."""
+    """Index of an access with lanes in several memories, or in none."""
 
     space = "mixed"
 
@@ -19,7 +19,7 @@ class MixedIndex:
         self.parts, self.dtype, self.count = parts, DTYPES[ptx_type], count
 
     def load(self) -> tuple[Lanes, ...]:
-        """The elements; poison where a lane has no place."""
+        """Return the elements; poison for lanes without a place."""
         poison = np.frombuffer(bytes([POISON]) * self.dtype.itemsize, self.dtype)[0]
         results: list[Lanes] = [poison] * self.count
         for mask, index in self.parts:
@@ -40,7 +40,7 @@ Index = PlaceIndex | MixedIndex
 def place_index(
     home: Home, relative: Addresses, site: Site, columns: Lanes | None = None
 ) -> PlaceIndex:
-    """Where lanes fall in a memory, by their distance from its start; ``columns``: if picked."""
+    """Return the index of lanes by their offset in a memory; ``columns``: of compact lanes."""
     if isinstance(home, Allocation):
         return GlobalIndex(home, relative, site.type, site.count)
     return ColumnIndex(home, relative, site.type, site.count, columns)

@@ -27,7 +27,7 @@ _Known = frozenset[str]
 
 
 def origins(function: Function) -> Origins:
-    """Of which variables the registers of a function may hold addresses."""
+    """Return the variables whose addresses a function's registers may hold."""
     made: list[tuple[Sequence[str], DecodedInstruction]] = []
     known: Origins = {p.name: frozenset([OTHER]) for p in function.params}
     for ins in function.body:
@@ -56,7 +56,7 @@ def _source(known: Origins, operand: Operand | None) -> _Known:
 
 
 def combined(sources: Sequence[_Known], how: OfAddress) -> _Known:
-    """What an instruction makes of its sources; nothing while they are not known."""
+    """Return the provenance of an instruction's result; nothing while sources are unknown."""
     nothing: _Known = frozenset()
     if how == "either":
         return nothing.union(*sources[:2])
@@ -75,12 +75,12 @@ def combined(sources: Sequence[_Known], how: OfAddress) -> _Known:
 
 
 def _names(part: _Known) -> bool:
-    """Whether something of an address is in it."""
+    """Whether a value contains an address."""
     return part != {OTHER}
 
 
 def named(found: Origins, site: Site) -> frozenset[str]:
-    """The variables of which an access's address may be one, and what else it may be made of."""
+    """Return the variables from which an access's address may be derived."""
     if site.variable:
         return frozenset([site.variable])
     base = site.operand.base if site.operand else None
@@ -88,7 +88,7 @@ def named(found: Origins, site: Site) -> frozenset[str]:
 
 
 def set_object_bounds(layout: Layout, functions: Iterable[Function], sites: Iterable[Site]) -> None:
-    """Tell sites between which bytes of shared memory the variables lie that they are meant for."""
+    """Set the extents of the shared variables that sites are meant to access."""
     shared = [p for p in layout.placed.values() if p.variable.space == "shared"]
     if len(shared) < 2:
         return

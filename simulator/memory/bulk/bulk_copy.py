@@ -20,12 +20,13 @@ UNIT = 16
 
 @dataclass
 class BulkEndpoint:
-    """Where one lane reads or writes.
+    """Source or destination of one lane's bulk copy.
 
     Attributes:
-        block: The column of the block whose shared memory it is.
-        places: The bytes at which elements begin; ``inside``: which of them are there.
-        start: Where the memory begins.
+        block: Column of the block whose shared memory it is.
+        places: Start of each element in bytes.
+        inside: Which elements exist.
+        start: Start of the memory.
     """
 
     site: Site
@@ -40,13 +41,13 @@ class BulkEndpoint:
 
 @dataclass
 class BulkTransfer:
-    """What one lane's copy in bulk brought where.
+    """Source and destination of one lane's bulk copy.
 
     Attributes:
-        thread, column: The lane's; ``block``: the column of the shared memory on its other side,
-            or of the lane's own.
-        source, into: The bytes, as the sites' spaces have them, at which pieces of ``size`` begin.
-        filled: Where pieces begin that a box has outside of its array: a constant is written there.
+        thread, column: The lane.
+        block: Column of the shared memory on its other side, or the lane's own.
+        source, into: Start of each piece of ``size`` bytes, in the sites' spaces.
+        filled: Starts of pieces outside of the array, which receive a constant.
     """
 
     thread: int
@@ -59,7 +60,7 @@ class BulkTransfer:
 
 
 class BulkCopy:
-    """An instruction that copies in bulk, bound to a launch; generated code calls it."""
+    """A bulk-copy instruction bound to a launch; generated code calls it."""
 
     def __init__(self, into: Site, memories: AddressSpaces) -> None:
         assert into.bulk
@@ -67,7 +68,7 @@ class BulkCopy:
         self.dtype = DTYPES[into.type]
 
     def __call__(self, mask: Mask | None, into: Lanes, source: Lanes, *size: Lanes) -> object:
-        """Each lane copies ``size`` bytes, all of them now."""
+        """Copy ``size`` bytes for each lane, immediately."""
         g = self.memories.geometry
         lanes = np.nonzero(g.full(as_mask(mask)))
         given = (g.full(value)[lanes].tolist() for value in (into, source, *size))
@@ -114,7 +115,7 @@ class BulkCopy:
         return BulkEndpoint(site, thread, column, home, places, inside, start, block)
 
     def _move(self, sides: list[tuple[BulkEndpoint, BulkEndpoint]]) -> None:
-        """Read everything, and write it."""
+        """Read all elements, then write them."""
         found = [self._read(reads) for reads, _ in sides]
         self._tell([reads for reads, _ in sides], None)
         self._tell([writes for _, writes in sides], found)
@@ -125,12 +126,12 @@ class BulkCopy:
         self.memories.writes += bool(sides)
 
     def _moved(self, moved: list[BulkTransfer]) -> None:
-        """Tell what came from where."""
+        """Dispatch source and destination of the transfers."""
         for callback in self.memories.bulk_copy_callbacks:
             callback(self.into, moved)
 
     def _elements(self, side: BulkEndpoint) -> tuple[Flat, Flat]:
-        """The memory as elements (of shared memory, a copy of the block's), and which of them."""
+        """Return the memory as elements (shared memory: a copy), and the accessed ones."""
         at = (side.places[side.inside] - side.start) // self.dtype.itemsize
         if isinstance(side.home, Allocation):
             return side.home.view(side.site.type, 1), at
@@ -165,7 +166,7 @@ class BulkCopy:
             side.home.words[:, side.block] = elements.view(np.int32)
 
     def _tell(self, sides: list[BulkEndpoint], values: list[Flat] | None) -> None:
-        """Tell of all lanes' elements, memory by memory."""
+        """Dispatch the accesses of all lanes, by memory."""
         for home in {id(side.home): side.home for side in sides}.values():
             those = [i for i, side in enumerate(sides) if side.home is home]
             site = sides[those[0]].site

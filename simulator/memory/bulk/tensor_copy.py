@@ -1,9 +1,9 @@
-"""Copies of tensors in bulk (TMA): boxes of an array, to and from shared memory.
+"""Tensor copies (TMA): boxes of an array, to and from shared memory.
 
-A box lies densely in shared memory, what PTX counts first innermost; a swizzle exchanges 16-byte
-units among rows, by the address (PTX ISA, "Swizzling modes"). Outside of the array zeros are
-read, or NaN, and nothing is written. Of images ("im2col mode") so many pixels are copied, one after
-the other within the corners of where a filter may stand, each with the filter's offset.
+A box is dense in shared memory, with PTX's first axis innermost; a swizzle permutes 16-byte units
+by address (PTX ISA, "Swizzling modes"). Outside of the array, reads give zeros or NaN and writes
+are dropped. In im2col mode, consecutive pixels within the corners are copied, each with the
+filter's offset.
 """
 
 import functools
@@ -47,10 +47,10 @@ _NO_MAP = "what is no tensor map of an array of this launch"
 
 
 class TensorCopy(BulkCopy):
-    """An instruction that copies boxes, bound to a launch; generated code calls it."""
+    """A tensor-copy instruction bound to a launch; generated code calls it."""
 
     def __call__(self, mask: Mask | None, into: Lanes, source: Lanes, *at: Lanes) -> Lanes:
-        """Each lane copies the box at some coordinates; gives how many bytes it has moved."""
+        """Copy each lane's box; return the number of bytes moved."""
         g = self.memories.geometry
         lanes = np.nonzero(g.full(as_mask(mask)))
         moved = np.zeros((g.threads, g.columns), np.int64)
@@ -75,7 +75,7 @@ class TensorCopy(BulkCopy):
     def _copy(
         self, thread: int, column: int, to: int, start: int, where: list[int]
     ) -> tuple[int, *tuple[tuple[BulkEndpoint, BulkEndpoint], ...]]:
-        """One lane's box: how many bytes it has, and where they were read and written."""
+        """Copy one lane's box; return its bytes and endpoints."""
         memories, fills = self.memories, self.into.space == "shared"
         map_, place = (start, to) if fills else (to, start)
         far_site, near_site = (self.source, self.into) if fills else (self.into, self.source)
@@ -154,12 +154,12 @@ class TensorCopy(BulkCopy):
     def _brought(
         self, thread: int, column: int, block: int, away: Flat, near: Flat, size: int
     ) -> None:
-        """Note pieces of an array and of shared memory, of which one has become the other."""
+        """Record transferred pieces between an array and shared memory."""
         pair = (away, near) if self.into.space == "shared" else (near, away)
         self.pieces.append(BulkTransfer(thread, column, block, *pair, size))
 
     def _misfit(self, tiling: Tiling) -> str:
-        """How a map differs from the instruction in axes, mode or type; ``""``: it does not."""
+        """Return how a map contradicts the instruction; ``""``: it does not."""
         words = self.into.instruction.modifiers
         axes = next(int(word[0]) for word in words if word in _AXES)
         if len(tiling.shape) != axes:
@@ -175,7 +175,7 @@ class TensorCopy(BulkCopy):
         return ""
 
     def _reduced(self, tiling: Tiling, old: Flat, sent: Flat) -> Flat:
-        """What memory holds then, as rows of bytes."""
+        """Return memory after a reduction, as rows of bytes."""
         if not self.into.operation:
             return sent
         dtype = DTYPES[tiling.type]
@@ -194,11 +194,12 @@ class TensorCopy(BulkCopy):
 
 @dataclass(frozen=True)
 class _Rows:
-    """The words of a box.
+    """Words of a box.
 
     Attributes:
-        near: Where they go in shared memory; ``away``: from which bytes of the array, after the
-            box's first; ``places``, ``sources``: the same, each ascending.
+        near: Their offsets in shared memory.
+        away: Their offsets in the array, relative to the box.
+        places, sources: The same, each ascending.
     """
 
     near: Flat
@@ -207,13 +208,13 @@ class _Rows:
     sources: Flat
 
     def fits(self, start: int, end: int) -> bool:
-        """Whether shared memory that ends there has all of them."""
+        """Whether all words are inside shared memory."""
         return start + int(self.places[0]) >= 0 and start + int(self.places[-1]) + _WORD <= end
 
 
 @functools.lru_cache(maxsize=256)
 def _rows(tiling: Tiling, place: int) -> _Rows | None:
-    """The words of a box that has rows of whole units, as nearly every one has."""
+    """Return the words of a box with rows of whole units, the common case."""
     size = tiling.size
     units = tiling.counts[0] * size % UNIT == 0 and all(n % UNIT == 0 for n in tiling.strides[1:])
     if tiling.corners or tiling.steps[0] != 1 or not units:
@@ -228,20 +229,20 @@ def _rows(tiling: Tiling, place: int) -> _Rows | None:
 
 
 def _is_whole(tiling: Tiling, where: list[int]) -> bool:
-    """Whether all of a box lies in its array."""
+    """Whether a box lies completely in its array."""
     axes = zip(where, tiling.counts, tiling.steps, tiling.shape, strict=True)
     return all(0 <= first <= extent - 1 - (n - 1) * step for first, n, step, extent in axes)
 
 
 def _near(tiling: Tiling, place: int) -> Flat:
-    """The shared address of each element of a box."""
+    """Return the shared address of each element of a box."""
     near = place + np.arange(math.prod(tiling.counts)) * tiling.size
     found: Flat = near ^ (((near >> 7) & _ROWS.get(tiling.swizzle, 0)) << 4)
     return found
 
 
 def _coordinates(tiling: Tiling, where: list[int], offsets: list[int]) -> list[Flat]:
-    """Along each axis: where in the array each element of a box is."""
+    """Return the array coordinates of a box's elements, along each axis."""
     number, found = np.arange(math.prod(tiling.counts)), []
     if not tiling.corners:
         for first, count, step in zip(where, tiling.counts, tiling.steps, strict=True):
@@ -261,7 +262,7 @@ def _coordinates(tiling: Tiling, where: list[int], offsets: list[int]) -> list[F
 
 
 def _away(tiling: Tiling, coordinates: list[Flat]) -> tuple[Flat, Flat]:
-    """Of each element of a box: its global address, and if it is in the array."""
+    """Return the global address of each element of a box, and whether it is in the array."""
     far = np.full(len(coordinates[0]), tiling.address)
     inside = np.ones(len(far), bool)
     for at, extent, stride in zip(coordinates, tiling.shape, tiling.strides, strict=True):
@@ -271,7 +272,7 @@ def _away(tiling: Tiling, coordinates: list[Flat]) -> tuple[Flat, Flat]:
 
 
 def _words(places: Flat, size: int) -> Flat:
-    """The words in which elements lie."""
+    """Return the words that contain some elements."""
     parts = np.arange(0, max(size, _WORD), _WORD)
     return unique((places[:, None] + parts).reshape(-1) // _WORD) * _WORD
 
@@ -285,6 +286,6 @@ def _side(
 
 
 def bind(site: Site, memories: AddressSpaces) -> BulkCopy:
-    """What generated code calls for an instruction that copies in bulk."""
+    """Return the callback of generated code for a bulk-copy instruction."""
     tensor = any(isinstance(o, Address) and o.at for o in site.instruction.operands)
     return (TensorCopy if tensor else BulkCopy)(site, memories)

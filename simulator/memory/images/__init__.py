@@ -1,1 +1,1 @@
-"""Textures and surfaces."""
+"""Textures and surfaces: fetches, filtering, loads and stores."""

@@ -1,7 +1,7 @@
-"""Where a texture is read, and what its linear filter makes of texels, as on an H200.
+"""Texture coordinates and linear filtering, bit for bit as on an H200.
 
-The CUDA C++ Programming Guide ("Texture Fetching") has coordinates, address modes and the linear
-filter with its 9-bit weights; how all of it is rounded was measured (``docs/textures.md``).
+Coordinates, address modes and the filter's 9-bit weights follow the CUDA C++ Programming Guide
+("Texture Fetching"); rounding was measured (``docs/textures.md``).
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ Texels = dict[tuple[int, ...], Flat]
 
 
 class Axis(NamedTuple):
-    """Of each fetch, along one axis: the one texel or the two, and the second's weight in 256."""
+    """One or two texels of each fetch along an axis, with the second's weight in 1/256."""
 
     first: Flat
     second: Flat
@@ -34,7 +34,7 @@ class Axis(NamedTuple):
 
 
 def axis(x: Flat, size: int, address: str, normalized: bool, linear: bool, offset: Flat) -> Axis:
-    """The texels around coordinates (float32, 1-D), so many further on; -1 in the border."""
+    """Return the texels around coordinates (float32, 1-D) plus an offset; -1 in the border."""
     where, turned = _texel(x.astype(np.float64), size, address, normalized)
     if linear:
         fixed = (np.floor(where * _ONE + 0.5) - _ONE // 2).astype(np.int64) + offset * _ONE
@@ -49,7 +49,7 @@ def axis(x: Flat, size: int, address: str, normalized: bool, linear: bool, offse
 
 
 def _texel(x: Flat, size: int, address: str, normalized: bool) -> tuple[Flat, Flat]:
-    """A place in texels, and where its axis is mirrored."""
+    """Return coordinates in texels, and where the axis is mirrored."""
     turned = np.zeros(x.shape, bool)
     x = np.where(np.isinf(x), np.copysign(_FAR, x), x)
     x = np.where(np.isnan(x) | (np.abs(x) < _SMALLEST), 0, x)
@@ -65,7 +65,7 @@ def _texel(x: Flat, size: int, address: str, normalized: bool) -> tuple[Flat, Fl
 
 
 def _addressed(index: Flat, size: int, address: str, turned: Flat) -> Flat:
-    """The texel that an index stands for."""
+    """Apply the address mode to texel indices."""
     if address == "wrap":
         return index % size
     if address == "border":
@@ -81,9 +81,9 @@ def _share(weight: Flat, part: Flat) -> Flat:
 
 
 def weights(x: Flat, *others: Flat) -> Texels:
-    """Of the 2, 4 or 8 texels around a place: the weights, which add up to 256.
+    """Return the weights of the 2, 4 or 8 texels of each fetch, which sum to 256.
 
-    ``x``: each fetch's weight of the second texel along x; ``others``: along y, and along z.
+    ``x``: weight of the second texel along x. ``others``: the same along y and z.
     """
     found: Texels = {}
     layers: dict[tuple[int, ...], Flat] = {(): np.full_like(x, _ONE)}
@@ -103,9 +103,9 @@ def weights(x: Flat, *others: Flat) -> Texels:
 
 
 def floats(texels: Texels, along: tuple[Flat, ...], bits: int) -> Flat:
-    """Floating texels (float32) filtered: float32, of which ``bits`` are the mantissa's, 24 or 11.
+    """Filter floating-point texels: float32 with a mantissa of ``bits``, 24 or 11.
 
-    ``along``: what ``weights`` takes.
+    ``along``: arguments of ``weights``.
     """
     parts, places = weights(*along), list(texels)
     lowest = -125 if bits == 24 else -13
@@ -146,7 +146,7 @@ def floats(texels: Texels, along: tuple[Flat, ...], bits: int) -> Flat:
 
 
 def integers(texels: Texels, along: tuple[Flat, ...], dtype: np.dtype[Any]) -> Flat:
-    """Integer texels of 8 or 16 bits, read as normalised floats, filtered: float32."""
+    """Filter 8- or 16-bit integer texels that are read as normalised floats: float32."""
     full = 32767 if dtype.kind == "i" else 65535
     total = np.sum([_wide(texels[p], dtype) * w for p, w in weights(*along).items()], 0) / _ONE
     result: Flat = (np.clip(np.floor(total + 0.5), -full, full) / full).astype(np.float32)
@@ -154,7 +154,7 @@ def integers(texels: Texels, along: tuple[Flat, ...], dtype: np.dtype[Any]) -> F
 
 
 def _wide(texels: Flat, dtype: np.dtype[Any]) -> Flat:
-    """Of 16 bits, as the filter has them."""
+    """Extend texels to the filter's 16 bits."""
     values = texels.astype(np.float64)
     if dtype.itemsize == 2:
         return values
@@ -163,6 +163,6 @@ def _wide(texels: Flat, dtype: np.dtype[Any]) -> Flat:
 
 
 def normalised(texels: Flat) -> Flat:
-    """Integers of 8 or 16 bits as float32 from 0 or -1 to 1."""
+    """Convert 8- or 16-bit integers to float32 in [0, 1] or [-1, 1]."""
     full = np.iinfo(texels.dtype).max
     return np.maximum(texels.astype(np.float64) / full, -1).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Textures and surfaces by their handles: what all of their instructions have in common."""
+"""Texture and surface handles, and the common part of their instructions."""
 
 from typing import ClassVar
 
@@ -23,10 +23,10 @@ MAX_IMAGES = 256
 
 
 def handle(array: Allocation, of: Picture) -> bytes:
-    """An object's handle, as a kernel gets it; an array has room for ``MAX_IMAGES`` of them.
+    """Return an object's handle; an array has at most ``MAX_IMAGES`` objects.
 
     Raises:
-        LaunchError: One more.
+        LaunchError: There are more.
     """
     if of not in array.pictures:
         array.pictures.append(of)
@@ -37,10 +37,10 @@ def handle(array: Allocation, of: Picture) -> bytes:
 
 
 class ImageAccess:
-    """An instruction on textures or surfaces, bound to a launch; generated code calls it.
+    """A texture or surface instruction bound to a launch; generated code calls it.
 
     Attributes:
-        made: ``Texture`` or ``Surface``: what it takes.
+        made: Required object type: ``Texture`` or ``Surface``.
     """
 
     made: ClassVar[type[Texture] | type[Surface]] = Texture
@@ -50,7 +50,7 @@ class ImageAccess:
         self.type, self.count = site.instruction.types[-1], site.count
 
     def __call__(self, mask: Mask | None, handles: Lanes, *given: Lanes) -> Lanes | tuple[Lanes]:
-        """What each lane gets: an array an element; a sole one by itself."""
+        """Execute the instruction; return an array for each element, or a single array."""
         g = self.memories.geometry
         on = g.full(as_mask(mask))
         thread, column = np.nonzero(on)
@@ -86,7 +86,7 @@ class ImageAccess:
         return array, array.pictures[which]
 
     def misused(self, of: Picture) -> str:
-        """Why an object cannot be used so, in words, if it cannot."""
+        """Return why an object does not support the instruction, if so."""
         if not isinstance(of, self.made):
             return f"as a {self.made.__name__.lower()}"
         axes, layered = self.shape.axes, self.shape.layered
@@ -98,7 +98,7 @@ class ImageAccess:
     def do(
         self, array: Allocation, of: Picture, lanes: tuple[Flat, Flat], given: list[Flat]
     ) -> list[Flat]:
-        """What some lanes get of one object."""
+        """Execute the instruction for the lanes of one object."""
         sizes = (*of.sizes, 0, 0)[:3]
         width, height, depth = sizes
         query = next(m for m in self.site.instruction.modifiers if m in images.QUERIES)
@@ -115,7 +115,7 @@ class ImageAccess:
         self, array: Allocation, lanes: tuple[Flat, Flat], places: Flat,
         values: tuple[Flat, ...] | None, inside: Flat | None = None, site: Site | None = None,
     ) -> None:  # fmt: skip
-        """Tell of accesses; ``places``: byte addresses, a row a lane, if they are ``inside``."""
+        """Dispatch accesses; ``places``: byte addresses, one row for each lane ``inside``."""
         g = self.memories.geometry
         if not len(lanes[0]):
             return
@@ -137,7 +137,7 @@ class ImageAccess:
     def bad(
         self, kind: str, lanes: tuple[Flat, Flat], home: Allocation | None, at: int, what: str
     ) -> None:
-        """Report what some lanes must not do."""
+        """Report an invalid operation of some lanes."""
         g = self.memories.geometry
         column = int(lanes[1].min())
         thread = int(lanes[0][lanes[1] == column].min())
@@ -148,7 +148,7 @@ class ImageAccess:
 
 
 def texel_numbers(of: Picture, axes: list[Flat], layer: Flat | None) -> Flat:
-    """The number of each texel in the array, from its coordinates, x first."""
+    """Return the index of texels in the array, from coordinates with x first."""
     number = np.zeros_like(axes[0]) if layer is None else layer
     for axis, size in zip(reversed(axes), reversed(of.sizes), strict=True):
         number = number * size + axis
@@ -156,7 +156,7 @@ def texel_numbers(of: Picture, axes: list[Flat], layer: Flat | None) -> Flat:
 
 
 def layers(of: Picture, given: list[Flat], clamped: bool = True) -> Flat | None:
-    """The layer that the first value names, if there are any; negative ones are beyond the last."""
+    """Return the layer named by the first value, if any; negative ones are beyond the last."""
     if not of.layers:
         return None
     layer = given.pop(0).view(np.uint32).astype(np.int64)

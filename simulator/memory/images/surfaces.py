@@ -1,4 +1,4 @@
-"""Loads, stores and reductions of surfaces (PTX ISA, "Surface Instructions")."""
+"""Surface loads, stores and reductions (PTX ISA, "Surface Instructions")."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .images import ImageAccess, Picture, layers, texel_numbers
 
 
 class SurfaceQuery(ImageAccess):
-    """``suq``."""
+    """The instruction ``suq``."""
 
     made = Surface
 
@@ -27,7 +27,7 @@ class SurfaceAccess(ImageAccess):
     def do(
         self, array: Allocation, of: Picture, lanes: tuple[Flat, Flat], given: list[Flat]
     ) -> list[Flat]:
-        """See ``ImageAccess``; ``given``: coordinates, x in bytes, and what is stored."""
+        """See ``ImageAccess``; ``given``: coordinates (x in bytes) and stored values."""
         ins = self.site.instruction
         axes = self.shape.axes
         layer = layers(of, given, clamped=False)
@@ -76,7 +76,7 @@ class SurfaceAccess(ImageAccess):
         self, array: Allocation, of: Picture, of_all: tuple[int, Flat], lanes: tuple[Flat, Flat],
         at: Flat, stored: list[Flat],
     ) -> list[Flat]:  # fmt: skip
-        """Read or write; ``at``: bytes into the array, of the lanes that do."""
+        """Read or write; ``at``: byte offsets in the array."""
         dtype, memories = DTYPES[self.type], self.memories
         count, good = of_all
         if self.site.access == "load":
@@ -123,7 +123,7 @@ class SurfaceAccess(ImageAccess):
 
 
 def _formatted(stored: list[Flat], of: Picture) -> Flat:
-    """Words as texels: floats are cut to halves, integers clamped to their type; bytes."""
+    """Convert words to texel bytes: floats are truncated to halves, integers clamped."""
     dtype = of.array.dtype
     words = np.zeros((len(stored[0]), of.channels), np.uint32)
     for channel, value in enumerate(stored[: of.channels]):
@@ -140,7 +140,7 @@ def _formatted(stored: list[Flat], of: Picture) -> Flat:
 
 
 def _halves(values: Flat) -> Flat:
-    """Floats cut to halves, the largest where they are larger: as an H200 stores them."""
+    """Truncate floats to halves, with saturation, as an H200 stores them."""
     near = values.astype(np.float16)
     far = np.abs(near.astype(np.float32)) > np.abs(values)
     near = np.where(far, np.nextafter(near, np.float16(0)), near)

@@ -1,4 +1,4 @@
-"""Fetches of textures: ``tex``, ``tld4`` (PTX ISA, "Texture Instructions")."""
+"""Texture fetches: ``tex``, ``tld4`` (PTX ISA, "Texture Instructions")."""
 
 import itertools
 from dataclasses import replace
@@ -24,7 +24,7 @@ _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
 
 
 class TextureFetch(ImageAccess):
-    """A fetch, bound to a launch."""
+    """A fetch instruction bound to a launch."""
 
     def __init__(self, site: Site, memories: AddressSpaces) -> None:
         super().__init__(site, memories)
@@ -95,7 +95,7 @@ class TextureFetch(ImageAccess):
         self.notify(array, lanes, words, None, None if inside.all() else inside, site)
 
     def _texels(self, array: Allocation, of: Texture, number: Flat, channel: int) -> Flat:
-        """Texels as they lie there, those in the border included; integers may be normalised."""
+        """Return texels including border ones; integers may be normalised."""
         dtype, count = of.array.dtype, of.channels
         if channel >= count:
             return np.zeros(number.shape, np.float32 if self.type == "f32" else dtype)
@@ -131,12 +131,12 @@ class TextureFetch(ImageAccess):
 
 
 def texels(of: Texture, axes: list[Flat], layer: Flat | None) -> Flat:
-    """The numbers of texels, -1 for those in the border."""
+    """Return the indices of texels, -1 in the border."""
     outside = np.logical_or.reduce([axis < 0 for axis in axes])
     return np.where(outside, -1, texel_numbers(of, axes, layer))
 
 
 def bind(site: Site, memories: AddressSpaces) -> ImageAccess:
-    """What generated code calls for an instruction on textures or surfaces."""
+    """Return the callback of generated code for a texture or surface instruction."""
     made = {"size": ImageAccess, "surface": SurfaceAccess, "surface size": SurfaceQuery}
     return made.get(roles(site.instruction).row.picture, TextureFetch)(site, memories)

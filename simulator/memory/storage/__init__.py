@@ -1,1 +1,1 @@
-"""Arrays, their layout, the heap, and state of module variables."""
+"""Storage: arrays, layout of variables, device heap, and module state."""

@@ -1,4 +1,4 @@
-"""A launch's global memory: what the host gives to it, and what the host gets back."""
+"""Global memory of a launch: contents from the host, and write-back."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -29,9 +29,9 @@ def allocate(
     arguments: Arguments,
     known: Mapping[str, VariableState],
 ) -> dict[int, Allocation]:
-    """Global memory: the argument arrays, the parameters, the module's variables.
+    """Return global memory: argument arrays, parameters, module variables.
 
-    ``known``: what variables hold that the launch does not fill.
+    ``known``: contents of variables that the launch does not set.
     """
     made = {
         number: Allocation(
@@ -94,7 +94,7 @@ def module_variables_after(
     known: Mapping[str, VariableState],
     allocations: Mapping[int, Allocation],
 ) -> dict[str, VariableState]:
-    """What variables hold behind a launch, of those that it or the host has filled."""
+    """Return the contents of variables that the launch or the host has set."""
     found: dict[str, VariableState] = {}
     addresses = _addresses(layout, functions)
     for (scope, name), p in layout.placed.items():
@@ -111,7 +111,7 @@ def module_variables_after(
 
 
 def _addresses(layout: Layout, functions: Collection[str]) -> dict[str, int]:
-    """Where functions and the module's variables are."""
+    """Return the addresses of functions and module variables."""
     found = function_addresses(functions)
     return found | {name: p.address for (scope, name), p in layout.placed.items() if not scope}
 
@@ -120,10 +120,11 @@ def copy_back(
     arguments: Arguments, layout: Layout, allocations: dict[int, Allocation], still: bool,
     stored: Callable[[int, int], Flat | None],
 ) -> None:  # fmt: skip
-    """The host's arrays hold what the launch left; those it did not write to are not changed.
+    """Write results back to the host's arrays that the launch wrote.
 
-    ``still``: the allocations know which bytes nothing has written. Otherwise ``stored`` gives, by
-    an array's number and size, those that the launch has written, or ``None`` if it is not known.
+    ``still``: record which bytes remain uninitialised, as the allocations know them. Otherwise
+    ``stored`` gives, by an array's number and size, the bytes that the launch has written, or
+    ``None`` if they are unknown.
     """
     symbols = {array_number(layout.placed["", n].address): a for n, a in arguments.symbols.items()}
     for number, array in (*enumerate(arguments.arrays), *symbols.items()):

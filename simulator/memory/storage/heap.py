@@ -1,6 +1,6 @@
-"""The heap of a kernel's ``malloc`` and ``free``: pieces of one array, with gaps between them.
+"""Device heap for ``malloc`` and ``free``: pieces of one array with gaps in between.
 
-An address is given again only when all others have been: what was freed stays out of bounds.
+An address is reused only after all others, so that freed memory stays out of bounds.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ _ALIGNED = 16
 
 
 def heap_array(limit: int = HEAP_BYTES) -> Allocation:
-    """The array, before anything is allocated: the heap's bytes, and as many again for gaps.
+    """Return the empty heap, with as many bytes again for gaps.
 
-    A kernel that may call ``malloc`` seldom takes much: what it does not take costs nothing.
+    Unused pages cost nothing, as a kernel that may call ``malloc`` seldom allocates much.
     """
     made = Allocation(HEAP, np.zeros(0, np.uint8), "heap", True, 2 * limit)
     made.change()
@@ -29,7 +29,7 @@ def heap_array(limit: int = HEAP_BYTES) -> Allocation:
 
 
 class Heap:
-    """A launch's heap; ``changed`` is called when a piece comes or goes."""
+    """Heap of a launch; ``changed`` is called when a piece is allocated or freed."""
 
     def __init__(self, array: Allocation) -> None:
         self.array, self.end = array, _ALIGNED
@@ -39,7 +39,7 @@ class Heap:
         self.changed: Callable[[], None] = lambda: None
 
     def allocate(self, size: int) -> int:
-        """The address of so many bytes, which hold anything; 0 if they do not fit."""
+        """Allocate uninitialised memory; returns its address, or 0 if it does not fit."""
         taken = _rounded(size)
         if taken > self.free_bytes:
             return 0
@@ -58,12 +58,12 @@ class Heap:
         return self.array.base + start
 
     def piece(self, address: int) -> range:
-        """The bytes that would be freed with an address."""
+        """Return the bytes that ``free`` of an address would release."""
         start = address - self.array.base
         return range(start, start + self.pieces.get(start, 0))
 
     def free(self, address: int) -> bool:
-        """Whether an address can be freed; if so, it is."""
+        """Free an address; return whether that is valid."""
         start = address - self.array.base
         size = self.pieces.pop(start, None)
         if size is None:
@@ -81,7 +81,7 @@ class Heap:
         self.changed()
 
     def nearest(self, relative: int) -> tuple[Allocation, int]:
-        """The piece before a place that is in none, as a report shows it, and the distance."""
+        """Return the piece before an unallocated place, and the distance, for a report."""
         known = self.pieces | self.freed
         start = max((at for at in known if at <= relative), default=min(known, default=0))
         name = "heap" if start in self.pieces else "freed memory"

@@ -1,4 +1,4 @@
-"""Where variables stand: addresses of everything that a PTX text declares."""
+"""Layout: addresses of all variables that a PTX text declares."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -38,12 +38,12 @@ variable and the first function's address (where nothing can be read); arguments
 
 
 def array_address(number: int) -> int:
-    """The generic address at which a global array begins."""
+    """Return the generic base address of a global array."""
     return (number + 1 << ARRAY_BITS) + MIDDLE
 
 
 def function_addresses(functions: Iterable[str]) -> dict[str, int]:
-    """The generic addresses that stand for the functions of a module, by name."""
+    """Return the generic addresses that represent a module's functions, by name."""
     return {name: array_address(FUNCTIONS + number) for number, name in enumerate(functions)}
 
 
@@ -51,13 +51,13 @@ _Address = TypeVar("_Address", int, Addresses)
 
 
 def array_number(address: _Address) -> _Address:
-    """The number of the global array in whose range a generic address lies."""
+    """Return the number of the global array whose range contains an address."""
     return (address >> ARRAY_BITS) - 1
 
 
 @dataclass
 class Placed:
-    """A variable and the offset in its space at which it stands."""
+    """A variable and its offset in its space."""
 
     variable: Variable
     address: int
@@ -67,8 +67,8 @@ class Placed:
 class Layout:
     """Addresses by (function name or ``""``, variable name), and the spaces' sizes in bytes.
 
-    ``reserved``: bytes at the start of shared memory that are the system's, zeros; they are there
-    if the program asks where they are, as cooperative groups of several warps do.
+    ``reserved``: zero bytes of the system at the start of shared memory. They exist if the program
+    queries their address, as cooperative groups of several warps do.
     """
 
     placed: dict[tuple[str, str], Placed] = field(default_factory=dict)
@@ -78,11 +78,11 @@ class Layout:
     local_bytes: int = 0
 
     def named(self, function: str, name: str) -> Placed | None:
-        """What a name means in a function: a variable of its own, or of the module."""
+        """Return the variable that a name denotes in a function, its own or the module's."""
         return self.placed.get((function, name)) or self.placed.get(("", name))
 
     def address(self, function: Function, name: str) -> int:
-        """A variable's address in its own space.
+        """Return a variable's address in its own space.
 
         Raises:
             PtxError: There is no such variable.
@@ -92,7 +92,7 @@ class Layout:
         raise PtxError(f"{function.name} uses {name!r}, which is not declared")
 
     def variable(self, space: str, address: int) -> Placed | None:
-        """The variable of shared or local memory that an offset falls into."""
+        """Return the shared or local variable at an offset."""
         inside = [
             p
             for p in self.placed.values()
@@ -103,16 +103,16 @@ class Layout:
         return max(inside, key=lambda p: p.address, default=None)
 
     def add(self, scope: str, variable: Variable, end: int) -> int:
-        """Place a variable at the next aligned offset; returns the new end."""
+        """Place a variable at the next aligned offset; return the new end."""
         start = -(-end // variable.align) * variable.align
         self.placed[scope, variable.name] = Placed(variable, start)
         return start + variable.nbytes
 
 
 def lay_out(module: Module, functions: list[Function], stack: int = STACK_BYTES) -> Layout:
-    """Place the variables of a module and of the functions that are reachable.
+    """Place the variables of a module and of the reachable functions.
 
-    ``stack``: bytes that each of those has to allocate from.
+    ``stack``: stack bytes of each recursive function.
     """
     layout = Layout()
     if any(_asks_for_reserved(ins) for function in functions for ins in function.body):
@@ -181,7 +181,7 @@ def _asks_for_reserved(ins: Instruction) -> bool:
 
 
 def _mentioned(functions: list[Function]) -> set[str]:
-    """Names of module variables that the functions refer to."""
+    """Return the names of module variables that functions use."""
     names: set[str] = set()
     for function in functions:
         for ins in function.body:
@@ -195,10 +195,10 @@ def _mentioned(functions: list[Function]) -> set[str]:
 
 
 def variable_bytes(layout: Layout, variable: Variable, resolve: dict[str, int]) -> bytes:
-    """A module variable's initial values; what comes after them is zero.
+    """Return a module variable's initial values; the rest is zero.
 
     Raises:
-        PtxError: An initialiser names an address that has none.
+        PtxError: An initialiser names an object without address.
     """
     size = TYPE_SIZES[variable.type]
     content = bytearray()

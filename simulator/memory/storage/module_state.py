@@ -26,12 +26,13 @@ _WORD, _TENSOR_MAP = 8, 128
 
 
 class VariableState(NamedTuple):
-    """What one variable holds.
+    """Content of one variable.
 
     Attributes:
         content: Its bytes, ``(bytes,)``, uint8.
-        own: Which of them are addresses that the module itself has there: each launch has its own.
-        missing: Which nobody has written, or are addresses of a launch that is over; or none.
+        own: Bytes with addresses that the module's initialiser contains; these differ in each
+            launch.
+        missing: Bytes that are uninitialised, or addresses of an earlier launch.
     """
 
     content: Flat
@@ -39,16 +40,16 @@ class VariableState(NamedTuple):
     missing: Mask | None
 
     def over(self, initial: Flat) -> Flat:
-        """The bytes of the next launch, whose module begins with others."""
+        """Return the bytes for the next launch, over the module's initial ones."""
         return np.where(self.own, _filled(initial, len(self.content)), self.content)
 
 
 def hold(
     memory: Allocation, initial: Flat, given: Mask, allocations: Mapping[int, Allocation]
 ) -> VariableState:
-    """What a launch left in a variable.
+    """Return the state of a variable after a launch.
 
-    ``given``: bytes that were addresses when the host filled it; ``initial``: what it held then.
+    ``given``: bytes that the host set to addresses. ``initial``: content before the launch.
     """
     content = memory.content().copy()
     address = given | _addresses(content, allocations)
@@ -59,12 +60,12 @@ def hold(
 
 
 def _filled(initial: Flat, nbytes: int) -> Flat:
-    """What a variable begins with; what comes after its initial values is zero."""
+    """Return a variable's initial bytes, padded with zeros."""
     return np.pad(initial, (0, nbytes - len(initial)))
 
 
 def given_addresses(arguments: Arguments, name: str, nbytes: int) -> Mask:
-    """Which bytes of what the host put into a variable are addresses, or made of them."""
+    """Return which bytes set by the host are addresses, or derived from them."""
     found = np.zeros(nbytes, bool)
     if name in arguments.filled:
         for a in arguments.filled[name].addresses:
@@ -73,7 +74,7 @@ def given_addresses(arguments: Arguments, name: str, nbytes: int) -> Mask:
 
 
 def _addresses(content: Flat, allocations: Mapping[int, Allocation]) -> Mask:
-    """Which bytes are of words that lie in an array of the launch, or are one of its functions."""
+    """Return the bytes of words that are addresses of the launch's arrays or functions."""
     found = np.zeros(len(content), bool)
     words = content[: len(content) // _WORD * _WORD].view(np.int64)
     numbers = array_number(words)
@@ -87,7 +88,7 @@ def _addresses(content: Flat, allocations: Mapping[int, Allocation]) -> Mask:
 
 @dataclass
 class ModuleMemory:
-    """The variables of the modules that a program has loaded.
+    """Variables of all loaded modules.
 
     Attributes:
         contents: Their contents, by module and the variable's name in the PTX.
@@ -96,7 +97,7 @@ class ModuleMemory:
     contents: dict[object, dict[str, VariableState]] = field(default_factory=dict)
 
     def of(self, kernel: Kernel) -> dict[str, VariableState]:
-        """Those of a kernel's module: what was loaded, or else what is compiled from one source."""
+        """Return the variables of a kernel's module; kernels from one source share a module."""
         origin = kernel.origin
         known = (origin.source, origin.options) if origin else kernel.sha256
         return self.contents.setdefault(known if kernel.module is None else kernel.module, {})
@@ -108,14 +109,14 @@ _memories: list[tuple[_Find, bool]] = []
 
 @contextlib.contextmanager
 def keep(memory: ModuleMemory) -> Iterator[None]:
-    """Launches inside find what those before them left in their modules' variables."""
+    """Make launches inside the ``with`` share module variables."""
     with _found(memory.of, True):
         yield
 
 
 @contextlib.contextmanager
 def as_of(kernel: Kernel) -> Iterator[None]:
-    """Launches inside find what the next one of this kernel would, and leave it as it is."""
+    """Make launches inside see the variables of a kernel's next launch without changing them."""
     known = _memories[-1][0](kernel) if _memories else {}
     with _found(lambda _: known, False):
         yield
@@ -131,5 +132,5 @@ def _found(find: _Find, changed: bool) -> Iterator[None]:
 
 
 def current_memory() -> tuple[_Find | None, bool]:
-    """What finds what a kernel's variables hold, if any do, and whether it keeps what is left."""
+    """Return the lookup of module variables, and whether launches update them."""
     return _memories[-1] if _memories else (None, False)

@@ -1,4 +1,4 @@
-"""Memory that arrays let go of is kept for the next ones."""
+"""Reuse of freed array memory."""
 
 import ctypes
 import functools
@@ -36,9 +36,9 @@ def keep_pages() -> None:
 
 
 def untouched(nbytes: int, soon: int = 0) -> Flat:
-    """So many bytes of zero: if many, each page costs nothing until somebody touches it.
+    """Return zero bytes whose pages are allocated on first use.
 
-    ``soon``: so many will be touched at once.
+    ``soon``: number of bytes that will be used at once.
     """
     if nbytes - soon < _FRESH:
         return np.zeros(nbytes, np.uint8)
@@ -46,12 +46,12 @@ def untouched(nbytes: int, soon: int = 0) -> Flat:
 
 
 def copied(content: Flat, nbytes: int) -> Flat:
-    """A copy of bytes, with zeros behind them up to so many."""
+    """Return a copy of bytes, padded with zeros."""
     copy = untouched(nbytes, len(content))
     copy[: len(content)] = content
     return copy
 
 
 def aligned(content: Flat) -> bool:
-    """Whether NumPy takes elements out of bytes without that it copies all of them first."""
+    """Whether NumPy can view bytes as elements without a copy."""
     return int(content.__array_interface__["data"][0]) % _ALIGNED == 0

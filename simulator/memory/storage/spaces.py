@@ -1,8 +1,8 @@
-"""The memories, and the index that an address becomes.
+"""Memories, and the index of an access.
 
-Global arrays are flat; shared and local memory are ``(32-bit word, column)`` with a
-column a block or a thread, so that an address which is the same in every column
-fetches whole rows (0.1 ns a lane; a general gather costs 0.6 to 0.9).
+Global arrays are flat. Shared and local memory are ``(32-bit word, column)`` with one column for
+each block or thread: an address that is equal in all columns fetches whole rows (0.1 ns a lane; a
+general gather takes 0.6 to 0.9 ns).
 """
 
 from collections.abc import Callable, Sequence
@@ -23,17 +23,19 @@ POISON = 0xFF
 
 
 class Allocation:
-    """One global array: arguments, module variables and the parameter buffer are such.
+    """One global array: an argument, a module variable, or the parameter buffer.
 
     Attributes:
         base: Generic address of its first byte.
-        nbytes: Its size; ``space``: what the array is, whichever way an access spells it.
+        nbytes: Size in bytes.
+        space: State space of the array, whichever way an access addresses it.
         buffer: Its bytes, padded to a multiple of 32.
-        missing: Which bytes nothing has written; ``None``: all have been.
+        missing: Uninitialised bytes; ``None``: there are none.
         lent_flags: Whether ``missing`` is the host's: copied by the first write.
-        valid: Which bytes there are, or all; ``pictures``: the textures and surfaces of it.
-        unfilled: Whether it is constant memory that neither the PTX nor the host fills.
-        changed: Whether anybody has written to it. Its bytes cannot be written before that.
+        valid: Allocated bytes, if not all are.
+        pictures: Its textures and surfaces.
+        unfilled: Whether it is constant memory that neither PTX nor host sets.
+        changed: Whether it has been written; before that its bytes are read-only.
     """
 
     missing: Flat | None = None
@@ -58,17 +60,17 @@ class Allocation:
         self.pictures: list[Texture | Surface] = []
 
     def content(self) -> Flat:
-        """The array's bytes, without the padding."""
+        """Return the array's bytes without padding."""
         return self.buffer[: self.nbytes]
 
     def move(self, buffer: Flat) -> None:
-        """Its bytes are somewhere else from now on."""
+        """Move the bytes to another buffer."""
         self._lent, self.buffer = False, buffer.view()
         self.buffer.flags.writeable = self.changed
         self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
 
     def change(self) -> None:
-        """Whoever writes to it says so before; views from before do not see what is written."""
+        """Prepare the array for a write; earlier views do not see written values."""
         if not self.changed:
             self.changed = True
             self.move(copied(self.buffer, len(self.buffer)) if self._lent else self.buffer)
@@ -81,7 +83,7 @@ class Allocation:
         self.missing[places] = False
 
     def view(self, ptx_type: str, count: int) -> NDArray[np.generic]:
-        """The buffer as elements, or as vectors of ``count`` elements."""
+        """Return the buffer as elements, or as vectors of ``count`` elements."""
         key = (ptx_type, count)
         if key not in self._views:
             elements = self.buffer.view(DTYPES[ptx_type])
@@ -90,7 +92,7 @@ class Allocation:
 
 
 class GlobalIndex:
-    """Where the lanes of one access fall in one array; ``relative``, from its start, is used up."""
+    """Index of an access in one array; ``relative`` is consumed."""
 
     space = "global"
 
@@ -105,11 +107,11 @@ class GlobalIndex:
 
     @property
     def view(self) -> NDArray[np.generic]:
-        """The array's elements, wherever they are by now."""
+        """Return the array's current elements."""
         return self.allocation.view(self._type, self.count)
 
     def load(self) -> tuple[Lanes, ...]:
-        """The elements, one array each."""
+        """Return the elements, one array each."""
         view = self.view
         if self.count == 1:
             return (view.take(self.index, mode="clip"),)
@@ -118,7 +120,7 @@ class GlobalIndex:
         return tuple(rows[..., i].copy()[()] for i in range(self.count))
 
     def store(self, values: Sequence[Lanes], mask: Mask | None) -> None:
-        """Write each element; of lanes at the same place the last one wins."""
+        """Write each element; of several lanes at one place the last one wins."""
         if mask is None:
             shape = np.broadcast_shapes(self.index.shape, *(v.shape for v in values))
             where: Lanes = np.broadcast_to(self.index, shape)
@@ -137,11 +139,11 @@ class GlobalIndex:
                 view[where, i] = pick(value)
 
     def positions(self, shape: tuple[int, ...], chosen: Mask) -> Flat:
-        """1-D element numbers of the chosen lanes."""
+        """Return the element numbers of the chosen lanes, 1-D."""
         return np.broadcast_to(self.index, shape)[chosen]
 
     def read(self, places: Flat) -> Flat:
-        """Elements by number."""
+        """Return elements by number."""
         return self.view[places]
 
     def write(self, places: Flat, values: Flat) -> None:

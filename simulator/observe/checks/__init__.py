@@ -1,1 +1,1 @@
-"""Small checks: uninitialised values, read-only path, wgmma registers."""
+"""Checks besides races: uninitialised values, read-only path, ``wgmma`` registers."""

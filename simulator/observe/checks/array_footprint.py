@@ -26,14 +26,16 @@ from ...races.accesses import lanes_of
 
 @dataclass(frozen=True)
 class ArrayFootprint:
-    """What was done to an array in one way; the array itself is not kept.
+    """Bytes of an array accessed in one way; the array itself is not referenced.
 
     Attributes:
-        name: The parameter's; ``address``: where the host has it; ``itemsize``: of its elements.
-        how: ``load``, ``store``, ``atomic`` (a strong store is one), or ``peek``: a strong load.
+        name: Name of the parameter.
+        address: Address in host memory.
+        itemsize: Bytes of an element.
+        how: ``load``, ``store``, ``atomic`` (includes strong stores), or ``peek`` (a strong load).
         starts: Start of each run in host memory, int64, ascending.
         stops: One past the end of each run.
-        exists: Whether the memory is still that array's, and not given to another one.
+        exists: Whether the memory still belongs to that array.
     """
 
     name: str
@@ -46,14 +48,14 @@ class ArrayFootprint:
 
     @classmethod
     def marked(cls, array: Any, name: str, how: str, marks: Flat, granule: int) -> ArrayFootprint:
-        """What is marked of an array in units of ``granule`` bytes, in C order."""
+        """Return the footprint of marked granules of an array, in C order."""
         address = int(array.__array_interface__["data"][0])
         bounds = _runs(marks, granule, array, address)
         return cls(name, address, array.itemsize, how, *bounds, _existence(array))
 
     @classmethod
     def whole(cls, array: Any, name: str, how: str) -> ArrayFootprint:
-        """All of an array."""
+        """Return the footprint of a whole array."""
         if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.size:
             return cls.marked(array, name, how, np.ones(array.nbytes, bool), 1)
         address = int(array.__array_interface__["data"][0])
@@ -67,7 +69,7 @@ _LANES = 1 << 18
 
 
 class TouchRecorder(Observer):
-    """Marks what is touched, in units of ``granule`` bytes, of the first ``count`` arrays."""
+    """Marks accessed granules of the first ``count`` arrays, ``granule`` bytes each."""
 
     def __init__(self, granule: int, count: int) -> None:
         self.granule, self.count = granule, count
@@ -81,11 +83,11 @@ class TouchRecorder(Observer):
         self.geometry = geometry
 
     def compact_access(self, event: CompactAccessEvent) -> None:
-        """See ``Observer``; which lane it is does not matter."""
+        """See ``Observer``; the accessing lane is irrelevant."""
         self.access(event)
 
     def access(self, event: AccessEvent | CompactAccessEvent) -> None:
-        """See ``Observer``; addresses never change in place."""
+        """See ``Observer``; address arrays are immutable."""
         home = event.home
         if event.repeated or not isinstance(home, Allocation) or not 0 <= home.number < self.count:
             return
@@ -101,7 +103,7 @@ class TouchRecorder(Observer):
             self._mark()
 
     def finish(self) -> None:
-        """See ``Observer``; what is marked all over need not be marked again."""
+        """See ``Observer``; fully marked arrays are not tracked further."""
         self._mark()
         self.whole |= {key for key, marks in self.marks.items() if marks.all()}
 
@@ -146,7 +148,7 @@ class TouchRecorder(Observer):
         self.whole |= other.whole
 
     def touched(self, arrays: list[Any], names: list[str]) -> list[ArrayFootprint]:
-        """What was marked of the launch's arrays."""
+        """Return the footprints of the launch's arrays."""
         return [
             ArrayFootprint.marked(arrays[number], names[number], how, marks, self.granule)
             for (number, how), marks in self.marks.items()
@@ -171,7 +173,7 @@ def _existence(array: Any) -> Callable[[], bool]:
 
 
 def _runs(marks: Flat, granule: int, array: Any, address: int) -> tuple[Flat, Flat]:
-    """Where the marked bytes of an array stand in memory, in runs."""
+    """Return the marked bytes of an array as runs of addresses."""
     if not array.flags.c_contiguous:
         axes = [np.arange(n) * step for n, step in zip(array.shape, array.strides, strict=True)]
         places = functools.reduce(np.add.outer, [*axes, np.arange(array.itemsize)]).reshape(-1)

@@ -1,8 +1,8 @@
-"""Which bits of a global array belong to members of its elements: the others are padding.
+"""Padding: which bits of a global array's elements belong to no member.
 
-An array's dtype says, if it has fields. Otherwise the C++ type that a pointer to it has in the
-kernel does: as the compiler's debug information lays it out, or as the source defines it. Where no
-type is at hand (PTX alone), bytes count as padding that no thread writes in any element.
+The members are those of the array's dtype if it has fields. Otherwise they come from the C++ type
+of a pointer to the array, by the compiler's debug information or the source's definition. Without a
+type (PTX alone), bytes that no thread writes in any element count as padding.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ELEMENTS = 64
 
 
 class Members:
-    """The members of a launch's arrays."""
+    """Members of the elements of a launch's arrays."""
 
     def __init__(self, launch: PreparedLaunch) -> None:
         self.launch, self.kernel = launch, launch.kernel
@@ -42,10 +42,10 @@ class Members:
         }
 
     def of(self, number: int) -> list[tuple[int, Bits]] | None:
-        """The members of an array's elements, and where its first one begins.
+        """Return masks of the members of an array's elements, with the offset of the first element.
 
-        Several if pointers of several types reach it: what is padding to one is none of its
-        members. ``None`` where no type is known.
+        There are several if pointers of several types refer to it; padding must be padding in all
+        of them. ``None``: the type is unknown.
         """
         arguments = self.launch.arguments
         if number >= len(arguments.arrays):
@@ -62,9 +62,9 @@ class Members:
         return None if unknown else found or [(0, _WHOLE)]
 
     def _pointers(self, number: int) -> Iterator[tuple[Bits | None, int, bool]]:
-        """What each pointer to an array says of its elements, and at which byte it points.
+        """Yield for each pointer to an array the element's members and the offset it points to.
 
-        And whether the kernel names a structure there.
+        It also yields whether the kernel names a structure there.
         """
         elements = self.kernel.element_types
         for i, at, address in self._addresses(number):
@@ -82,9 +82,9 @@ class Members:
             yield bits, address.offset, bool(element)
 
     def _addresses(self, number: int) -> Iterator[tuple[int, list[int], AddressSlot]]:
-        """Where an array's addresses stand: a parameter, and a byte in it or in tables behind it.
+        """Yield the positions of an array's addresses: parameter, and offsets through tables.
 
-        (Of a table of addresses the byte is that of its first one.)
+        Of a table of addresses the first entry represents all.
         """
         arguments = self.launch.arguments
         for i, value in enumerate(arguments.values):
@@ -97,7 +97,7 @@ class Members:
                         yield i, [address.at, 0], inner
 
     def _typed(self, parameter: int, at: list[int]) -> Bits | None:
-        """What debug information says of what a pointer points to."""
+        """Return the members of a pointer's target, from debug information."""
         entry, info = self._compiled
         kinds = info.parameters(entry)
         kind = kinds[parameter] if parameter < len(kinds) else None
@@ -107,7 +107,7 @@ class Members:
 
     @functools.cached_property
     def _compiled(self) -> tuple[str, DebugInfo]:
-        """The entry's name, and what the debug information of the kernel's source build says."""
+        """Return entry name and debug information of the kernel's source build."""
         kernel = self.kernel
         if ".debug_info" not in kernel.ptx and kernel.origin is not None:
             with contextlib.suppress(KernelError, OSError):  # that build's report says why
@@ -127,13 +127,13 @@ class Members:
 
 
 def undefined_members(members: list[tuple[int, Bits]], bits: Flat) -> bool:
-    """Whether any undefined bit of an array is a member's."""
+    """Whether any undefined bit of an array belongs to a member."""
     undefined = bits & member_bits(members, len(bits))
     return bool(undefined.any())
 
 
 def member_bits(members: list[tuple[int, Bits]], nbytes: int) -> Bits:
-    """The bits of an array's bytes that are members to every type."""
+    """Return the bits of an array that are members in every type."""
     found: Bits = np.full(nbytes, 0xFF, np.uint8)
     for offset, element in members:
         count = -(-(nbytes + len(element)) // len(element))
@@ -143,16 +143,16 @@ def member_bits(members: list[tuple[int, Bits]], nbytes: int) -> Bits:
 
 
 def may_be_padding(written: Written, bits: Flat, undefined: Flat) -> bool:
-    """Whether an array's undefined bits may be padding of elements of which no type is known.
+    """Whether undefined bits may be padding of elements of unknown type.
 
-    An element is as long as one store instruction's addresses lie apart. Bits are padding that are
-    undefined in some elements, and defined in none, beside others that are.
+    The element size is the distance of one store instruction's addresses. Padding bits are
+    undefined in some elements and defined in none, next to others that are defined.
 
     Args:
         written: Where the array was written.
         bits: Its undefined bits.
-        undefined: The bits that are undefined if every read of what nothing wrote counts: what
-            another such read has copied is not defined.
+        undefined: The bits that are undefined if every uninitialised read counts: what another
+            such read has copied is not defined.
     """
     if not written.mask.any():
         return False
@@ -166,7 +166,7 @@ def may_be_padding(written: Written, bits: Flat, undefined: Flat) -> bool:
 
 
 def _same_pattern(undefined: Flat, defined: Flat, length: int) -> bool:
-    """Whether no element of so many bytes has defined bits where another one has undefined ones."""
+    """Whether no bit is defined in one element of a given size and undefined in another."""
     rows = []
     for content in (undefined, defined):
         filled = np.zeros(-(-len(content) // length) * length, np.uint8)
@@ -177,7 +177,7 @@ def _same_pattern(undefined: Flat, defined: Flat, length: int) -> bool:
 
 
 def _of_dtype(dtype: np.dtype[np.void]) -> Bits:
-    """The bits of an element that belong to a field."""
+    """Return the bits of an element that belong to fields."""
     if dtype.subdtype:
         base, shape = dtype.subdtype
         return np.tile(_of_dtype(base), int(np.prod(shape)))
@@ -191,7 +191,7 @@ def _of_dtype(dtype: np.dtype[np.void]) -> Bits:
 
 
 def _of_layout(layout: TypeLayout) -> Bits:
-    """The bits of a type that belong to fields."""
+    """Return the bits of a type that belong to fields."""
     if layout.scalar:
         return np.full(layout.nbytes, 0xFF, np.uint8)
     found = np.zeros(layout.nbytes, np.uint8)

@@ -1,4 +1,4 @@
-"""What a launch prints."""
+"""Output of ``printf``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LITERALS = ("$str", "__unnamed")
 
 
 class PrintCollector(Observer):
-    """Collects what threads print.
+    """Collects the output of ``printf``.
 
     Attributes:
-        parts: Block, thread and text of each call, in the order they ran.
-        lost: Calls beyond ``MAX_OUTPUT`` characters.
-        read: Of texts by ``%s``: the number of the block that prints, and the space it is in.
+        parts: Block, thread and text of each call, in order of execution.
+        lost: Number of calls beyond ``MAX_OUTPUT`` characters.
+        read: For strings read by ``%s``: the printing block, and the string's space.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class PrintCollector(Observer):
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
         home: Allocation | None,
     ) -> None:  # fmt: skip
-        """See ``Observer``; a literal is as it stands in the source."""
+        """See ``Observer``; literals need no check."""
         if home is None:
             self.read.add((block.number, "local" if address >= WINDOWS["local"] else "shared"))
         elif home.space == "global" and not home.name.startswith(_LITERALS):
@@ -57,12 +57,12 @@ class PrintCollector(Observer):
         self.read |= other.read
 
     def notes(self) -> tuple[str, ...]:
-        """What ``text`` leaves out, a sentence."""
+        """Return a sentence on calls that ``text`` omits, if any."""
         what = (
             f"{self.lost:,} more calls of printf, beyond {MAX_OUTPUT:,} characters, are not shown"
         )
         return (what,) if self.lost else ()
 
     def text(self) -> str:
-        """Block after block, thread after thread, each in its own order: under any schedule."""
+        """Return the output ordered by block and thread, independent of the schedule."""
         return "".join(text for _, _, text in sorted(self.parts, key=lambda part: part[:2]))

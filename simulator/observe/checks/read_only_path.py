@@ -1,9 +1,10 @@
-"""Read-only loads of bytes that the launch writes, and bytes that two restricted pointers reach.
+"""Read-only path: loads through it of written bytes, and overlapping ``__restrict__`` pointers.
 
 ``ld.global.nc`` and textures read through a cache that is not coherent within a launch (PTX ISA,
-"ld.global.nc"; CUDA C++ Programming Guide, "Read/Write Coherency" of textures): neither program
-order nor a barrier makes a write of the same launch visible. At first only the numbers of arrays
-are recorded; if one is read so and written, the launch runs again with tables of that array.
+"ld.global.nc"; CUDA C++ Programming Guide, "Read/Write Coherency" of textures). Neither program
+order nor a barrier makes a write of the same launch visible. The first attempt records only array
+numbers; if an array is both loaded so and written, the launch is repeated with tables for that
+array.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ _NEVER = np.iinfo(np.int32).max
 
 
 def is_read_only(site: Site) -> bool:
-    """Whether it reads through the read-only path."""
+    """Whether a site reads through the read-only path."""
     texture = site.space == "texture"
     return site.access == "load" and (texture or site.instruction.has("nc"))
 
 
 def _closely(number: int) -> int:
-    """The number under which ``EscalateCheck`` names an array to this check."""
+    """Return the number by which ``EscalateCheck`` names an array to this check."""
     return -2 - number
 
 
 class _AccessGroup(NamedTuple):
-    """Accesses of an array that are recorded together.
+    """Accesses of an array that share a table.
 
     Attributes:
-        read_only, writes: What they do; a plain read is neither.
-        base: The restricted pointer that they are made through, if it is one.
+        read_only, writes: Kind of the accesses; both are false for an ordinary read.
+        base: The restricted pointer from which the address is derived, if any.
         line: The source line.
     """
 
@@ -73,16 +74,18 @@ class _Table:
 
 
 class ReadOnlyPathCheck(Observer):
-    """Records read-only loads and writes.
+    """Check of read-only loads against writes.
 
     Args:
-        granule: Bytes of a location; ``threads``: of the launch.
-        pointers: Of the launch; ``bases``: of the accesses, if there are pointers.
+        granule: Bytes of a location.
+        threads: Threads of the launch.
+        pointers: Restricted pointers of the launch.
+        bases: Base pointers of the accesses, if there are pointers.
 
     Attributes:
-        loaded, written: Numbers of arrays that are read through the read-only path, or written.
-        tables: By array and group.
-        quiet: Numbers of atomics that changed nothing, by their operands.
+        loaded, written: Numbers of arrays loaded through the read-only path, and written.
+        tables: Tables by array and group.
+        quiet: Numbers of atomics whose operands cannot change memory.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class ReadOnlyPathCheck(Observer):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing of the program can be found by it."""
+        """Whether the program cannot have such hazards."""
         return not (any(self.read_only) or self.watched)
 
     def start(self, geometry: Geometry) -> None:
@@ -111,7 +114,7 @@ class ReadOnlyPathCheck(Observer):
         self.geometry = geometry
 
     def grouped_loads(self, sites: tuple[Site, ...], events: object) -> None:
-        """See ``Observer``: of shared memory."""
+        """See ``Observer``; these are of shared memory."""
 
     def compact_access(self, event: CompactAccessEvent) -> None:
         """See ``Observer``."""
@@ -163,7 +166,7 @@ class ReadOnlyPathCheck(Observer):
             np.minimum.at(table.threads, first + part, threads.astype(self.dtype))
 
     def _base(self, site: Site, number: int) -> Base | None:
-        """The restricted pointer that an access of an array is made through."""
+        """Return the restricted pointer from which an access's address is derived."""
         if self.bases is None or number not in self.watched:
             return None
         here = [base for base in self.bases.of(site) if self.pointers.arrays[base] == number]
@@ -187,8 +190,8 @@ class ReadOnlyPathCheck(Observer):
         """See ``Observer``.
 
         Raises:
-            EscalateCheck: An array is read through the read-only path and written, perhaps not the
-                same bytes.
+            EscalateCheck: An array is loaded through the read-only path and written, possibly at
+                other bytes.
         """
         for number in sorted(self.loaded & self.written):
             if number not in self.watched and _closely(number) not in self.close:
@@ -197,7 +200,7 @@ class ReadOnlyPathCheck(Observer):
             self._read_only(number, self._aliased(number))
 
     def _aliased(self, number: int) -> set[frozenset[Base | None]]:
-        """Report restricted pointers that reach bytes which one of them writes; these pairs."""
+        """Report restricted pointers that share written bytes; return these pairs."""
         names, tables = self.watched.get(number, {}), self.tables[number]
         bases = sorted({group.base for group in tables if group.base is not None})
         found = set[frozenset[Base | None]]()
@@ -221,7 +224,7 @@ class ReadOnlyPathCheck(Observer):
         return found
 
     def _read_only(self, number: int, explained: set[frozenset[Base | None]]) -> None:
-        """Report read-only loads of bytes that are written, but for those that are explained."""
+        """Report read-only loads of written bytes, except explained ones."""
         tables = self.tables[number]
         groups = sorted(tables, key=lambda group: tables[group].site)
         for fetches in (False, True):
@@ -245,29 +248,29 @@ class ReadOnlyPathCheck(Observer):
             )  # fmt: skip
 
     def _fetches(self, number: int, group: _AccessGroup) -> bool:
-        """Whether a group's accesses are of a texture."""
+        """Whether a group's accesses are texture fetches."""
         return self.sites[self.tables[number][group].site].is_image
 
     def _both(self, number: int, one: _AccessGroup, other: _AccessGroup) -> Flat:
-        """Which granules two groups access."""
+        """Return the granules that two groups access."""
         tables = self.tables[number]
         return np.maximum(tables[one].threads, tables[other].threads) < self.nobody
 
     def _side(self, number: int, group: _AccessGroup, at: int) -> PathParticipant:
-        """The example of a group's access to a granule."""
+        """Return an example of a group's access to a granule."""
         table, g = self.tables[number][group], self.geometry
         block, thread = divmod(int(table.threads[at]), g.threads)
         return PathParticipant(self.sites[table.site], *g.place(thread, block))
 
     def _elements(self, number: int, group: _AccessGroup, marks: Sequence[Flat]) -> int:
-        """How many elements of a group's accesses have any of these marks."""
+        """Return the number of elements of a group's accesses with any of these marks."""
         size = self.sites[self.tables[number][group].site].size
         granules = np.flatnonzero(functools.reduce(np.logical_or, marks))
         return len(np.unique(granules * self.granule // size))
 
 
 def _order(pair: tuple[_AccessGroup, _AccessGroup, Flat]) -> tuple[object, ...]:
-    """A read and a write before two writes; then by source lines, or lines of the PTX."""
+    """Sort key: a read and a write before two writes, then by source or PTX line."""
     one, other, _ = pair
     lines = [("", at) if isinstance(at, int) else at for at in (one.line, other.line)]
     return one.writes and other.writes, sorted(lines)

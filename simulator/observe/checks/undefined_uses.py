@@ -1,4 +1,4 @@
-"""Where undefined bits are used: they steer the run, or a result is made of them."""
+"""Uses of undefined bits: they control execution, or a result depends on them."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -26,11 +26,11 @@ _LONG = 32
 
 
 class UseFinder(Observer):
-    """Observer of a program with shadows (``compile.passes.definedness``).
+    """Observer of a program with V bits (``compile.passes.definedness``).
 
     Attributes:
-        work: How long the run takes, about: blocks executed, more for long ones and many threads.
-        assumed: Arrays in which undefined bits count as padding although no type says so.
+        work: Approximate cost of the run: executed blocks, weighted by length and threads.
+        assumed: Arrays whose undefined bits count as padding although their type is unknown.
     """
 
     def __init__(self, program: Program, memory: DefinednessMemory) -> None:
@@ -54,7 +54,7 @@ class UseFinder(Observer):
         self.memory.bulk_copied(site, moved)
 
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
-        """See ``Observer``; a text that is made looks at the numbers in it."""
+        """See ``Observer``; formatting a text uses its numbers."""
         self.memory.printed = False
         for _ in itertools.islice(texts, min(count, _PRINTED)):
             if self.memory.printed:
@@ -62,7 +62,7 @@ class UseFinder(Observer):
                 break
 
     def traced(self, number: int, lanes: Mask | None, base: Any, *values: Lanes) -> None:
-        """See ``Observer``; the values are shadows."""
+        """See ``Observer``; the values are V bits."""
         on = as_mask(lanes)
         if number not in self.control_uses and any((on & (bits != 0)).any() for bits in values):
             self.control_uses.add(number)
@@ -70,7 +70,7 @@ class UseFinder(Observer):
     def uses(
         self, launch: PreparedLaunch, undefined: dict[int, Flat] | None = None
     ) -> list[Instruction]:
-        """The instructions that use undefined values, after the launch.
+        """Return the instructions that use undefined values, after the launch.
 
         Args:
             launch: The launch.
@@ -78,7 +78,7 @@ class UseFinder(Observer):
                 every read counts: entered by that run.
 
         Raises:
-            UntypedArray: Where stores write to an array has to be known as well.
+            UntypedArray: The element structure of an array has to be derived from its stores.
         """
         sites = self.program.sites
         found = [self.program.uses[number] for number in sorted(self.control_uses)]
@@ -107,7 +107,7 @@ class UseFinder(Observer):
 
 
 class UntypedArray(Exception):
-    """Undefined bits were left in an array of which no type is known."""
+    """Undefined bits remain in an array of unknown type."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

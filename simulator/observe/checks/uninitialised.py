@@ -1,6 +1,6 @@
-"""Reads of constant, global and local memory that nothing wrote (``races`` has shared memory).
+"""Uninitialised reads of constant, global and local memory, and of inactive lanes' registers.
 
-And of registers of lanes that take no part in a shuffle.
+Shared memory is checked in ``races``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _printed(block: CompiledBlock, space: str) -> Site:
 
 
 def _thread(g: Geometry, lane: tuple[int, ...]) -> tuple[Flat, Flat]:
-    """A lane's thread in its block, and the block's column."""
+    """Return a lane's thread in its block, and the block's column."""
     return g.thread_ids[(*lane[:3], 0)].reshape(1), np.array(lane[3:])
 
 
@@ -59,7 +59,7 @@ class ConstantCheck(Observer):
 
 
 class GlobalCheck(Observer):
-    """Reads of global memory that nothing wrote, neither the host nor a kernel."""
+    """Check of global memory that neither the host nor a kernel has written."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
@@ -97,14 +97,14 @@ class GlobalCheck(Observer):
 
 
 class LocalCheck(Observer):
-    """Reads of local memory that nothing wrote."""
+    """Check of local memory that was not written."""
 
     def __init__(self, findings: Findings, granule: int, nbytes: int) -> None:
         self.findings, self.granule = findings, granule
         self.count = -(-nbytes // granule)
 
     def start(self, geometry: Geometry) -> None:
-        """See ``Observer``; nothing is written."""
+        """See ``Observer``; nothing is written at the start."""
         self.geometry = geometry
         self.whole = np.zeros(self.count, bool)
         self.lanes: dict[int, Mask] = {}

@@ -146,7 +146,7 @@ class ProductCheck(Observer):
         self.stopped = True
 
     def finish(self) -> None:
-        """See ``Observer``; each warp of a warpgroup has to have executed a product as often."""
+        """See ``Observer``; all warps of a warpgroup must execute a product equally often."""
         g = self.geometry
         for number, times in () if self.stopped else self.times.items():
             groups = times.reshape(-1, _GROUP, g.columns)

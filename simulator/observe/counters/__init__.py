@@ -1,1 +1,1 @@
-"""Counters: requests, sectors, wavefronts, instructions."""
+"""Hardware counters: requests, sectors, wavefronts, instructions."""

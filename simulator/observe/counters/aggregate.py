@@ -1,4 +1,4 @@
-"""From what observers counted to the counters of a launch and of each source line."""
+"""Aggregation of observed counts to counters of a launch and of each source line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _Arithmetic = tuple[int, int | None, int, str | None, int]
 
 
 class SourcePlaces:
-    """Where the instructions of a program stand in its source; the same for each launch of it.
+    """Source places of a program's instructions, shared by all of its launches.
 
     Attributes:
-        instructions: The first of each place: of a user's line, or of a line of the PTX.
-        blocks: Of each basic block, how many of its instructions stand at which place.
-        terminator_places: The place of each basic block's last.
-        arithmetic: Floating-point instructions, and how many there are of a kind.
-        accesses: The place and the counter of each access, by ``TrafficCounter``'s slots.
+        instructions: First instruction of each place: a user's source line, or a PTX line.
+        blocks: For each basic block, the number of its instructions at each place.
+        terminator_places: Place of each basic block's terminator.
+        arithmetic: Floating-point instructions, with their number per kind.
+        accesses: Place and counter of each access, by ``TrafficCounter``'s slots.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SourcePlaces:
 
 
 def _names(site: Site) -> list[str]:
-    """The counters that an access adds to, by the space that it reaches; empty: to none."""
+    """Return the counters that an access adds to, by its space; empty: none."""
     own = bool(site.is_image) or site.space == "const"
     where = [site.space if own else space for space in COUNTED_SPACES]
     if site.in_bulk:
@@ -70,7 +70,7 @@ def _names(site: Site) -> list[str]:
 def collect(
     places: SourcePlaces, ran: InstructionCounter, traffic: TrafficCounter, sources: Sources
 ) -> tuple[Counters, list[Line]]:
-    """Counters of the launch, and per source line in source order."""
+    """Return the counters of the launch, and of each source line in source order."""
     total = Counters()
     lines: dict[tuple[str, int], Line] = {}
     known: dict[int, Counters] = {}

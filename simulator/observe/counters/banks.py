@@ -1,4 +1,4 @@
-"""What a request costs: sectors of memory; passes through the banks of shared memory, conflicts."""
+"""Cost of a request: memory sectors, shared-memory wavefronts, bank conflicts."""
 
 import numpy as np
 
@@ -17,18 +17,18 @@ _NEAR = 1 << 30
 
 
 def off(lanes: Rows) -> int:
-    """What stands in the place of a lane that is off: it comes last when they are sorted."""
+    """Return the value that marks an inactive lane; it sorts last."""
     return int(np.iinfo(lanes.dtype).max)
 
 
 def switched_off(lanes: Rows, mask: Rows) -> Rows:
-    """Lanes, unsigned, with those ``off`` that a mask leaves out; faster than ``np.where``."""
+    """Return unsigned lanes with masked ones replaced by ``off``; faster than ``np.where``."""
     filled: Rows = lanes | (mask.astype(lanes.dtype) - lanes.dtype.type(1))
     return filled
 
 
 def first_of_run(rows: Rows) -> Rows:
-    """Where an element of a sorted row is none that is ``off``, and differs from the one before."""
+    """Whether an element of a sorted row is active and differs from its predecessor."""
     flat = rows.reshape(-1)
     out: Rows = np.append(True, flat[1:] != flat[:-1]).reshape(rows.shape)
     out[:, 0] = True
@@ -37,14 +37,14 @@ def first_of_run(rows: Rows) -> Rows:
 
 
 def requests(address: Rows, mask: Rows | None) -> Rows:
-    """The lanes of each request side by side, as ``near`` has them, ``(warps * columns, 32)``.
+    """Return the lanes of each request as a row, ``(warps * columns, 32)``, as ``near`` does.
 
-    A request is a warp of a column. (Contiguous: with other strides sorting takes ten times as
-    long.)
+    A request is one warp of one column. The result is contiguous, as sorting with other strides
+    takes ten times as long.
 
     Args:
         address: Byte addresses, int64 ``(threads, columns)``.
-        mask: Which of them; ``None``: all.
+        mask: Active lanes; ``None``: all.
     """
     lanes = near(address, mask)
     if len(lanes) % WARP:
@@ -54,9 +54,9 @@ def requests(address: Rows, mask: Rows | None) -> Rows:
 
 
 def near(address: Rows, mask: Rows | None) -> Rows:
-    """Addresses, unsigned, or ``off``.
+    """Return unsigned addresses relative to a 128-byte line, or ``off``.
 
-    Counted from a 128-byte line's start on, in 32 bits if that is enough.
+    They have 32 bits if that suffices.
     """
     low, high = int(address.min()), int(address.max())  # whose difference may have 64 bits
     if mask is not None and high - low >= _NEAR:
@@ -68,7 +68,7 @@ def near(address: Rows, mask: Rows | None) -> Rows:
 
 
 def sectors(lanes: Rows) -> Flat:
-    """How many 32-byte sectors each request touches; byte addresses, sorted, as of ``requests``."""
+    """Return the number of 32-byte sectors of each request; byte addresses, sorted rows."""
     found: Flat = np.count_nonzero(
         first_of_run(switched_off(lanes >> 5, lanes != off(lanes))), axis=1
     )
@@ -76,19 +76,19 @@ def sectors(lanes: Rows) -> Flat:
 
 
 def distinct_bytes(lanes: Rows, width: int) -> Flat:
-    """How many bytes each request asks for, each once, ``width`` a lane; likewise."""
+    """Return the number of distinct bytes of each request, ``width`` bytes a lane."""
     found: Flat = np.count_nonzero(first_of_run(lanes), axis=1) * width
     return found
 
 
 def word_passes(lanes: Rows) -> tuple[Flat, Flat] | None:
-    """Passes of each request of up to 4 bytes a lane, and how many distinct words it wants.
+    """Return wavefronts and distinct words of each request of up to 4 bytes a lane.
 
-    Four to six times as fast as sorting and counting 32-bit numbers: a bank and a row in it fit
-    into 16 bits. (Arithmetic in place of masks: these take twice as long.)
+    This is four to six times as fast as sorting 32-bit numbers, because a bank and a row in it fit
+    into 16 bits. (It uses arithmetic, as masks take twice as long.)
 
     Returns:
-        int64 both; ``None`` if the addresses are too far apart.
+        Two int64 arrays; ``None`` if the addresses are too far apart.
     """
     if lanes.dtype != np.uint32 or (lanes + np.uint32(1)).max(initial=0) > _CLOSE:
         return None
@@ -117,24 +117,23 @@ def word_passes(lanes: Rows) -> tuple[Flat, Flat] | None:
 
 
 def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
-    """How the banks of shared memory serve each request.
+    """Return wavefronts and bank conflicts of each request.
 
-    A request of up to 4, 8 or 16 bytes a lane is served in groups of 32, 16 or 8
-    lanes. A wide load takes groups of twice that if every lane wants the same as its
-    neighbour, counted one way (lane xor 1) or the other (lane xor 2), or one of the
-    two is off. A group takes as many passes as there are distinct words in its fullest
-    bank; passes beyond one a group are conflicts.
+    A request of up to 4, 8 or 16 bytes a lane is processed in groups of 32, 16 or 8 lanes. A wide
+    load uses groups of twice that if every lane accesses the same as its neighbour (lane xor 1
+    throughout, or lane xor 2 throughout), or one of the two is inactive. A group takes as many
+    wavefronts as its fullest bank has distinct words; wavefronts beyond one a group are conflicts.
 
-    Measured on an H200 with Nsight Compute: ``tests/ground_truth/banks.json`` holds 508
-    patterns, loads and stores of 2 to 16 bytes, that this rule gives to the unit.
+    Measured on an H200 with Nsight Compute: ``tests/ground_truth/banks.json`` holds 508 patterns,
+    loads and stores of 2 to 16 bytes, that this rule reproduces exactly.
 
     Args:
-        lanes: Byte addresses in lane order, as ``requests`` gives them.
-        width: Bytes a lane accesses.
-        load: Stores (and atomics) never take the wider groups.
+        lanes: Byte addresses in lane order, as ``requests`` returns them.
+        width: Bytes that a lane accesses.
+        load: Whether it is a load; stores and atomics never use the wider groups.
 
     Returns:
-        For each request: wavefronts, bank conflicts, and lanes a group; int64 each.
+        For each request: wavefronts, bank conflicts, and lanes of a group; int64 each.
     """
     close = word_passes(lanes) if width <= 4 else None
     if close:

@@ -1,4 +1,4 @@
-"""What requests cost: the figures of ``counters.Traffic``, in its order."""
+"""Cost of requests, in the order of the fields of ``Traffic``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .banks import BANKS, SECTOR, bank_passes, first_of_run, off, word_passes
 
 
 def bulk_cost(event: AccessEvent, columns: int) -> Flat:
-    """Of a copy in bulk, where each lane's is a request of its own (``docs/counters.md``).
+    """Return the cost of a bulk copy, where each lane is a request (``docs/counters.md``).
 
     ``columns``: blocks of the batch.
     """
@@ -50,7 +50,7 @@ def bulk_cost(event: AccessEvent, columns: int) -> Flat:
 
 
 def _is_periodic(address: Flat, copies: int) -> bool:
-    """Whether the elements of copies, as many of each, lie as those of the first one do."""
+    """Whether elements repeat with the relative addresses of the first copy."""
     rows = address.reshape(copies, -1)
     first = rows[:, :1]
     aligned = not ((first - first[0]) % SECTOR).any()
@@ -58,9 +58,9 @@ def _is_periodic(address: Flat, copies: int) -> bool:
 
 
 class MaskedBankModel:
-    """Words of shared memory that the threads of a block access, one each, by byte address.
+    """Shared-memory words of a block's threads, one each, for masks that differ between blocks.
 
-    For masks that differ between blocks: these are added up by word, bank and warp.
+    Counts are accumulated by word, bank and warp.
     """
 
     def __init__(self, address: Flat) -> None:
@@ -73,7 +73,7 @@ class MaskedBankModel:
         self.warps = _starts(bank[self.words][self.banks] // BANKS)
 
     def cost(self, rows: Rows) -> Flat:
-        """Of threads that are on, bools ``(threads, blocks)``."""
+        """Return the cost for active threads, Boolean ``(threads, blocks)``."""
         wanted = rows[self.order]
         if len(self.words) < len(wanted):
             wanted = np.logical_or.reduceat(wanted, self.words, axis=0)
@@ -85,18 +85,18 @@ class MaskedBankModel:
 
 
 def _starts(*ordered: Flat) -> Flat:
-    """Where something begins that differs from what is before."""
+    """Return the positions at which any of some sorted arrays changes."""
     changes = [one[1:] != one[:-1] for one in ordered]
     return np.append(0, np.flatnonzero(np.logical_or.reduce(changes)) + 1)
 
 
 class Sorted:
-    """Requests to global or local memory, a row each: what is distinct stands side by side.
+    """Requests to global or local memory as sorted rows, to count distinct elements.
 
-    (Rows of 32 numbers are sorted at 1 ns a number, all of the lanes at once at 40.)
+    Sorting rows of 32 numbers takes 1 ns a number, sorting all lanes at once takes 40 ns.
 
     Args:
-        rows: Byte addresses, unsigned, sorted; those ``off`` come last.
+        rows: Byte addresses, unsigned, sorted; inactive ones (``off``) come last.
     """
 
     REACH = 1 << 30
@@ -113,7 +113,7 @@ class Sorted:
         self.each: Flat = np.bitwise_count(bits).astype(np.int64)
 
     def cost(self, width: int, offset: int = 0) -> Flat:
-        """Of ``width`` bytes a lane, so many bytes behind these addresses."""
+        """Return the cost of ``width`` bytes a lane, at ``offset`` from these addresses."""
         flat = self.rows.reshape(-1)
         if offset % SECTOR:  # what is off stays far from all others, around the corner too
             flat = flat + flat.dtype.type(offset & off(flat))
@@ -126,10 +126,11 @@ class Sorted:
 
 
 class Requests:
-    """Requests of few lanes each, and where these stand as rows.
+    """Requests with few active lanes, packed into rows.
 
     Args:
-        begins: Where each request's lanes begin, int64, ascending; ``lanes``: how many all have.
+        begins: Start of each request's lanes, int64, ascending.
+        lanes: Number of all lanes.
     """
 
     def __init__(self, begins: Flat, lanes: int) -> None:
@@ -142,10 +143,10 @@ class Requests:
         self._known: dict[bytes, tuple[Flat, Sorted]] = {}
 
     def sorted(self, lanes: Flat) -> Sorted:
-        """Their addresses, for any offset below ``Sorted.REACH``.
+        """Return the addresses sorted, for any offset below ``Sorted.REACH``.
 
         Args:
-            lanes: In bytes, counted from the start of a sector, below ``Sorted.REACH``, uint32.
+            lanes: Byte addresses relative to a sector, below ``Sorted.REACH``, uint32.
         """
         start = lanes[:WARP].tobytes()  # arrays that one index goes into look alike
         known = self._known.get(start)
@@ -160,16 +161,16 @@ class Requests:
 
 
 def access_kind(site: Site) -> str:
-    """What of an access decides on its cost besides where its lanes access."""
+    """Return what determines the cost of an access besides its addresses."""
     return "cas" if site.operation == "cas" else site.access
 
 
 def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:
-    """Of ``requests`` of atomic operations, as an H200 counts them (``docs/counters.md``).
+    """Return the cost of atomic ``requests``, as an H200 counts them (``docs/counters.md``).
 
-    Lanes that go to the same address come one after the other: a sector of global memory counts as
-    often as its fullest address has lanes, a request to shared memory passes as often as its
-    fullest bank has lanes, a compare-and-swap (``swaps``) twice as often.
+    Lanes with equal addresses are serialised. A sector of global memory counts as often as its most
+    frequent address; a shared-memory request takes as many wavefronts as its fullest bank has
+    lanes, a compare-and-swap (``swaps``) twice as many.
     """
     rows = np.sort(in_order)
     live = rows != off(rows)
@@ -200,13 +201,13 @@ def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:
 
 
 def by_word(figures: Flat, width: int) -> Flat:
-    """The cost of an access to local memory, where each word of an element is a request."""
+    """Return the cost of a local-memory access, where each word of an element is a request."""
     words = max(width // 4, 1)
     return figures * np.array([words, 1, 1, 1, words, 1, 1, 1]) if words > 1 else figures
 
 
 def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:
-    """Of ``requests``; ``width``: bytes a lane accesses."""
+    """Return the cost of ``requests``; ``width``: bytes that a lane accesses."""
     if space not in ("shared", "cluster"):
         return Sorted(np.sort(in_order)).cost(width)
     on = int(np.count_nonzero(in_order != off(in_order)))

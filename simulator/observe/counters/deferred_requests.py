@@ -1,4 +1,4 @@
-"""Requests that are put by, to be judged with others of their instruction."""
+"""Deferred requests, evaluated together with others of their instruction."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ microseconds of calls, and 3 ns a lane."""
 
 
 class LaneSample(NamedTuple):
-    """Lanes of an access; their places: 32 times their request's number, and that in the warp.
+    """Active lanes of an access; places: 32 times the request's number plus the lane.
 
-    ``offset``: bytes from their addresses to what they access.
+    ``offset``: bytes from the addresses to the access.
     """
 
     site: Site
@@ -36,7 +36,7 @@ class LaneSample(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """The lanes of a mask: as it was given and was broadcast, their numbers and places."""
+    """Active lanes of a mask: the mask, their indices, and places."""
 
     geometry: Geometry
     mask: Mask | None
@@ -46,9 +46,9 @@ class _Chosen(NamedTuple):
 
 
 class DeferredRequests:
-    """What was put by, for each slot of a table of totals; ``judge`` takes ``requests``.
+    """Deferred requests for each slot of a table of totals; ``judge`` evaluates ``requests``.
 
-    ``sparse``: whether only the figures of ``Sorted`` are wanted.
+    ``sparse``: whether only the figures of ``Sorted`` are needed.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class DeferredRequests:
     def few(
         self, g: Geometry, site: Site, space: str, address: Addresses, mask: Mask | None
     ) -> LaneSample | None:
-        """Of an access the lanes that are on; ``None`` if they are many."""
+        """Return the active lanes of an access; ``None`` if they are many."""
         rows, on = g.factored(address), g.factored(as_mask(mask))
         if rows.shape != on.shape:
             rows, on = np.broadcast_arrays(rows, on)
@@ -79,7 +79,7 @@ class DeferredRequests:
         return LaneSample(site, space, rows.reshape(-1).take(last.numbers), places, warps)
 
     def add(self, slot: int, some: LaneSample) -> None:
-        """Put lanes of an access by."""
+        """Defer an access."""
         self._newest[slot] = some
         if not len(some.address):  # every lane's predicate is off
             return
@@ -89,18 +89,18 @@ class DeferredRequests:
             self.settle()
 
     def again(self, slot: int) -> bool:
-        """The slot's last access once more; whether that was put by."""
+        """Repeat the slot's last access; return whether that was deferred."""
         if slot not in self._newest:
             return False
         self.add(slot, self._newest[slot])
         return True
 
     def other(self, slot: int) -> None:
-        """The slot's last access is one that was not put by."""
+        """Note that the slot's last access was not deferred."""
         self._newest.pop(slot, None)
 
     def settle(self) -> None:
-        """Judge all of it, the accesses of a slot at once."""
+        """Evaluate everything, one slot at a time."""
         known: dict[object, Sorted | None] = {}
         requests: dict[object, Requests] = {}
         for (slot, offset), several in self._waiting.items():
@@ -124,7 +124,7 @@ class DeferredRequests:
 
 
 def _together(several: list[LaneSample], offset: int) -> tuple[Flat, Flat, int]:
-    """Addresses as ``near`` has them, places among all requests, and how many these are."""
+    """Return addresses (as ``near``), places among all requests, and the number of requests."""
     address = np.concatenate([some.address for some in several])
     lanes = near(address + np.int64(offset) if offset else address, None)
     first = np.cumsum([0, *(some.requests for some in several)]) * WARP
@@ -133,9 +133,9 @@ def _together(several: list[LaneSample], offset: int) -> tuple[Flat, Flat, int]:
 
 
 def _scattered(several: list[LaneSample], requests: dict[object, Requests]) -> Sorted | None:
-    """Their lanes, sorted, if they are not far apart.
+    """Return the sorted lanes of several samples, if their addresses are close enough.
 
-    ``requests``: by the ids of the places: many accesses share them.
+    ``requests``: cache by the identity of the places, which many accesses share.
     """
     lanes = near(np.concatenate([some.address for some in several]), None)
     if lanes.dtype != np.uint32:

@@ -1,4 +1,4 @@
-"""What several loads from one base cost: looked up at once, and added up when all is done."""
+"""Cost of loads with a common base: one lookup, accumulated at the end."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ Sites = tuple[Site, ...]
 
 
 class Several:
-    """Adds to ``totals``, by slots."""
+    """Adds costs to ``totals`` by slots."""
 
     def __init__(self, totals: Rows) -> None:
         self._totals = totals
@@ -18,11 +18,11 @@ class Several:
         self._last: dict[Site, Cost] = {}
 
     def repeat_last(self, sites: Sites) -> bool:
-        """The same once more; whether that was counted here."""
+        """Repeat the last access; return whether it was counted here."""
         return self._count(self._last.get(sites[0]))
 
     def access(self, sites: Sites, pattern: Pattern | None) -> bool:
-        """Loads without a mask; whether it is known what they cost, and counted."""
+        """Count unmasked loads if their cost is known; return whether it is."""
         known = pattern.several.get(sites) if pattern is not None else None
         if known is None:
             self._last.pop(sites[0], None)
@@ -31,14 +31,14 @@ class Several:
         return self._count(known)
 
     def learn(self, sites: Sites, pattern: Pattern, slots: list[int]) -> None:
-        """They were judged one by one; where each block's costs the same, that is kept."""
+        """Cache the costs of loads evaluated one by one, if all blocks have equal ones."""
         each = [pattern.costs.get(slot) for slot in slots]
         if None not in each:
             figures = [cost[0] * cost[1] for cost in each if cost]
             pattern.several[sites] = Cost(np.array(slots), np.array(figures))
 
     def settle(self) -> None:
-        """Add up."""
+        """Add the accumulated costs."""
         for cost in self._counted:
             self._totals[cost.slots] += cost.figures * cost.count
             cost.count = 0

@@ -1,4 +1,4 @@
-"""What the blocks of a batch see alike of an access."""
+"""Access patterns that the blocks of a batch share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SMALL = 1 << 14
 
 @dataclass
 class Cost:
-    """Of loads of one pattern, a row each; ``count``: how often that was, not yet added up."""
+    """Costs of loads of one pattern, a row each; ``count``: repetitions not yet added."""
 
     slots: Flat
     figures: Rows
@@ -34,14 +34,14 @@ class Cost:
 
 @dataclass
 class Pattern:
-    """What all blocks see alike of an access.
+    """Access pattern shared by all blocks.
 
     Attributes:
-        relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
-        first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
-        content: Equal for equal ones.
-        costs: What accesses of such a pattern cost, by the counter's slots: those that begin whole
-            lines later cost the same. ``several``: of several sites together.
+        relative: Addresses relative to the first lane, ``(Z, Y, X, 1)`` or broadcastable.
+        first: Address of the first lane in each block, or in all, ``(blocks or 1,)``.
+        content: Key that is equal for equal patterns.
+        costs: Costs by the counter's slots; patterns shifted by whole lines cost the same.
+        several: Costs of several sites together.
     """
 
     relative: Addresses
@@ -52,7 +52,7 @@ class Pattern:
 
     @functools.cached_property
     def begins(self) -> list[tuple[int, int]]:
-        """``first`` modulo ``LINE``, and how many of the blocks begin there."""
+        """Return ``first`` modulo ``LINE``, with the number of blocks for each value."""
         if len(self.first) == 1:
             return [(int(self.first[0]) & LINE - 1, 1)]
         low = self.first & np.int64(LINE - 1)
@@ -64,7 +64,7 @@ class Pattern:
 
 
 def pattern_of(address: Addresses) -> Pattern | None:
-    """Of addresses; ``None`` where blocks differ in more than where they begin."""
+    """Return the pattern of addresses; ``None`` if blocks differ in more than their start."""
     if address.ndim == 0:
         address = address.reshape(1, 1, 1, 1)
     first = address[:1, :1, :1]
@@ -80,14 +80,14 @@ def pattern_of(address: Addresses) -> Pattern | None:
 
 
 class Patterns:
-    """Of the last arrays; equal ones share what is known of them: in loops they come again."""
+    """Cache of patterns by address array; equal ones share their costs."""
 
     def __init__(self) -> None:
         self._known: dict[object, Pattern] = {}
         self._recent = IdentityMemo(self._of, moved)
 
     def start(self, moves: AddressDeltas) -> None:
-        """A batch begins, perhaps of fewer blocks."""
+        """Begin a batch, possibly with fewer blocks."""
         self._known.clear()
         self._recent.start(moves)
 
@@ -96,7 +96,7 @@ class Patterns:
         return self._recent(address)
 
     def known(self, event: AccessEvent, slot: int) -> tuple[Flat, int] | None:
-        """What an access of all lanes costs, if one of its pattern came before."""
+        """Return the cost of an unmasked access if its pattern has been evaluated."""
         if event.mask is not None or event.columns is not None or event.space == "local":
             return None
         pattern = self._recent(cast(Addresses, event.address))
@@ -115,7 +115,7 @@ class Patterns:
 
 
 def moved(pattern: Pattern | None, by: int) -> Pattern | None:
-    """That of addresses that are others, whose pattern this is, plus a number."""
+    """Return the pattern of addresses plus a constant."""
     if pattern is None:
         return None
     found = Pattern(pattern.relative, pattern.first + np.int64(by), pattern.content)
@@ -130,7 +130,7 @@ EqualMasks = tuple[Flat, list[Mask]]
 
 
 def group_equal_masks(rows: Rows, max_groups: int) -> EqualMasks | None:
-    """Which blocks have the same mask: at a ragged edge many have one of a few.
+    """Group blocks with equal masks; at a ragged edge there are few distinct masks.
 
     Args:
         rows: The mask, ``(threads, blocks)``.
@@ -153,7 +153,7 @@ def group_equal_masks(rows: Rows, max_groups: int) -> EqualMasks | None:
 
 
 class Masks:
-    """The last masks that were looked at, and what was judged of each: loops repeat them."""
+    """Cache of recent masks and their evaluated costs, as loops repeat them."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Mask, EqualMasks | None, dict[object, Flat | None]]] = {}
@@ -161,7 +161,7 @@ class Masks:
     def group_equal_masks(
         self, mask: Mask, rows: Rows, shape: tuple[int, ...]
     ) -> tuple[EqualMasks | None, dict[object, Flat | None]]:
-        """Equal masks in the ``shape`` of a block; and where to keep what is judged."""
+        """Return equal masks in the ``shape`` of a block, and the cache for their costs."""
         known = self._known.get(id(mask))
         if known is None or known[0] is not mask:
             if len(self._known) >= PATTERNS:

@@ -1,4 +1,4 @@
-"""Counters of a launch and of each source line: which instructions ran, and all that it cost."""
+"""Counters of a launch and of each source line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ them."""
 
 
 class WorkCounter(Observer):
-    """Measures how long a launch takes, the same on every machine.
+    """Machine-independent cost of a simulation.
 
     Args:
         together: Warps of a whole batch, which execute a basic block in one step.
 
     Attributes:
-        max_batch_steps: Warp-level basic blocks of the longest batch, an upper bound of
-            its steps.
+        max_batch_steps: Warp-level basic blocks of the longest batch, an upper bound of its steps.
     """
 
     def __init__(self, together: int) -> None:
@@ -35,7 +34,7 @@ class WorkCounter(Observer):
 
     @property
     def work(self) -> int:
-        """Steps of the launch, if whole batches made them; and more for what races cost."""
+        """Number of steps in units of whole batches, plus the cost of race checks."""
         return -(-self._warps // self._together) + self._accesses // _ATOMICS
 
     def start(self, geometry: Geometry) -> None:
@@ -59,7 +58,7 @@ class WorkCounter(Observer):
 
 
 class RaceWorkCounter(WorkCounter):
-    """The same where races are looked for."""
+    """Cost of a simulation with race checks."""
 
     def access(self, event: AccessEvent) -> None:
         """See ``Observer``."""
@@ -74,16 +73,17 @@ class RaceWorkCounter(WorkCounter):
 
 
 class InstructionCounter(Observer):
-    """Counts what runs.
+    """Counts executed basic blocks and instructions.
 
     Args:
-        blocks: How many basic blocks there are; ``arithmetic``: floating-point instructions.
+        blocks: Number of basic blocks.
+        arithmetic: Floating-point instructions.
 
     Attributes:
-        threads, warps: That executed each basic block, by its number.
+        threads, warps: Threads and warps that executed each basic block.
         guarded: Threads that executed each guarded floating-point instruction, by its tally.
-        parted: Warps that the branch at each basic block's end sent both ways; ``met``: that
-            the barrier there let go.
+        parted: Warps that the branch at each basic block's end split.
+        met: Warps that the barrier at each basic block's end released.
     """
 
     def __init__(self, blocks: int, arithmetic: int) -> None:
@@ -124,7 +124,7 @@ class InstructionCounter(Observer):
 
 @dataclass(frozen=True)
 class CacheTraffic:
-    """Sectors of 32 bytes that loads ask a cache for, and how many of them it has."""
+    """Sectors (32 bytes) that loads request from a cache, and its hits."""
 
     sectors: float
     hits: float
@@ -141,7 +141,7 @@ class CacheTraffic:
 
 @dataclass(frozen=True)
 class DramTraffic:
-    """Bytes that DRAM reads and writes while the launch runs."""
+    """Bytes that DRAM reads and writes during the launch."""
 
     read_bytes: float
     write_bytes: float
@@ -160,15 +160,15 @@ TENSOR = tuple(f"tensor_{type}" for type in ("f64", "tf32", "bf16", "f16", "fp8"
 
 @dataclass
 class Counters:
-    """Counts of a launch, or of one source line.
+    """Counters of a launch or of one source line.
 
-    Memory counters are ``Traffic``, ``cluster_load`` ... of shared memory by a block's number in
-    the cluster, ``bulk_load`` ... what copies in bulk (of tensors, too) move of global memory,
-    ``bulk_shared_load`` ... of shared memory; ``fma_f32`` ... and ``flops`` count threads;
-    ``tensor_f16`` ... are operations of tensor cores by the type of A, two a multiply-add (all but
-    integers' are in ``flops`` too); ``thread_instructions`` are PTX instructions by thread,
-    ``warp_instructions`` by warp. ``l1``, ``l2`` and ``dram`` are of the launch alone, where
-    ``launch`` was given a GPU: estimates, from models of its caches.
+    Memory counters are ``Traffic``. ``cluster_load`` ... count accesses to shared memory of other
+    blocks of the cluster. ``bulk_load`` ... count global memory moved by bulk and tensor copies,
+    ``bulk_shared_load`` ... shared memory. ``fma_f32`` ... and ``flops`` count threads.
+    ``tensor_f16`` ... are tensor-core operations by the type of A, two for a multiply-add; all but
+    integer ones are also in ``flops``. ``thread_instructions`` and ``warp_instructions`` count PTX
+    instructions. ``l1``, ``l2`` and ``dram`` exist for a launch with a GPU: they are estimates by
+    cache models.
     """
 
     global_load: Traffic = NOTHING
@@ -223,12 +223,12 @@ class Counters:
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that threads and copies in bulk asked of global memory: what a textbook counts."""
+        """Bytes that threads and bulk copies request from global memory."""
         return self._global.bytes
 
     @property
     def global_sector_bytes(self) -> int:
-        """Bytes of the 32-byte sectors that global requests touch."""
+        """Bytes of the 32-byte sectors of global requests."""
         return self._global.sectors * 32
 
     @property
@@ -237,28 +237,28 @@ class Counters:
 
     @property
     def intensity(self) -> float | None:
-        """FLOP per byte asked of global memory."""
+        """FLOP per byte requested from global memory."""
         return self.flops / self.global_bytes if self.global_bytes else None
 
     @property
     def sector_intensity(self) -> float | None:
-        """FLOP per byte of the sectors touched."""
+        """FLOP per byte of the sectors."""
         return self.flops / self.global_sector_bytes if self.global_sector_bytes else None
 
     @property
     def coalescing(self) -> float | None:
-        """Distinct bytes asked for over bytes of sectors touched, loads and stores."""
+        """Distinct requested bytes over bytes of sectors, of loads and stores."""
         total = self._global
         return total.coalescing if total.sectors else None
 
     @property
     def bank_conflicts(self) -> int:
-        """Wavefronts of shared memory that bank conflicts added."""
+        """Wavefronts of shared memory caused by bank conflicts."""
         return self._traffic("shared").bank_conflicts
 
     @property
     def lane_utilisation(self) -> float | None:
-        """Share of a warp's 32 lanes that are on, over all instructions."""
+        """Active lanes as a share of 32, over all instructions."""
         if not self.warp_instructions:
             return None
         return self.thread_instructions / (32 * self.warp_instructions)
@@ -280,12 +280,12 @@ TRAFFIC = tuple(f.name for f in fields(Counters) if isinstance(f.default, Traffi
 
 @dataclass
 class Line:
-    """What one source line did.
+    """Counters of one source line.
 
     Attributes:
-        file: Path as the PTX gives it.
-        line: Number from 1; 0 where the PTX has no line information.
-        code: The line's text, stripped; ``""`` if the source is not at hand.
+        file: Path as in the PTX.
+        line: Number from 1; 0 without line information.
+        code: Text of the line, stripped; ``""`` if the source is unavailable.
     """
 
     file: str

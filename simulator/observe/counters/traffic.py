@@ -1,4 +1,4 @@
-"""What accesses of one kind cost."""
+"""Traffic of accesses of one kind."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Traffic:
     """Accesses of one kind to one space.
 
     Attributes:
-        requests: Instructions of a warp, with any lane on.
-        accesses: Threads that took part, summed.
-        bytes: Bytes they asked for, summed.
-        distinct_bytes: Distinct bytes a request touches, summed.
-        sectors: 32-byte sectors a request touches, summed (global and local memory).
-        wavefronts: Passes through the 32 banks of shared memory, see ``bank_passes``.
+        requests: Warp-level memory instructions with any active lane.
+        accesses: Active threads, summed over requests.
+        bytes: Requested bytes, summed over accesses.
+        distinct_bytes: Distinct bytes of each request, summed.
+        sectors: 32-byte sectors of each request, summed (global and local memory).
+        wavefronts: Passes through the 32 banks of shared memory: see ``bank_passes``.
         bank_conflicts: Wavefronts beyond one for each group of lanes.
-        ideal_sectors: Sectors, were the distinct bytes side by side and aligned.
+        ideal_sectors: Sectors if the distinct bytes were contiguous and aligned.
     """
 
     requests: int = 0
@@ -35,17 +35,17 @@ class Traffic:
         return Traffic(*(a + b for a, b in zip(self.values(), other.values(), strict=True)))
 
     def values(self) -> tuple[int, ...]:
-        """The figures, in order of declaration."""
+        """Return the figures in order of declaration."""
         return tuple(self.__dict__.values())
 
     @property
     def sectors_per_request(self) -> float:
-        """32-byte sectors a request touches, on average."""
+        """Mean number of 32-byte sectors of a request."""
         return self.sectors / self.requests if self.requests else 0.0
 
     @property
     def coalescing(self) -> float:
-        """Share of the sectors' bytes that some lane asked for; 1.0 wastes nothing."""
+        """Requested bytes as a share of the sectors' bytes; 1.0 wastes nothing."""
         return self.distinct_bytes / (self.sectors * SECTOR) if self.sectors else 1.0
 
     def to_dict(self) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""Counters: what an access costs, worked out once for each pattern, or for all warps at once.
+"""Traffic counter: cost of accesses, evaluated once for each pattern or for all warps together.
 
-Definitions are the hardware's (``docs/counters.md`` names the Nsight Compute metric
-each one equals). A request is one instruction of one warp with any lane on.
+Definitions are the hardware's (``docs/counters.md`` names the equal Nsight Compute metric). A
+request is one instruction of one warp with any active lane.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _TOGETHER = 1 << 18
 class TrafficCounter(Observer):
     """Counts every access, per site.
 
-    A pattern is what an access looks like from its block's first lane; patterns repeat, so each is
-    judged once and remembered. ``known`` has the patterns judged already, for this shape of block.
+    A pattern has the addresses relative to the block's first lane. Patterns repeat, so that each is
+    evaluated once and cached. ``known``: cached patterns for this block shape.
     """
 
     unit = SECTOR
@@ -67,7 +67,7 @@ class TrafficCounter(Observer):
         return self.geometry
 
     def finish(self) -> None:
-        """See ``Observer``; adds up repeats that were only counted so far."""
+        """See ``Observer``; adds up counted repetitions."""
         slots = [slot for slot, times in enumerate(self._times) if times]
         if slots:
             times = np.array([self._times[slot] for slot in slots])[:, None]
@@ -159,7 +159,7 @@ class TrafficCounter(Observer):
         self._totals += other._totals
 
     def traffic(self, site: Site) -> dict[str, Traffic]:
-        """What a site has cost, by space."""
+        """Return the traffic of a site, by space."""
         first = site.number * len(COUNTED_SPACES)
         rows = self._totals[first : first + len(COUNTED_SPACES)].tolist()
         return {
@@ -167,14 +167,14 @@ class TrafficCounter(Observer):
         }
 
     def costs(self) -> list[tuple[int, list[int]]]:
-        """The slots, a site's four side by side, of what has cost anything, and its figures."""
+        """Return slots with any traffic and their figures; each site has four adjacent slots."""
         slots = np.flatnonzero(self._totals[:, 0])
         return list(zip(slots.tolist(), self._totals[slots].tolist(), strict=True))
 
     def _cost(self, event: AccessEvent, slot: int) -> tuple[Flat, int] | LaneSample:
-        """The figures of one access, in the order of ``Traffic``, and how often the batch has them.
+        """Return the figures of one access, in the order of ``Traffic``, and their multiplicity.
 
-        Or its lanes, where they follow no pattern and are better judged with others'.
+        Lanes without a pattern are returned instead, to be evaluated with others.
         """
         g, site, space, mask = self._shape, event.site, event.space, event.mask
         address = cast(Addresses, event.address)
@@ -228,7 +228,7 @@ class TrafficCounter(Observer):
     def _masked(
         self, site: Site, space: str, pattern: Pattern, starts: Flat, mask: Mask
     ) -> tuple[Flat, int] | LaneSample:
-        """The mask differs between blocks; often it does so only in some."""
+        """Return the cost of an access whose mask differs between blocks."""
         g = self._shape
         rows = g.factored(mask)
         found, known = self._masks.group_equal_masks(mask, rows, g.shape[:3])
@@ -249,7 +249,7 @@ class TrafficCounter(Observer):
     def _by_kind(
         self, site: Site, space: str, pattern: Pattern, starts: Flat, group: Flat, masks: list[Mask]
     ) -> Flat | None:
-        """Blocks with the same mask and start are judged together; ``None``: too many differ."""
+        """Evaluate blocks with equal mask and start together; ``None``: too many differ."""
         each = np.bincount(group * np.intp(self.unit) + starts)
         kinds = np.flatnonzero(each)
         if len(kinds) > PATTERNS:
@@ -261,7 +261,7 @@ class TrafficCounter(Observer):
         return total
 
     def _same_words(self, address: Flat, rows: Rows) -> Flat:
-        """Each thread wants the same word of shared memory in every block, in some of them."""
+        """Evaluate accesses in which each thread accesses one word in all blocks."""
         key = address.tobytes()
         words = self._words.get(key)
         if words is None:
@@ -277,7 +277,7 @@ class TrafficCounter(Observer):
         return some if some is not None else (self._cost_of(site, space, address, mask), 1)
 
     def _cost_of(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
-        """Every warp by itself, some blocks at a time."""
+        """Evaluate every warp, some blocks at a time."""
         total = np.zeros(_FIGURES, np.int64)
         g = self._shape
         rows = g.factored(address)
@@ -293,7 +293,7 @@ class TrafficCounter(Observer):
         return total
 
     def _judge_rows(self, site: Site, space: str, in_order: Rows) -> Flat:
-        """Cost of ``requests``."""
+        """Return the cost of ``requests``."""
         if site.access == "atomic":
             return atomic_cost(site.nbytes, space, in_order, site.operation == "cas")
         figures = request_cost(site.nbytes, site.access == "load", space, in_order)

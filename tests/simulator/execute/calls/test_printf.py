@@ -195,9 +195,9 @@ __global__ void shared(int* x) {
         ("unset", None, "uninitialised", "read of global heap"),
         ("after", [0] * 4, "out-of-bounds", "freed memory[1] (freed memory has 0 elements)"),
         ("over", [0] * 4, "out-of-bounds", "write out of bounds: heap[3] (heap has 3 elements)"),
-        ("twice", [1, 0, 1, 0], "trap", "of what is free already"),
-        ("inside", [0] * 4, "trap", "free() of what malloc() has not given"),
-        ("other", [0] * 4, "trap", "free() of what malloc() has not given"),
+        ("twice", [1, 0, 1, 0], "trap", "or that is free"),
+        ("inside", [0] * 4, "trap", "free() of a pointer that malloc() did not return"),
+        ("other", [0] * 4, "trap", "free() of a pointer that malloc() did not return"),
         ("shared", [0] * 4, "waw-race", "global heap"),
     ],
 )

@@ -111,7 +111,7 @@ BEFORE = (
     "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1; mbarrier.arrive.shared.b64 s, [%0]"
 )
 HELD = ".noComplete.shared.b64"
-END = ": to arrive for more than are awaited, or to end a phase by .noComplete, is undefined"
+END = ": more arrivals than expected, or .noComplete completing a phase, are undefined"
 
 
 @pytest.mark.slow_cases("...40-40-note2")
