@@ -25,6 +25,7 @@ from .memory.storage.allocate import copy_back, module_variables_after
 from .memory.storage.heap import HEAP_BYTES
 from .memory.storage.module_state import kept
 from .memory.storage.page_cache import keep_pages
+from .native.selection import NUMPY, check_engine
 from .observe.checks.array_footprint import ArrayFootprint
 from .observe.observers import chosen
 from .observe.trace.trace import Trace
@@ -56,6 +57,7 @@ def launch(
     counters: str = "all",
     workers: int | str = 1,
     limits: str | Gpu | None = None,
+    engine: str = "auto",
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -97,6 +99,10 @@ def launch(
             ``run.notes`` says why.
         limits: The GPU that has to have the registers and the shared memory of a block, if anything
             is checked; by default ``gpu``, or else an H200; ``none``: no GPU has.
+        engine: ``auto``, ``numpy`` or ``native``: machine code for launches of few threads, which
+            takes the extra ``tilescope[fast]``. Results, counters and hazards are the same.
+            ``auto`` begins in NumPy and changes over where that pays; ``run.engine`` says which
+            engine ran the launch, ``run.engine_note`` why the native one did not.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -107,6 +113,7 @@ def launch(
     began = time.perf_counter()
     keep_pages()
     asked = chosen(checks)
+    check_engine(engine)
     if counters not in ("all", "none") or (gpu is not None and counters == "none"):
         raise LaunchError(f"counters is 'all' or 'none' (with gpu, 'all'), not {counters!r}")
     if workers != "all" and (isinstance(workers, (str, bool)) or workers < 1):
@@ -131,7 +138,10 @@ def launch(
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
-    seen = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
+    seen = run_to_verdict(
+        prepared, asked, recorder, progress, workers=workers,
+        engine=NUMPY if chip and engine == "auto" else engine,
+    )  # fmt: skip
     layout = prepared.program.layout
     copy_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
     if keeps:
@@ -140,7 +150,7 @@ def launch(
             layout, functions, prepared.arguments, held, seen.allocations
         )
     run = report(prepared, seen.observers, asked, began)
-    run.workers = seen.workers
+    run.workers, run.engine, run.engine_note = seen.workers, seen.engine, seen.engine_note
     if seen.alone:
         run.notes += (f"one worker: {seen.alone}",)
     if cached:

@@ -59,6 +59,8 @@ class Run:
             empty if other orders were tried too, or the program has none.
         work, batch_steps: As ``WorkCounter`` has them: how long it took, the same everywhere;
             and a bound of the steps of a batch of blocks.
+        engine: Which engine ran it, ``numpy`` or ``native``; ``engine_note``: why not the native
+            one, where it was asked for or would have paid.
     """
 
     kernel: str
@@ -88,6 +90,8 @@ class Run:
     one_order: str = ""
     work: int = 0
     batch_steps: int = 0
+    engine: str = "numpy"
+    engine_note: str = ""
 
     def __repr__(self) -> str:
         """In one line what ran and what was found; all of it is in ``to_dict``."""

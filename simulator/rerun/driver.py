@@ -30,6 +30,7 @@ from ..memory.event import BadAccess
 from ..memory.site import PHASE
 from ..memory.storage.layout import HEAP
 from ..memory.storage.spaces import Allocation
+from ..native.selection import NATIVE, NUMPY, ChangeEngine, EngineChoice
 from ..observe.checks.undefined_uses import UntypedArray, UseFinder
 from ..observe.observers import Observers
 from ..observe.trace.trace import Trace
@@ -58,27 +59,33 @@ class LaunchOutcome:
 
     Attributes:
         workers: How many processes shared it; ``alone``: why it was one, where more were asked for.
+        engine: Which engine ran it; ``engine_note``: why not the native one.
     """
 
     observers: Observers
     allocations: dict[int, Allocation]
     workers: int = 1
     alone: str = ""
+    engine: str = NUMPY
+    engine_note: str = ""
 
 
 def run_to_verdict(
     launch: PreparedLaunch, checks: Collection[str], trace: Trace | None, progress: Progress | None,
-    parts: int = 1, workers: int | str = 1,
+    parts: int = 1, workers: int | str = 1, engine: str = NUMPY,
 ) -> LaunchOutcome:  # fmt: skip
     """Run a launch, as often as its observers want.
 
     ``trace`` records the last attempt; ``parts`` sets of observers share the batches, and what they
     saw is merged; ``workers``: processes that do, ``all``: as many as there are cores, if it is
-    worth that.
+    worth that. ``engine``: see ``native.selection``.
     """
+    choice = EngineChoice(launch, checks, engine, trace, count_of(workers) > 1 or parts > 1)
+    if (done := choice.run_at_once(progress)) is not None:
+        return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
     closer = _read_and_written(launch) if "races" in checks else {}
     together = launch.cooperative
-    count = cores() if workers == "all" else int(workers)
+    count = count_of(workers)
     alone = why_alone(launch, bool(trace)) if count > 1 else ""
     said = alone if workers != "all" else ""
     while True:
@@ -87,7 +94,13 @@ def run_to_verdict(
             if count > 1 and not alone and not together:
                 first, allocations = crew.run(progress)
             else:
-                first, allocations = _run(launch, checks, closer, together, trace, progress, parts)
+                watch = choice.watch()
+                first, allocations = _run(
+                    launch, checks, closer, together, trace, progress, parts, watch
+                )
+        except ChangeEngine:
+            if (done := choice.run_instead(progress)) is not None:
+                return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
         except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places
         except RetrySharded:
@@ -99,15 +112,32 @@ def run_to_verdict(
             alone = said = str(why)
             closer.clear()
         else:
-            _keep_used_reads(launch, first, together)
-            _tell_used_shuffles(launch, first, together)
-            if "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads:
-                find_races_in_other_orders(launch, first, closer, together)
-            if launch.kernel.adapter and launch.kernel.adapter.repeats:
-                drop_idle_reads(launch, first, together)
-            if first.findings.found:
-                look_for_causes(launch, first, checks, closer, together)
-            return LaunchOutcome(first, allocations, crew.shared, said or crew.alone)
+            outcome = LaunchOutcome(
+                first, allocations, crew.shared, said or crew.alone, engine_note=choice.note
+            )
+            return _judged(launch, checks, outcome, closer, together)
+
+
+def count_of(workers: int | str) -> int:
+    """Return how many processes may share a launch."""
+    return cores() if workers == "all" else int(workers)
+
+
+def _judged(
+    launch: PreparedLaunch, checks: Collection[str], outcome: LaunchOutcome,
+    closer: PrecisionPlan | None = None, together: bool = False,
+) -> LaunchOutcome:  # fmt: skip
+    """Decide what of the findings counts, by more runs where these are needed."""
+    first, closer = outcome.observers, closer or {}
+    _keep_used_reads(launch, first, together)
+    _tell_used_shuffles(launch, first, together)
+    if "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads:
+        find_races_in_other_orders(launch, first, closer, together)
+    if launch.kernel.adapter and launch.kernel.adapter.repeats:
+        drop_idle_reads(launch, first, together)
+    if first.findings.found:
+        look_for_causes(launch, first, checks, closer, together)
+    return outcome
 
 
 def _read_and_written(launch: PreparedLaunch) -> PrecisionPlan:
@@ -141,13 +171,16 @@ def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence
 
 def _run(
     launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, together: bool,
-    trace: Trace | None, progress: Progress | None, parts: int,
+    trace: Trace | None, progress: Progress | None, parts: int, watch: Observer | None = None,
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
-    """One attempt in one process: who watched all of it, and what it left in global memory."""
+    """One attempt in one process: who watched all of it, and what it left in global memory.
+
+    ``watch``: one more observer, of one part.
+    """
     allocations, seen = launch.allocations(), list[Observers]()
     for share in _shares(launch, together, 1 if together else parts):
         recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
-        seen.append(Observers(launch, checks, recorder, allocations, closer))
+        seen.append(Observers(launch, checks, recorder, allocations, closer, watch))
         run_batches(launch, allocations, seen[-1].dispatcher, share, together, progress)
     first, *others = seen
     for other in others:

@@ -1,0 +1,136 @@
+"""Which engine runs a launch: NumPy, or native code where that pays.
+
+``auto`` begins in NumPy. If a launch takes more than a tenth of a second, and few lanes execute
+each basic block, it begins anew in native code. What native code could not run to its end is not
+tried again in the same shape.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from kernels.errors import LaunchError
+
+from ..events import Observer
+from ..execute.batches import Progress
+from ..execute.prepare import PreparedLaunch
+from ..memory.storage.spaces import Allocation
+from ..observe.observers import Observers
+from . import jit
+from .compiled_kernel import is_compiled, kernel_text
+from .eligibility import why_not_launch
+from .engine import GaveUp, run
+
+AUTO, NUMPY, NATIVE = "auto", "numpy", "native"
+PATIENCE = 0.1
+"""Seconds that a launch runs in NumPy before anything else is thought of."""
+FEW_LANES = 8192
+"""Lanes that execute a basic block, on average, below which native code is the faster one."""
+_OFTEN = 64
+"""Basic blocks between two looks at the clock."""
+
+_Done = tuple[Observers, dict[int, Allocation]]
+
+
+class ChangeEngine(Exception):
+    """A launch that runs in NumPy is to begin anew in native code."""
+
+
+def check_engine(engine: str) -> None:
+    """Raise an error if there is no such engine, or it is not installed.
+
+    Raises:
+        LaunchError: It is.
+    """
+    if engine not in (AUTO, NUMPY, NATIVE):
+        raise LaunchError(f"engine is 'auto', 'numpy' or 'native', not {engine!r}")
+    if engine == NATIVE and (why := jit.why_unavailable()):
+        raise LaunchError(f"engine 'native': {why}")
+
+
+class EngineChoice:
+    """The choice for one launch.
+
+    Args:
+        launch: The launch; ``checks``: what is looked for; ``engine``: what was asked for.
+        trace: Its trace, if there is one; ``shared``: whether processes share it.
+
+    Attributes:
+        note: Why native code does not run it, as far as that is known.
+    """
+
+    def __init__(
+        self, launch: PreparedLaunch, checks: Collection[str], engine: str, trace: object,
+        shared: bool,
+    ) -> None:  # fmt: skip
+        self.launch, self.checks, self.engine = launch, checks, engine
+        self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
+        self.note = ""
+        if engine == NUMPY:
+            return
+        if trace or shared:
+            self._stay("a trace is recorded" if trace else "several processes share the launch")
+        elif why := jit.why_unavailable():
+            self._stay(why)
+        elif engine == AUTO and "gave up" in self.memory:
+            self._stay(self.memory["gave up"])
+
+    def _stay(self, why: str) -> None:
+        self.engine, self.note = NUMPY, why
+
+    def run_at_once(self, progress: Progress | None) -> _Done | None:
+        """Run natively, if that was asked for, or paid before; ``None``: NumPy begins."""
+        known = "pays" in self.memory and is_compiled(self.launch.program, self.launch.block)
+        if self.engine == NATIVE or (self.engine == AUTO and known):
+            return self.run_instead(progress)
+        return None
+
+    def run_instead(self, progress: Progress | None) -> _Done | None:
+        """Run natively; ``None``: native code gave up, and NumPy has to begin."""
+        try:
+            done = run(self.launch, self.checks, progress)
+        except GaveUp as why:
+            self.memory["gave up"] = str(why)
+            self._stay(str(why))
+            return None
+        self.memory["pays"] = "yes"
+        return done
+
+    def watch(self) -> Observer | None:
+        """Return what changes the engine while NumPy runs; ``None``: nothing may."""
+        return _Watch(self) if self.engine == AUTO else None
+
+    def pays(self) -> bool:
+        """Whether native code may run the launch; notes why not."""
+        code = kernel_text(self.launch.program, self.launch.block)
+        why = code if isinstance(code, str) else why_not_launch(
+            self.launch, self.checks, self.launch.allocations()
+        )  # fmt: skip
+        if why:
+            self._stay(why)
+        return not why
+
+
+class _Watch(Observer):
+    """Looks, while NumPy runs a launch, whether native code would be the faster one."""
+
+    def __init__(self, choice: EngineChoice) -> None:
+        self.choice, self.began = choice, time.perf_counter()
+        self.steps = self.threads = 0
+        self.done = False
+
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``.
+
+        Raises:
+            ChangeEngine: It would be.
+        """
+        self.steps += 1
+        self.threads += threads
+        if self.steps % _OFTEN or self.done or time.perf_counter() - self.began < PATIENCE:
+            return
+        if self.threads < FEW_LANES * self.steps:
+            self.done = True
+            if self.choice.pays():
+                raise ChangeEngine

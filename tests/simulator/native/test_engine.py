@@ -1,0 +1,150 @@
+"""Launches in the native engine: results, counters and hazards are those of the NumPy engine."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel, library
+from kernels.errors import LaunchError
+from simulator.native import engine, jit
+from tests.support.engines import both, copied
+
+pytestmark = pytest.mark.skipif(bool(jit.why_unavailable()), reason=jit.why_unavailable())
+
+SOURCES = {
+    "loop": """float x = a[i]; int k = i;
+        for (int r = 0; r < n; r++) { x = x * 0.99f + (float)(k & 7); k = k * 3 + (int)x;
+            if (k & 1) x -= 1.0f; a[i] = x; }
+        a[i] = x + k;""",
+    "early exits": """float x = a[i];
+        for (int r = 0; r < n; r++) {
+            if (r == (i & 7)) break;
+            if ((i + r) % 3 == 0) { x += 2.0f; if (i % 5 == 0) continue; x *= 1.5f; }
+            if (i % 11 == 4 && r > 5) return;
+            x += r; }
+        a[i] = x;""",
+    "switch of branches": """float x = a[i];
+        for (int r = 0; r < n; r++) {
+            if (i & 1) { if (i & 2) x += 1; else { x *= 2; if (x > 100) goto out; } }
+            else { while (x > 3) { x -= 3; if (i & 4) break; } x += 7; } }
+        out: a[i] = x;""",
+    "shared": """__shared__ float s[256]; s[threadIdx.x] = a[i]; __syncthreads();
+        for (int h = blockDim.x / 2; h; h /= 2) {
+            if (threadIdx.x < h) s[threadIdx.x] += s[threadIdx.x + h]; __syncthreads(); }
+        a[i] = s[0];""",
+    "local": """int p[8]; for (int r = 0; r < 8; r++) p[(r * 3 + i) & 7] = r * i;
+        int t = 0; for (int r = 0; r < n; r++) t += p[(r + i) & 7] ^ r; a[i] = t;""",
+    "warp": """float x = a[i]; for (int o = 16; o; o /= 2) x += __shfl_xor_sync(~0u, x, o);
+        unsigned v = __ballot_sync(~0u, x > i); a[i] = x + __popc(v) + __any_sync(~0u, i == 3);""",
+    "atomics": """atomicAdd((int*)&a[i % 3], 5); __shared__ unsigned s[4];
+        for (int j = threadIdx.x; j < 4; j += blockDim.x) s[j] = 7; __syncthreads();
+        atomicMax(&s[i & 3], i * 77u); atomicMin((int*)&s[2], -i); __syncthreads();
+        if (threadIdx.x < 4) atomicXor((unsigned*)&a[8 + threadIdx.x], s[threadIdx.x]);""",
+    "double": """double x = a[i]; for (int r = 1; r < n; r++) { x = x / r + sqrt(x * x + r); }
+        a[i] = (float)x;""",
+    "integers": """unsigned long long k = i * 0x123456789abcdefULL + 1; int m = i - 9;
+        for (int r = 1; r < n; r++) { k ^= k << 13; k ^= k >> 7; k ^= k << 17;
+            m = m / r + (int)(k % 97); m ^= __clz(m) + __popcll(k);
+            m = __byte_perm(m, (int)k, 0x5140 + (r & 3)); }
+        a[i] = m;""",
+    "vectors": """float4 v = ((float4*)a)[i]; v.x += v.y; v.z *= v.w; ((float4*)a)[i] = v;""",
+    "bytes": """unsigned char* p = (unsigned char*)a; p[i] = p[i] + 1;
+        ((short*)a)[600 + i] = -i;""",
+    "strides": """float x = 0; for (int r = 0; r < n; r++) x += a[(i * 7 + r * r) & 511];
+        a[512 + i] = x;""",
+}  # fmt: skip
+
+
+def kernel(body: str) -> Kernel:
+    """A kernel of an array and a number."""
+    head = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    return Kernel.from_cuda(
+        f'extern "C" __global__ void k(float* a, int n) {{ {head} {body} }}', "k"
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 31, 32, 100, 256])
+@pytest.mark.parametrize("name", SOURCES)
+def test_engines_agree(name: str, threads: int) -> None:
+    start = np.random.default_rng(5).standard_normal(4096).astype(np.float32)
+    differ, run = both(kernel(SOURCES[name]), 2, threads, lambda: [start.copy(), 20])
+    assert differ == []
+    missing_lanes = name == "warp" and threads % 32
+    whole = run.engine == "native" or bool(run.hazards) or missing_lanes
+    assert whole, run.engine_note
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (5, 3, 4), (33, 2)])
+def test_coordinates(shape: tuple[int, ...]) -> None:
+    text = """extern "C" __global__ void k(int* a, int n) {
+        int b = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+        int i = b * blockDim.x * blockDim.y * blockDim.z + t;
+        a[i] = threadIdx.x + 100 * threadIdx.y + 10000 * threadIdx.z + 1000000 * blockIdx.y; }"""
+    differ, run = both(
+        Kernel.from_cuda(text, "k"), (3, 2, 2), shape, lambda: [np.zeros(9999, np.int32), 0]
+    )
+    assert (differ, run.engine) == ([], "native")
+
+
+@pytest.mark.parametrize("name", ["histogram_shared", "faulty_missing_in_reduction", "spmv_thread"])
+def test_library_kernels_agree(name: str) -> None:
+    found = library.get(name)
+    launch = found.launch()
+    how = {"shared_bytes": launch.shared_bytes}
+    differ, _ = both(found.kernel(), launch.grid, launch.block, lambda: copied(launch.args), **how)
+    assert differ == []
+
+
+def test_faults_are_reported_by_numpy() -> None:
+    faulty = kernel("a[i * 64] = n;")
+    differ, run = both(faulty, 1, 256, lambda: [np.zeros(64, np.float32), 1])
+    assert differ == []
+    assert run.engine == "numpy"
+    assert "out of bounds" in run.engine_note
+    assert [h.kind for h in run.hazards] == ["out-of-bounds"]
+
+
+def test_the_step_limit_stops_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = kernel("for (int r = 0; r < n; r++) { a[i] += r; if (a[i] < 0) return; }")
+    monkeypatch.setattr(engine, "FUEL", 100)
+    differ, run = both(endless, 1, 32, lambda: [np.ones(64, np.float32), 5000], step_limit=300)
+    assert differ == []
+    assert run.engine_note == "more basic blocks than the step limit"
+    paused, run = both(endless, 1, 64, lambda: [np.ones(64, np.float32), 5000])
+    assert (paused, run.engine) == ([], "native")
+
+
+def test_native_without_llvmlite_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = f"llvmlite is not installed: {jit.INSTALL}"
+    monkeypatch.setattr(jit, "why_unavailable", lambda: why)
+    args = [np.zeros(64, np.float32), 1]
+    with pytest.raises(LaunchError, match=r"pip install 'tilescope\[fast\]'"):
+        simulator.launch(kernel("a[i] = n;"), 1, 32, args, engine="native")
+    run = simulator.launch(kernel("a[i] = n;"), 1, 32, args)
+    assert (run.engine, run.engine_note) == ("numpy", why)
+
+
+def test_an_unknown_engine_is_an_error() -> None:
+    with pytest.raises(LaunchError, match="engine is"):
+        simulator.launch(kernel("a[i] = n;"), 1, 1, [np.zeros(4, np.float32), 1], engine="fast")
+
+
+def test_machine_code_is_remembered_in_a_folder_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILESCOPE_CACHE", str(tmp_path))
+    text = "define i64 @f(i64 %a) {\n  %b = add i64 %a, 1\n  ret i64 %b\n}\n"
+    first, second = jit.load(text, 1), jit.load(text, 1)
+    assert (first.cached, second.cached) == (False, True)
+    assert jit.function(second.address("f"), 1)(41) == 42
+    folder = tmp_path / "native"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    (stored,) = folder.iterdir()
+    stored.write_bytes(stored.read_bytes()[:-1] + b"x")  # torn
+    assert not jit.load(text, 1).cached
+    folder.chmod(0o755)
+    assert jit.cache_folder() is None
+    assert not jit.load(text, 1).cached
