@@ -24,6 +24,7 @@ WARP = _next()
 EPOCH = _next()  # of barrier intervals, one more at each barrier and block
 BEGIN = _next()  # the running block's first epoch
 RACES = _next()  # whether races are looked for
+UNINITIALISED = _next()  # whether reads of memory that nothing wrote are
 ARRAYS = _next()  # address of the records of arrays
 ARGUMENTS = _next()  # how many of those are arguments; then parameters, then variables
 VARIABLES = _next()

@@ -19,7 +19,7 @@ _INLINED = frozenset(
     for function in (
         memory_access.access, memory_access.element, memory_access.put_element,
         memory_access.all_defined, memory_access.define, memory_access.any_missing,
-        memory_access.clear, memory_access.races, memory_access.count_request,
+        memory_access.clear, memory_access.judges_undefined, memory_access.races, memory_access.count_request,
         memory_access.array_of, memory_access.lane_array, requests.outside,
         race_filter.may_race_read, race_filter.may_race_write, race_filter.ordered,
         race_filter.joined, race_filter.current, race_filter.slot_of, race_filter.warp_epoch,

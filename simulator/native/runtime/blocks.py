@@ -21,6 +21,7 @@ from ..layout import (
     HELD_FOR_EVER,
     KERNEL,
     LAST,
+    LOCAL,
     LOCAL_BYTES,
     LOCAL_DEFINED,
     OTHERS,
@@ -28,6 +29,7 @@ from ..layout import (
     POINTS,
     RUNNING,
     SAVED,
+    SHARED,
     SHARED_BYTES,
     SHARED_DEFINED,
     START,
@@ -57,9 +59,13 @@ def stop(x: int, why: int) -> int:
 
 def begin_block(x: int) -> int:
     """Make a block ready: its memory is fresh, its warps stand at the entry."""
-    fill(load64(x + SHARED_DEFINED * WORD), 0, load64(x + SHARED_BYTES * WORD))
+    shared = load64(x + SHARED_BYTES * WORD)
+    fill(load64(x + SHARED * WORD), 0, shared)
+    fill(load64(x + SHARED_DEFINED * WORD), 0, shared)
     threads = load64(x + THREADS * WORD)
-    fill(load64(x + LOCAL_DEFINED * WORD), 0, load64(x + LOCAL_BYTES * WORD) * threads)
+    local = load64(x + LOCAL_BYTES * WORD) * threads
+    fill(load64(x + LOCAL * WORD), 0, local)
+    fill(load64(x + LOCAL_DEFINED * WORD), 0, local)
     epoch = load64(x + EPOCH * WORD) + 1
     store64(x + EPOCH * WORD, epoch)
     store64(x + BEGIN * WORD, epoch)

@@ -56,6 +56,7 @@ from ..layout import (
     SHARED_SHADOW,
     SITES,
     UNDEFINED,
+    UNINITIALISED,
     VARIABLES,
     WARP,
     WHERE,
@@ -153,6 +154,11 @@ def define(at: int, nbytes: int) -> int:
     return 0
 
 
+def judges_undefined(x: int) -> int:
+    """Return whether reads of memory that nothing wrote are looked for."""
+    return load64(x + UNINITIALISED * WORD)
+
+
 def any_missing(at: int, nbytes: int) -> int:
     """Return whether any of so many bytes of a table of missing bytes is 1."""
     if nbytes == 16:
@@ -231,7 +237,7 @@ def lane_array(x: int, site: int, address: int, what: int, nbytes: int) -> int:
     missing = load64(array + MISSING * WORD)
     if missing:
         missing += address - base
-        if what != STORE and any_missing(missing, nbytes):
+        if what != STORE and judges_undefined(x) and any_missing(missing, nbytes):
             give_up(x, site, UNDEFINED)
             return 0
         if what == STORE:
@@ -322,7 +328,7 @@ def access(
                 inside = (thread + lane) * own + address
                 store64(place + lane * 8, load64(x + LOCAL * WORD) + inside)
                 defined = load64(x + LOCAL_DEFINED * WORD) + inside
-            if what != STORE and all_defined(defined, nbytes) == 0:
+            if what != STORE and judges_undefined(x) and all_defined(defined, nbytes) == 0:
                 return give_up(x, site, UNDEFINED)
             if what == STORE:
                 define(defined, nbytes)
