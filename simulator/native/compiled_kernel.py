@@ -10,7 +10,7 @@ from .eligibility import convergence, why_not_program
 from .kernel_code import KernelCode
 from .lane_code import FrameSlot, NotNative
 
-OPTIMISATION = 1
+OPTIMISATION = 2
 """LLVM's level for kernels."""
 
 

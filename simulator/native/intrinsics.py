@@ -69,6 +69,9 @@ def below(one: int, other: int) -> bool:
     raise NotImplementedError
 
 
-def call_kernel(address: int, context: int, frame: int, start: int) -> int:
-    """Call a kernel's native function."""
+def call_kernel(
+    address: int, context: int, frame: int, scratch: int, parameters: int, thread_x: int,
+    thread_y: int, thread_z: int, start: int,
+) -> int:  # fmt: skip
+    """Call a kernel's native function (``kernel_code.POINTERS``)."""
     raise NotImplementedError

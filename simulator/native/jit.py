@@ -125,6 +125,7 @@ def _compiled(text: str, level: int) -> bytes:
     if level:
         tuning = llvm.create_pipeline_tuning_options(speed_level=level)
         tuning.loop_unrolling = False
+        tuning.loop_vectorization = level > 1
         builder = llvm.create_pass_builder(machine, tuning)
         builder.getModulePassManager().run(module, builder)
     return bytes(machine.emit_object(module))

@@ -7,7 +7,7 @@ block run first, as in the NumPy engine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..compile.cfg.basic_blocks import EXIT
@@ -21,16 +21,20 @@ from ..compile.ir import (
 )
 from ..compile.ir_values import Constant, Register, SourceValue
 from ..compile.program import CompiledBlock, Program
+from ..core.geometry import WARP
 from ..execute.sync.barrier_divergence import is_aligned
 from ..execute.sync.convergence_regions import NEW, Convergence
 from . import layout
 from .access_names import access_name
 from .forms.across_lanes import across_lanes
 from .lane_code import Frame, LaneCode, NotNative
+from .lane_loop import LaneLoop
 from .layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
 from .lines import Lines, bits_of
 
 WHOLE_WARP = 0xFFFFFFFF
+POINTERS = ("x", "frame", "scratch", "parameters", "thread_x", "thread_y", "thread_z")
+"""What a kernel's function is given, each of it memory of its own: the context first."""
 
 
 class Segment(NamedTuple):
@@ -62,6 +66,7 @@ class KernelCode:
         self.points = {point: number for number, point in enumerate(saved)}
         self.affected = convergence.affected
         self.block: CompiledBlock
+        self.few = block_shape[0] * block_shape[1] * block_shape[2] < WARP
         self.is_head = {
             to for b in program.blocks for to in _ways(b) if 0 <= to <= b.number
         }  # fmt: skip
@@ -73,16 +78,13 @@ class KernelCode:
             NotNative: Something that native code does not know.
         """
         x = self.lines
-        x.lines.append("define i64 @kernel(i64 %context, i64 %frame_at, i64 %start) nounwind {")
+        pointers = ", ".join(f"ptr noalias %{name}" for name in POINTERS)
+        x.lines.append(f"define i64 @kernel({pointers}, i64 %start) nounwind {{")
         x.begin("entry")
-        x.emit("%x = inttoptr i64 %context to ptr")
-        x.emit("%frame = inttoptr i64 %frame_at to ptr")
+        x.emit("%context = ptrtoint ptr %x to i64")
         x.emit("%mask_at = alloca i64")
         x.emit("%guard_at = alloca i64")
         x.emit("%members_at = alloca i64")
-        for name in ("parameters", "scratch"):
-            at = x.word("%x", getattr(layout, name.upper()))
-            x.emit(f"%{name} = inttoptr i64 {at} to ptr")
         alive = x.word("%x", layout.ALIVE)
         x.emit(f"store i64 {alive}, ptr %mask_at")
         cases = " ".join(f"i64 {b.number}, label %B{b.number}" for b in self.program.blocks)
@@ -168,15 +170,15 @@ class KernelCode:
     def common_members(self, source: SourceValue) -> str:
         """Return the lanes that each lane of the mask names, as a word."""
         x = self.lines
-        at = "%members_at"
-        x.emit(f"store i64 {WHOLE_WARP}, ptr {at}")
-        with_lanes = self.each_lane()
-        code = LaneCode(x, self.frame, self.shape, with_lanes.lane)
-        named = x.value(f"zext i32 {code.source(source)} to i64")
-        before = x.value(f"load i64, ptr {at}")
-        x.emit(f"store i64 {x.value(f'and i64 {before}, {named}')}, ptr {at}")
-        self.next_lane(with_lanes)
-        return x.value(f"load i64, ptr {at}")
+        x.emit(f"store i64 {WHOLE_WARP}, ptr %members_at")
+
+        def body(code: LaneCode) -> None:
+            named = x.value(f"zext i32 {code.source(source)} to i64")
+            before = x.value("load i64, ptr %members_at")
+            x.emit(f"store i64 {x.value(f'and i64 {before}, {named}')}, ptr %members_at")
+
+        self.some_lanes(body)
+        return x.value("load i64, ptr %members_at")
 
     def count_block(self) -> None:
         """Count the threads and the warp that execute the block."""
@@ -208,17 +210,17 @@ class KernelCode:
         takes = segment.first and any(segment.first.targets)
         if not (takes or segment.steps or segment.last):
             return
-        x = self.lines
-        loop = self.each_lane()
-        code = LaneCode(x, self.frame, self.shape, loop.lane)
-        if segment.first:
-            self.take_results(code, segment.first)
-        for step in segment.steps:
-            code.step(step)
-        if segment.last:
-            self.give_operands(code, segment.last)
-        code.write_back(later)
-        self.next_lane(loop)
+
+        def body(code: LaneCode) -> None:
+            if segment.first:
+                self.take_results(code, segment.first)
+            for step in segment.steps:
+                code.step(step)
+            if segment.last:
+                self.give_operands(code, segment.last)
+            code.write_back(later)
+
+        self.each_lane(body)
 
     def take_results(self, code: LaneCode, step: IrOp) -> None:
         """Put the results of an access into registers."""
@@ -237,40 +239,60 @@ class KernelCode:
                 at = (layout.VALUES_AT + place) * LANE_WORD
                 code.store_lane("%scratch", at, bits_of(source.type), code.source(source))
         if step.guard:
-            on = self.lines.value(f"zext i1 {code.source(step.guard)} to i64")
-            bit = self.lines.value(f"shl i64 {on}, {code.lane}")
-            before = self.lines.value("load i64, ptr %guard_at")
-            self.lines.emit(
-                f"store i64 {self.lines.value(f'or i64 {before}, {bit}')}, ptr %guard_at"
-            )
+            code.guard(code.source(step.guard))
 
     # -- loops over lanes --------------------------------------------------------------
 
-    def each_lane(self) -> _LaneLoop:
-        """Begin a loop over the lanes of the mask."""
+    def each_lane(self, body: Callable[[LaneCode], None]) -> None:
+        """Emit a loop over the lanes of the mask; of whole warps one that LLVM can vectorise.
+
+        The lanes for which ``body`` calls ``LaneCode.guards`` are in ``%guard_at`` behind it.
+        """
+        if self.few:
+            self.some_lanes(body)
+            return
         x = self.lines
-        x.emit("store i64 0, ptr %guard_at")
-        mask, before, head = self.mask(), x.label(), x.label()
-        x.emit(f"br label %{before}")
-        x.begin(before)
-        x.emit(f"br label %{head}")
-        x.begin(head)
-        rest, following = f"%rest_{head}", f"%next_{head}"
-        x.emit(f"{rest} = phi i64 [ {mask}, %{before} ], [ {following}, %again_{head} ]")
+        whole, part, after = x.label(), x.label(), x.label()
+        is_whole = x.value(f"icmp eq i64 {self.mask()}, {WHOLE_WARP}")
+        x.emit(f"br i1 {is_whole}, label %{whole}, label %{part}")
+        x.begin(whole)
+        self.all_lanes(body)
+        x.emit(f"br label %{after}")
+        x.begin(part)
+        self.some_lanes(body)
+        x.emit(f"br label %{after}")
+        x.begin(after)
+
+    def all_lanes(self, body: Callable[[LaneCode], None]) -> None:
+        """Emit a loop over 32 lanes."""
+        loop = LaneLoop(self.lines)
+        lane = f"%lane_{loop.head}"
+        loop.begin(f"{lane} = phi i64 [ 0, %{loop.before} ], [ %next_{loop.head}, %{loop.again} ]")
+        self.lane_body(loop, lane, body)
+        self.lines.emit(f"%next_{loop.head} = add nuw nsw i64 {lane}, 1")
+        loop.end(f"icmp eq i64 %next_{loop.head}, 32")
+
+    def some_lanes(self, body: Callable[[LaneCode], None]) -> None:
+        """Emit a loop over the bits of the mask."""
+        x, mask = self.lines, self.mask()
+        loop = LaneLoop(x)
+        rest = f"%rest_{loop.head}"
+        loop.begin(
+            f"{rest} = phi i64 [ {mask}, %{loop.before} ], [ %next_{loop.head}, %{loop.again} ]"
+        )
         x.declared.add("declare i64 @llvm.cttz.i64(i64, i1)")
         lane = x.value(f"call i64 @llvm.cttz.i64(i64 {rest}, i1 true)")
-        return _LaneLoop(lane, head, rest, following)
+        self.lane_body(loop, lane, body)
+        less = x.value(f"sub i64 {rest}, 1")
+        x.emit(f"%next_{loop.head} = and i64 {rest}, {less}")
+        loop.end(f"icmp eq i64 %next_{loop.head}, 0")
 
-    def next_lane(self, loop: _LaneLoop) -> None:
-        """End a loop over lanes."""
-        x, after = self.lines, self.lines.label()
-        x.emit(f"br label %again_{loop.head}")
-        x.begin(f"again_{loop.head}")
-        less = x.value(f"sub i64 {loop.rest}, 1")
-        x.emit(f"{loop.following} = and i64 {loop.rest}, {less}")
-        done = x.value(f"icmp eq i64 {loop.following}, 0")
-        x.emit(f"br i1 {done}, label %{after}, label %{loop.head}")
-        x.begin(after)
+    def lane_body(self, loop: LaneLoop, lane: str, body: Callable[[LaneCode], None]) -> None:
+        """Emit what one lane does, up to the loop's last basic block."""
+        code = LaneCode(self.lines, self.frame, self.shape, lane)
+        code.lanes_guarded = loop.lanes
+        body(code)
+        loop.close(code.lanes_guarded)
 
     # -- what all lanes do together ----------------------------------------------------
 
@@ -430,15 +452,6 @@ class KernelCode:
         return self.lines.call(
             name, "i64", ("i64", "%context"), *(("i64", value) for value in arguments)
         )
-
-
-class _LaneLoop(NamedTuple):
-    """A loop over lanes: the lane, the head's label, the lanes left, and those after this one."""
-
-    lane: str
-    head: str
-    rest: str
-    following: str
 
 
 def _ways(block: CompiledBlock) -> Sequence[int]:

@@ -76,6 +76,9 @@ class LaneCode:
         lines: Where the code goes.
         frame: Of the program; ``block_shape``: threads of a block.
         lane: The lane's number, an LLVM value of 64 bits.
+
+    Attributes:
+        lanes_guarded: Bits of the lanes gathered by ``guard``, an LLVM value of 64 bits.
     """
 
     def __init__(
@@ -85,6 +88,13 @@ class LaneCode:
         self.known: dict[int, str] = {}
         self.temporaries: dict[int, str] = {}
         self.dirty: dict[int, Register] = {}
+        self.lanes_guarded = "0"
+
+    def guard(self, condition: str) -> None:
+        """Gather the lane if a condition holds: for an access, or a branch."""
+        on = self.lines.value(f"zext i1 {condition} to i64")
+        bit = self.lines.value(f"shl i64 {on}, {self.lane}")
+        self.lanes_guarded = self.lines.value(f"or i64 {self.lanes_guarded}, {bit}")
 
     # -- memory of a value for each lane -------------------------------------------
 
@@ -182,9 +192,8 @@ class LaneCode:
         x, shape = self.lines, dict(zip("xyz", self.shape, strict=True))
         word, _, axis = name.partition(".")
         if word == "%tid" and axis:
-            table = x.value(f"inttoptr i64 {x.word('%x', _thread_table(axis))} to ptr")
             thread = x.value(f"add i64 {self.first_thread()}, {self.lane}")
-            at = x.value(f"getelementptr i32, ptr {table}, i64 {thread}")
+            at = x.value(f"getelementptr i32, ptr %thread_{axis}, i64 {thread}")
             return x.value(f"load i32, ptr {at}")
         if word == "%ntid" and axis:
             return str(shape[axis])
@@ -256,10 +265,6 @@ class LaneCode:
         on = x.value(f"zext i1 {self.source(step.guard)} to i64")
         table = x.value(f"inttoptr i64 {x.word('%x', layout.TALLIES)} to ptr")
         x.add_to(x.word_at(table, step.number), on)
-
-
-def _thread_table(axis: str) -> int:
-    return {"x": layout.THREAD_X, "y": layout.THREAD_Y, "z": layout.THREAD_Z}[axis]
 
 
 def _constant(value: np.generic, type: str) -> str:

@@ -23,6 +23,7 @@ WHERE = _next()  # the site or basic block of that
 WARP = _next()
 EPOCH = _next()  # of barrier intervals, one more at each barrier and block
 BEGIN = _next()  # the running block's first epoch
+COUNTS = _next()  # whether requests are counted
 RACES = _next()  # whether races are looked for
 UNINITIALISED = _next()  # whether reads of memory that nothing wrote are
 ARRAYS = _next()  # address of the records of arrays

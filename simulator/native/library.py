@@ -17,12 +17,12 @@ _CONTROL = (run_blocks, pick, join, leave, renew, save, restore, gate, shuffle, 
 _INLINED = frozenset(
     function.__name__
     for function in (
-        memory_access.access, memory_access.element, memory_access.put_element,
-        memory_access.all_defined, memory_access.define, memory_access.any_missing,
-        memory_access.clear, memory_access.judges_undefined, memory_access.races, memory_access.count_request,
-        memory_access.array_of, memory_access.lane_array, requests.outside,
-        race_filter.may_race_read, race_filter.may_race_write, race_filter.ordered,
-        race_filter.joined, race_filter.current, race_filter.slot_of, race_filter.warp_epoch,
+        memory_access.access, memory_access.look_global, memory_access.look_inside,
+        memory_access.move_lane, memory_access.element, memory_access.put_element,
+        memory_access.all_defined, memory_access.define, memory_access.races,
+        memory_access.count_request, memory_access.repeats, requests.outside,
+        race_filter.may_race_read,
+        race_filter.may_race_write, race_filter.ordered, race_filter.joined, race_filter.current,
     )
 )  # fmt: skip
 _LEVEL = 2

@@ -65,8 +65,10 @@ class NativeState:
         self._table(layout.SAVED, WARP * kernel.points)
         self._table(layout.SCRATCH, layout.SCRATCH_AREAS * layout.LANE_WORD // 8)
         self._set(
-            RACES=int(self.races), UNINITIALISED=int("uninitialised" in checks), GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points,
-            START=program.start, KERNEL=kernel.address,
+            COUNTS=int(launch.counted), RACES=int(self.races),
+            UNINITIALISED=int("uninitialised" in checks),
+            GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, START=program.start,
+            KERNEL=kernel.address,
         )  # fmt: skip
 
     # -- words --------------------------------------------------------------------------

@@ -9,6 +9,7 @@ arithmetic.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Collection, Sequence
@@ -23,6 +24,8 @@ _BINARY = {
 _COMPARE = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge",
 }  # fmt: skip
+_ATTRIBUTES = "#attributes"
+"""What stands for a function's attributes until these are known."""
 DECLARATIONS = """
 declare i64 @llvm.ctpop.i64(i64)
 declare i64 @llvm.cttz.i64(i64, i1)
@@ -46,14 +49,21 @@ def module_text(
     done: dict[str, str] = {}
     while todo:
         function = todo.pop()
-        if function.__name__ not in done:
-            made = _Translator(function)
-            name = function.__name__
+        name = function.__name__
+        if name not in done:
+            definition, called = _translated(function)
             linkage = "" if name in exported else "internal "
             how = "alwaysinline nounwind" if name in inlined else "nounwind"
-            done[name] = made.text(linkage, how)
-            todo += made.called
+            done[name] = f"define {linkage}{definition.replace(_ATTRIBUTES, how, 1)}"
+            todo += called
     return DECLARATIONS + "\n".join(done[name] for name in sorted(done))
+
+
+@functools.cache
+def _translated(function: FunctionType) -> tuple[str, tuple[FunctionType, ...]]:
+    """A function's definition but for its linkage, and the functions that it calls."""
+    made = _Translator(function)
+    return made.text(), tuple(made.called)
 
 
 class _Translator:
@@ -71,8 +81,8 @@ class _Translator:
         self.loops: list[tuple[str, str]] = []
         self.ended = False
 
-    def text(self, linkage: str, how: str) -> str:
-        """The function's definition."""
+    def text(self) -> str:
+        """The function's definition but for its linkage."""
         names = [argument.arg for argument in self.tree.args.args]
         for name in names:
             self.emit(f"store i64 %a_{name}, ptr {self.slot(name)}")
@@ -80,7 +90,7 @@ class _Translator:
         if not self.ended:
             self.emit("ret i64 0")
         arguments = ", ".join(f"i64 %a_{name}" for name in names)
-        head = f"define {linkage}i64 @{self.tree.name}({arguments}) {how} {{\nentry:"
+        head = f"i64 @{self.tree.name}({arguments}) {_ATTRIBUTES} {{\nentry:"
         return "\n".join([head, *self.allocas, *self.lines, "}\n"])
 
     # -- lines ------------------------------------------------------------------

@@ -39,6 +39,10 @@ _EVERY = 12
 """Of so many programs one is of PTX and one of CUDA C++; the others may race."""
 
 
+_ORDERS = {True: "gpu", False: "weak"}
+"""Of atomics, and of other accesses, that native code takes."""
+
+
 @contextmanager
 def quick_compilation() -> Iterator[None]:
     """Compile kernels without optimisation, and leave the user's folder alone."""
@@ -56,13 +60,13 @@ def mended(program: Program, rng: random.Random) -> Program:
     steps: list[Any] = []
     for step in program.steps:
         if isinstance(step, Access):
-            order = step.order if step.kind in ("atomic", "quiet") else "weak"
-            order = "gpu" if order in ("cta", "cluster", "weak") and step.writes and (
-                step.kind in ("atomic", "quiet")) else order  # fmt: skip
-            steps.append(replace(step, order=order, peer=0))
+            atomic = step.kind in ("atomic", "quiet")
+            wide = atomic and step.order in ("gpu", "sys")
+            steps.append(replace(step, order=step.order if wide else _ORDERS[atomic], peer=0))
+        elif isinstance(step, Fence) and step.scope == "cluster":
+            continue
         elif isinstance(step, (BlockBarrier, WarpBarrier, Fence)):
-            if not (isinstance(step, Fence) and step.scope == "cluster"):
-                steps.append(step)
+            steps.append(step)
         if rng.random() < 0.25:
             steps.append(BlockBarrier())
         elif rng.random() < 0.15:

@@ -25,15 +25,20 @@ from ..layout import (
     LOCAL_BYTES,
     LOCAL_DEFINED,
     OTHERS,
+    PARAMETERS,
     PAUSED,
     POINTS,
     RUNNING,
     SAVED,
+    SCRATCH,
     SHARED,
     SHARED_BYTES,
     SHARED_DEFINED,
     START,
     STEP,
+    THREAD_X,
+    THREAD_Y,
+    THREAD_Z,
     THREADS,
     TOKENS,
     TOO_LONG,
@@ -115,6 +120,15 @@ def next_block(x: int) -> int:
     return 0
 
 
+def run_kernel(x: int, frame: int, start: int) -> int:
+    """Call the kernel's function for the running warp."""
+    return call_kernel(
+        load64(x + KERNEL * WORD), x, frame, load64(x + SCRATCH * WORD),
+        load64(x + PARAMETERS * WORD), load64(x + THREAD_X * WORD), load64(x + THREAD_Y * WORD),
+        load64(x + THREAD_Z * WORD), start,
+    )  # fmt: skip
+
+
 def run_warps(x: int, resumed: int) -> int:
     """Run the block's warps to their next barrier or end.
 
@@ -133,7 +147,7 @@ def run_warps(x: int, resumed: int) -> int:
             resumed = 0
         else:
             begin_warp(x, warp)
-        where = call_kernel(load64(x + KERNEL * WORD), x, frame, start)
+        where = run_kernel(x, frame, start)
         if where == GAVE_UP:
             return GAVE_UP
         if where == PAUSED:

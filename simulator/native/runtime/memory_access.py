@@ -23,8 +23,10 @@ from ..layout import (
     ARRAY_WORDS,
     ARRAYS,
     BASE,
+    BEGIN,
     BYTES,
     COUNTED,
+    COUNTS,
     END,
     FIGURES,
     FIRST,
@@ -66,7 +68,7 @@ from ..layout import (
     WRITTEN,
 )
 from .atomics import atomic_operation, swaps
-from .race_filter import ATOMIC, WIDE, may_race_read, may_race_write
+from .race_filter import ATOMIC, WIDE, may_race_read, may_race_write, now
 from .requests import (
     atomic_global_cost,
     atomic_shared_cost,
@@ -78,6 +80,7 @@ from .requests import (
 
 LOAD, STORE, ATOMIC_OPERATION = 0, 1, 2
 GLOBAL, SHARED_SPACE, LOCAL_SPACE = 0, 1, 2
+WHOLE = 0xFFFFFFFF
 ALL_DEFINED = 0x0101010101010101
 _ARRAY_BITS = 40
 _PARAMETERS = 9999
@@ -154,16 +157,20 @@ def define(at: int, nbytes: int) -> int:
     return 0
 
 
-def judges_undefined(x: int) -> int:
-    """Return whether reads of memory that nothing wrote are looked for."""
-    return load64(x + UNINITIALISED * WORD)
-
-
 def any_missing(at: int, nbytes: int) -> int:
     """Return whether any of so many bytes of a table of missing bytes is 1."""
     if nbytes == 16:
         return load64(at) | load64(at + 8) != 0
     return element(at, nbytes) != 0
+
+
+def judge_missing(x: int, site: int, missing: int, what: int, nbytes: int) -> int:
+    """Judge an access to an array of which bytes may be missing; ``missing``: their table."""
+    if what == STORE:
+        return clear(missing, nbytes)
+    if load64(x + UNINITIALISED * WORD) and any_missing(missing, nbytes):
+        return give_up(x, site, UNDEFINED)
+    return 0
 
 
 def clear(at: int, nbytes: int) -> int:
@@ -176,26 +183,33 @@ def clear(at: int, nbytes: int) -> int:
     return 0
 
 
+def repeats(site: int, mask: int, at: int, first: int) -> int:
+    """Return whether lanes lie to each other as in the site's last pattern."""
+    differ = 0
+    if mask == WHOLE:
+        for lane in range(32):
+            relative = load64(at + lane * 8) - first
+            differ |= relative ^ load64(site + (PATTERN + lane) * WORD)
+        return differ == 0
+    while mask:
+        lane = lowest_bit(mask)
+        relative = load64(at + lane * 8) - first
+        differ |= relative ^ load64(site + (PATTERN + lane) * WORD)
+        mask &= mask - 1
+    return differ == 0
+
+
 def count_request(
     x: int, site: int, mask: int, at: int, what: int, space: int, nbytes: int
 ) -> int:  # fmt: skip
     """Add a request's figures to its site's; those of the last pattern are remembered."""
-    if load64(site + COUNTED * WORD) == 0:
-        return 0
     first = load64(at + lowest_bit(mask) * 8)
     start = first & (3 if space == SHARED_SPACE else 31)
     same: int = load64(site + PATTERN_MASK * WORD) == mask
     same &= load64(site + PATTERN_SPACE * WORD) == space
     same &= load64(site + PATTERN_START * WORD) == start
     if same:
-        lanes = mask
-        differ = 0
-        while lanes:
-            lane = lowest_bit(lanes)
-            relative = load64(at + lane * 8) - first
-            differ |= relative ^ load64(site + (PATTERN + lane) * WORD)
-            lanes &= lanes - 1
-        same = differ == 0
+        same = repeats(site, mask, at, first)
     if space == LOCAL_SPACE:  # whose place depends on the thread
         same = 0
     figures = site + PATTERN_FIGURES * WORD
@@ -234,14 +248,6 @@ def lane_array(x: int, site: int, address: int, what: int, nbytes: int) -> int:
     if outside(address, nbytes, base, base + load64(array + BYTES * WORD)):
         give_up(x, site, OUT_OF_BOUNDS)
         return 0
-    missing = load64(array + MISSING * WORD)
-    if missing:
-        missing += address - base
-        if what != STORE and judges_undefined(x) and any_missing(missing, nbytes):
-            give_up(x, site, UNDEFINED)
-            return 0
-        if what == STORE:
-            clear(missing, nbytes)
     if what != LOAD:
         if load64(array + WRITABLE * WORD) == 0:
             give_up(x, site, READ_ONLY_ARRAY)
@@ -253,114 +259,174 @@ def lane_array(x: int, site: int, address: int, what: int, nbytes: int) -> int:
 
 
 def races(
-    x: int, slots: int, first: int, nbytes: int, grain: int, thread: int, what: int, shared: int
+    begin: int, now_at: int, slots: int, first: int, nbytes: int, grain: int, thread: int,
+    what: int, shared: int,
 ) -> int:  # fmt: skip
     """Enter an access of some bytes of a memory; return whether it may race."""
     at = slots + (first >> grain) * 16
     end = slots + ((first + nbytes - 1) >> grain) * 16
     while at <= end:
         if what == LOAD:
-            if may_race_read(x, at, thread, shared):
+            if may_race_read(begin, now_at, at, thread, shared):
                 return 1
         else:
             how = 0
             if what == ATOMIC_OPERATION:
                 how = ATOMIC | (WIDE if nbytes == 8 else 0)
-            if may_race_write(x, at, thread, shared, how):
+            if may_race_write(begin, now_at, at, thread, shared, how):
                 return 1
         at += 16
     return 0
 
 
+def look_global(
+    x: int, site: int, mask: int, at: int, place: int, what: int, nbytes: int
+) -> int:  # fmt: skip
+    """Judge an access to global memory; ``place`` gets where each lane's bytes are."""
+    begin = load64(x + BEGIN * WORD)
+    warp = load64(x + WARP * WORD)
+    now_at = now(x, warp)
+    look = load64(x + RACES * WORD) and load64(site + COUNTED * WORD)
+    grain = load64(x + GLOBAL_GRAIN * WORD)
+    array = 0
+    first = 0
+    end = 0
+    move = 0
+    slots = 0
+    while mask:
+        lane = lowest_bit(mask)
+        address = load64(at + lane * 8)
+        if array == 0 or outside(address, nbytes, first, end):
+            array = lane_array(x, site, address, what, nbytes)
+            if array == 0:
+                return 1
+            first = load64(array + BASE * WORD)
+            end = first + load64(array + BYTES * WORD)
+            move = load64(array + HOST * WORD) - first
+            slots = load64(array + SHADOW * WORD)
+        missing = load64(array + MISSING * WORD)
+        if missing and judge_missing(x, site, missing + address - first, what, nbytes):
+            return 1
+        store64(place + lane * 8, address + move)
+        inside = address - first
+        thread = warp * 32 + lane
+        checked = look and slots
+        if checked and races(begin, now_at, slots, inside, nbytes, grain, thread, what, 0):
+            return give_up(x, site, MAY_RACE)
+        mask &= mask - 1
+    return 0
+
+
+def look_inside(
+    x: int, site: int, mask: int, at: int, place: int, what: int, space: int, nbytes: int
+) -> int:  # fmt: skip
+    """Judge an access to shared or local memory; likewise."""
+    begin = load64(x + BEGIN * WORD)
+    warp = load64(x + WARP * WORD)
+    now_at = now(x, warp)
+    look = load64(x + RACES * WORD) and load64(site + COUNTED * WORD)
+    grain = load64(x + SHARED_GRAIN * WORD)
+    slots = load64(x + SHARED_SHADOW * WORD)
+    judges = load64(x + UNINITIALISED * WORD)
+    first = 0
+    end = load64(x + LOCAL_BYTES * WORD)
+    memory = load64(x + LOCAL * WORD)
+    table = load64(x + LOCAL_DEFINED * WORD)
+    if space == SHARED_SPACE:
+        first = load64(site + FIRST * WORD)
+        end = load64(site + END * WORD)
+        memory = load64(x + SHARED * WORD)
+        table = load64(x + SHARED_DEFINED * WORD)
+    while mask:
+        lane = lowest_bit(mask)
+        address = load64(at + lane * 8)
+        if outside(address, nbytes, first, end):
+            return give_up(x, site, OUT_OF_BOUNDS)
+        thread = warp * 32 + lane
+        inside = address
+        if space == LOCAL_SPACE:
+            inside += thread * end
+        store64(place + lane * 8, memory + inside)
+        if what == STORE:
+            define(table + inside, nbytes)
+        elif judges and all_defined(table + inside, nbytes) == 0:
+            return give_up(x, site, UNDEFINED)
+        checked = space == SHARED_SPACE and look
+        if checked and races(begin, now_at, slots, address, nbytes, grain, thread, what, 1):
+            return give_up(x, site, MAY_RACE)
+        mask &= mask - 1
+    return 0
+
+
 def access(
-    x: int, site: int, mask: int, addresses: int, values: int, results: int, what: int, space: int,
-    nbytes: int, count: int,
+    x: int, site: int, mask: int, addresses: int, values: int, results: int, what: int,
+    space: int, nbytes: int, count: int,
 ) -> int:  # fmt: skip
     """Access memory of one space; the last four are known when this is compiled.
 
-    All lanes are judged before any accesses memory; so a launch that native code gives up has, at
-    most, changed memory that is thrown away.
+    All lanes are judged before any accesses memory.
     """
     if mask == 0:
         return 0
     at = stack(32)
     place = stack(32)
     offset = load64(site + OFFSET * WORD)
-    thread = load64(x + WARP * WORD) * 32
     bits = 0
-    lanes = mask
-    while lanes:
-        lane = lowest_bit(lanes)
-        address = load64(addresses + lane * 8) + offset
-        store64(at + lane * 8, address)
-        bits |= address
-        lanes &= lanes - 1
+    if mask == WHOLE:
+        for lane in range(32):
+            address = load64(addresses + lane * 8) + offset
+            store64(at + lane * 8, address)
+            bits |= address
+    else:
+        lanes = mask
+        while lanes:
+            lane = lowest_bit(lanes)
+            address = load64(addresses + lane * 8) + offset
+            store64(at + lane * 8, address)
+            bits |= address
+            lanes &= lanes - 1
     if bits & (nbytes - 1):
         return give_up(x, site, MISALIGNED)
-    look = load64(x + RACES * WORD) and load64(site + COUNTED * WORD)
-    lanes = mask
-    while lanes:
-        lane = lowest_bit(lanes)
-        address = load64(at + lane * 8)
-        if space == GLOBAL:
-            array = lane_array(x, site, address, what, nbytes)
-            if array == 0:
-                return 1
-            relative = address - load64(array + BASE * WORD)
-            store64(place + lane * 8, load64(array + HOST * WORD) + relative)
-            slots = load64(array + SHADOW * WORD)
-            if look and slots:
-                grain = load64(x + GLOBAL_GRAIN * WORD)
-                if races(x, slots, relative, nbytes, grain, thread + lane, what, 0):
-                    return give_up(x, site, MAY_RACE)
-        else:
-            defined = 0
-            if space == SHARED_SPACE:
-                first = load64(site + FIRST * WORD)
-                if outside(address, nbytes, first, load64(site + END * WORD)):
-                    return give_up(x, site, OUT_OF_BOUNDS)
-                store64(place + lane * 8, load64(x + SHARED * WORD) + address)
-                defined = load64(x + SHARED_DEFINED * WORD) + address
-            else:
-                own = load64(x + LOCAL_BYTES * WORD)
-                if outside(address, nbytes, 0, own):
-                    return give_up(x, site, OUT_OF_BOUNDS)
-                inside = (thread + lane) * own + address
-                store64(place + lane * 8, load64(x + LOCAL * WORD) + inside)
-                defined = load64(x + LOCAL_DEFINED * WORD) + inside
-            if what != STORE and judges_undefined(x) and all_defined(defined, nbytes) == 0:
-                return give_up(x, site, UNDEFINED)
-            if what == STORE:
-                define(defined, nbytes)
-            if space == SHARED_SPACE and look:
-                slots = load64(x + SHARED_SHADOW * WORD)
-                grain = load64(x + SHARED_GRAIN * WORD)
-                if races(x, slots, address, nbytes, grain, thread + lane, what, 1):
-                    return give_up(x, site, MAY_RACE)
-        lanes &= lanes - 1
-    count_request(x, site, mask, at, what, space, nbytes)
+    if space == GLOBAL:
+        if look_global(x, site, mask, at, place, what, nbytes):
+            return 1
+    elif look_inside(x, site, mask, at, place, what, space, nbytes):
+        return 1
+    if load64(site + COUNTED * WORD) and load64(x + COUNTS * WORD):
+        count_request(x, site, mask, at, what, space, nbytes)
     size = nbytes
     if count == 2:
         size = nbytes >> 1
     if count == 4:
         size = nbytes >> 2
-    lanes = mask
-    while lanes:
-        lane = lowest_bit(lanes)
-        memory = load64(place + lane * 8)
-        value = values + lane * size
-        found = results + lane * size
-        if what == LOAD:
-            for i in range(count):
-                put_element(found + i * LANE_WORD, element(memory + i * size, size), size)
-        elif what == STORE:
-            for i in range(count):
-                put_element(memory + i * size, element(value + i * LANE_WORD, size), size)
-        else:
-            before = element(memory, size)
-            put_element(found, before, size)
-            given = element(value, size)
-            other = element(value + LANE_WORD, size)
-            put_element(memory, atomic_operation(site, before, given, other, size), size)
-        lanes &= lanes - 1
+    if mask == WHOLE:
+        for lane in range(32):
+            move_lane(site, place, values, results, lane, what, size, count)
+    else:
+        lanes = mask
+        while lanes:
+            move_lane(site, place, values, results, lowest_bit(lanes), what, size, count)
+            lanes &= lanes - 1
+    return 0
+
+
+def move_lane(
+    site: int, place: int, values: int, results: int, lane: int, what: int, size: int, count: int
+) -> int:  # fmt: skip
+    """Do what one lane does to memory."""
+    memory = load64(place + lane * 8)
+    value = values + lane * size
+    found = results + lane * size
+    if what == LOAD:
+        for i in range(count):
+            put_element(found + i * LANE_WORD, element(memory + i * size, size), size)
+    elif what == STORE:
+        for i in range(count):
+            put_element(memory + i * size, element(value + i * LANE_WORD, size), size)
+    else:
+        before = element(memory, size)
+        put_element(found, before, size)
+        given = element(value, size)
+        other = element(value + LANE_WORD, size)
+        put_element(memory, atomic_operation(site, before, given, other, size), size)
     return 0

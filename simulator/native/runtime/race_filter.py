@@ -5,7 +5,7 @@ layout of a slot, and the proof that no race passes.
 """
 
 from ..intrinsics import load64, store64
-from ..layout import BEGIN, EPOCH, WARP_EPOCHS, WORD
+from ..layout import EPOCH, WARP_EPOCHS, WORD
 
 MANY, SEVERAL, FOREIGN, ATOMIC, WIDE = 1, 2, 4, 8, 16
 """Flags of a slot: of threads of several warps, of several threads of the thread's warp, of another
@@ -15,77 +15,80 @@ THREAD_MASK, WARP_EPOCH_MASK = 1023, 32767
 MAX_EPOCH = 1 << 31
 
 
-def warp_epoch(x: int, thread: int) -> int:
-    """Return how many barriers of its whole warp a thread has passed in this block."""
-    return load64(load64(x + WARP_EPOCHS * WORD) + (thread >> 5) * 8)
+def now(x: int, warp: int) -> int:
+    """Return a slot of a warp's first thread as it is now, without flags.
+
+    It holds the epoch and how many barriers of the whole warp there have been in this block.
+    """
+    passed = load64(load64(x + WARP_EPOCHS * WORD) + warp * 8)
+    return load64(x + EPOCH * WORD) << EPOCH_SHIFT | passed << WARP_EPOCH_SHIFT
 
 
-def slot_of(x: int, thread: int, flags: int) -> int:
-    """Return a slot that names a thread as it is now."""
-    at = load64(x + EPOCH * WORD) << EPOCH_SHIFT
-    return at | warp_epoch(x, thread) << WARP_EPOCH_SHIFT | thread << THREAD_SHIFT | flags
+def ordered(begin: int, at: int, slot: int, thread: int) -> int:
+    """Return whether all accesses that a slot stands for surely come before a thread's next one.
 
-
-def ordered(x: int, slot: int, thread: int) -> int:
-    """Return whether all accesses that a slot stands for surely come before a thread's next one."""
+    ``begin``: the running block's first epoch; ``at``: ``now`` of the thread's warp.
+    """
     epoch = slot >> EPOCH_SHIFT
-    if slot & FOREIGN or epoch < load64(x + BEGIN * WORD):
+    if slot & FOREIGN or epoch < begin:
         return 0
-    if epoch < load64(x + EPOCH * WORD):
+    if epoch < at >> EPOCH_SHIFT:
         return 1
     if slot & MANY:
         return 0
     other = (slot >> THREAD_SHIFT) & THREAD_MASK
-    passed = (slot >> WARP_EPOCH_SHIFT) & WARP_EPOCH_MASK
-    if other >> 5 == thread >> 5 and passed != warp_epoch(x, thread):
+    passed = ((slot ^ at) >> WARP_EPOCH_SHIFT) & WARP_EPOCH_MASK
+    if other >> 5 == thread >> 5 and passed:
         return 1
     return slot & SEVERAL == 0 and other == thread
 
 
-def joined(x: int, slot: int, thread: int) -> int:
+def joined(begin: int, slot: int, thread: int) -> int:
     """Return the flags of a slot for a thread and for those of a slot that is not ``ordered``."""
-    if slot & FOREIGN or slot >> EPOCH_SHIFT < load64(x + BEGIN * WORD):
+    if slot & FOREIGN or slot >> EPOCH_SHIFT < begin:
         return FOREIGN
     if slot & MANY or ((slot >> THREAD_SHIFT) & THREAD_MASK) >> 5 != thread >> 5:
         return MANY
     return SEVERAL
 
 
-def current(x: int, slot: int, is_shared: int) -> int:
+def current(begin: int, slot: int, is_shared: int) -> int:
     """Return a slot; 0 if it is of shared memory, and of a block that has ended."""
-    if is_shared and slot >> EPOCH_SHIFT < load64(x + BEGIN * WORD):
+    if is_shared and slot >> EPOCH_SHIFT < begin:
         return 0
     return slot
 
 
-def may_race_read(x: int, slots: int, thread: int, is_shared: int) -> int:
+def may_race_read(begin: int, at: int, slots: int, thread: int, is_shared: int) -> int:
     """Enter a read of a location; return whether it may race."""
-    write = current(x, load64(slots), is_shared)
-    if write and ordered(x, write, thread) == 0:
+    write = current(begin, load64(slots), is_shared)
+    if write and ordered(begin, at, write, thread) == 0:
         return 1
-    read = current(x, load64(slots + 8), is_shared)
+    read = current(begin, load64(slots + 8), is_shared)
     flags = 0
-    if read and ordered(x, read, thread) == 0:
-        flags = joined(x, read, thread)
-    store64(slots + 8, slot_of(x, thread, flags))
+    if read and ordered(begin, at, read, thread) == 0:
+        flags = joined(begin, read, thread)
+    store64(slots + 8, at | thread << THREAD_SHIFT | flags)
     return 0
 
 
-def may_race_write(x: int, slots: int, thread: int, is_shared: int, atomic: int) -> int:
+def may_race_write(
+    begin: int, at: int, slots: int, thread: int, is_shared: int, atomic: int
+) -> int:  # fmt: skip
     """Enter a write of a location; return whether it may race.
 
     ``atomic``: 0, or ``ATOMIC``, with ``WIDE`` if of 8 bytes.
     """
-    write = current(x, load64(slots), is_shared)
+    write = current(begin, load64(slots), is_shared)
     flags = atomic
-    if write and ordered(x, write, thread) == 0:
+    if write and ordered(begin, at, write, thread) == 0:
         if atomic == 0 or write & (ATOMIC | WIDE) != atomic:
             return 1
-        flags |= joined(x, write, thread)
-    read = current(x, load64(slots + 8), is_shared)
-    if read and ordered(x, read, thread) == 0:
+        flags |= joined(begin, write, thread)
+    read = current(begin, load64(slots + 8), is_shared)
+    if read and ordered(begin, at, read, thread) == 0:
         return 1
-    store64(slots, slot_of(x, thread, flags))
+    store64(slots, at | thread << THREAD_SHIFT | flags)
     if atomic == 0:
         store64(slots + 8, 0)
     return 0

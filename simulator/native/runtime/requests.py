@@ -6,6 +6,9 @@
 
 from ..intrinsics import below, count_bits, load64, lowest_bit, stack, store64
 
+HASH = 0x9E3779B97F4A7C15
+"""Fibonacci hashing: 2**64 over the golden ratio."""
+
 
 def compact(at: int, mask: int, out: int) -> int:
     """Write the addresses of active lanes side by side; return how many there are."""
@@ -24,20 +27,28 @@ def distinct(values: int, count: int, shift: int) -> int:
     last = load64(values) >> shift
     for i in range(1, count):
         value = load64(values + i * 8) >> shift
-        if value < last:
-            rising = 0
-        if value != last:
-            found += 1
+        rising &= value >= last
+        found += value != last
         last = value
     if rising:
         return found + 1
+    return hashed(values, count, shift)
+
+
+def hashed(values: int, count: int, shift: int) -> int:
+    """Return the same of values in any order, by a table of 64 places."""
+    table = stack(64)
+    used = 0
     found = 0
     for i in range(count):
         value = load64(values + i * 8) >> shift
-        again = 0
-        for j in range(i):
-            again |= load64(values + j * 8) >> shift == value
-        found += 1 - again
+        place = (value * HASH >> 58) & 63
+        while (used >> place) & 1 and load64(table + place * 8) != value:
+            place = (place + 1) & 63
+        if (used >> place) & 1 == 0:
+            used |= 1 << place
+            store64(table + place * 8, value)
+            found += 1
     return found
 
 
@@ -61,8 +72,10 @@ def global_cost(at: int, mask: int, width: int, figures: int) -> int:
     """Cost of a load or store of global memory."""
     values = stack(32)
     count = compact(at, mask, values)
-    different = distinct(values, count, 0)
     sectors = distinct(values, count, 5)
+    different = count
+    if sectors != count:
+        different = distinct(values, count, 0)
     return write_figures(
         figures, count, width, different, sectors, 0, 0, (different * width + 31) >> 5
     )
