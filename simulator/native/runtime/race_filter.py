@@ -7,9 +7,11 @@ layout of a slot, and the proof that no race passes.
 from ..intrinsics import load64, store64
 from ..layout import EPOCH, WARP_EPOCHS, WORD
 
-MANY, SEVERAL, FOREIGN, ATOMIC, WIDE = 1, 2, 4, 8, 16
+MANY, SEVERAL, FOREIGN, ATOMIC, WIDE, AFTER_NOW, AFTER_BLOCK = 1, 2, 4, 8, 16, 32, 64
 """Flags of a slot: of threads of several warps, of several threads of the thread's warp, of another
-block too; by atomic operations, of 8 bytes."""
+block too; by atomic operations, of 8 bytes; they come after other writes than such atomics, in the
+same interval, or in an earlier one of the block."""
+AFTER = AFTER_NOW | AFTER_BLOCK
 THREAD_SHIFT, WARP_EPOCH_SHIFT, EPOCH_SHIFT = 7, 17, 32
 THREAD_MASK, WARP_EPOCH_MASK = 1023, 32767
 MAX_EPOCH = 1 << 31
@@ -52,6 +54,20 @@ def joined(begin: int, slot: int, thread: int) -> int:
     return SEVERAL
 
 
+def succeeded(at: int, slot: int, atomic: int) -> int:
+    """Return the flags of an atomic for the writes of an ``ordered`` slot that it comes after.
+
+    The slot is overwritten. Atomics of other threads may come next that are not in order with it:
+    they have to be in order with all of these writes that are no atomics of the same width.
+    """
+    is_now = slot >> EPOCH_SHIFT == at >> EPOCH_SHIFT
+    if slot & (ATOMIC | WIDE) != atomic:
+        return AFTER_NOW if is_now else AFTER_BLOCK
+    if is_now:
+        return slot & AFTER
+    return AFTER_BLOCK if slot & AFTER else 0
+
+
 def current(begin: int, slot: int, is_shared: int) -> int:
     """Return a slot; 0 if it is of shared memory, and of a block that has ended."""
     if is_shared and slot >> EPOCH_SHIFT < begin:
@@ -81,10 +97,16 @@ def may_race_write(
     """
     write = current(begin, load64(slots), is_shared)
     flags = atomic
-    if write and ordered(begin, at, write, thread) == 0:
-        if atomic == 0 or write & (ATOMIC | WIDE) != atomic:
+    if write and ordered(begin, at, write, thread):
+        if atomic:
+            flags |= succeeded(at, write, atomic)
+    elif write:
+        if atomic == 0 or write & (ATOMIC | WIDE) != atomic or write & AFTER_NOW:
             return 1
-        flags |= joined(begin, write, thread)
+        others = joined(begin, write, thread)
+        if others == FOREIGN and write & AFTER_BLOCK:
+            return 1
+        flags |= others | write & AFTER_BLOCK
     read = current(begin, load64(slots + 8), is_shared)
     if read and ordered(begin, at, read, thread) == 0:
         return 1
