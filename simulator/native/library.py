@@ -21,8 +21,8 @@ _INLINED = frozenset(
         memory_access.move_lane, memory_access.element, memory_access.put_element,
         memory_access.all_defined, memory_access.define, memory_access.races,
         memory_access.count_request, memory_access.repeats, requests.outside,
-        race_filter.may_race_read,
-        race_filter.may_race_write, race_filter.ordered, race_filter.joined, race_filter.succeeded, race_filter.current,
+        race_filter.may_race_read, race_filter.may_race_write, race_filter.ordered,
+        race_filter.joined, race_filter.succeeded, race_filter.current,
     )
 )  # fmt: skip
 _LEVEL = 2

@@ -7,12 +7,14 @@ tried again in the same shape.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextvars import ContextVar
 
 from kernels.errors import LaunchError
 
-from ..events import Observer
+from ..events import Dispatcher
 from ..execute.batches import Progress
 from ..execute.prepare import PreparedLaunch
 from ..memory.storage.spaces import Allocation
@@ -30,11 +32,29 @@ FEW_LANES = 8192
 _OFTEN = 64
 """Basic blocks between two looks at the clock."""
 
+_preferred = ContextVar("preferred engine", default=AUTO)
+"""The engine of launches for which ``auto`` is asked."""
+
 _Done = tuple[Observers, dict[int, Allocation]]
 
 
 class ChangeEngine(Exception):
     """A launch that runs in NumPy is to begin anew in native code."""
+
+
+@contextlib.contextmanager
+def preferred(engine: str) -> Iterator[None]:
+    """Have an engine run all launches inside a ``with`` that do not name one themselves.
+
+    Raises:
+        LaunchError: There is no such engine, or it is not installed.
+    """
+    check_engine(engine)
+    token = _preferred.set(engine)
+    try:
+        yield
+    finally:
+        _preferred.reset(token)
 
 
 def check_engine(engine: str) -> None:
@@ -64,6 +84,7 @@ class EngineChoice:
         self, launch: PreparedLaunch, checks: Collection[str], engine: str, trace: object,
         shared: bool,
     ) -> None:  # fmt: skip
+        engine = _preferred.get() if engine == AUTO else engine
         self.launch, self.checks, self.engine = launch, checks, engine
         self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
         self.note = ""
@@ -97,9 +118,10 @@ class EngineChoice:
         self.memory["pays"] = "yes"
         return done
 
-    def watch(self) -> Observer | None:
-        """Return what changes the engine while NumPy runs; ``None``: nothing may."""
-        return _Watch(self) if self.engine == AUTO else None
+    def watch(self, dispatcher: Dispatcher) -> None:
+        """Have a launch that NumPy begins change over, if that may pay."""
+        if self.engine == AUTO:
+            dispatcher.watch_blocks(_Watch(self).block_executed)
 
     def pays(self) -> bool:
         """Whether native code may run the launch; notes why not."""
@@ -112,7 +134,7 @@ class EngineChoice:
         return not why
 
 
-class _Watch(Observer):
+class _Watch:
     """Looks, while NumPy runs a launch, whether native code would be the faster one."""
 
     def __init__(self, choice: EngineChoice) -> None:
@@ -121,7 +143,7 @@ class _Watch(Observer):
         self.done = False
 
     def block_executed(self, block: int, threads: int, warps: int) -> None:
-        """See ``Observer``.
+        """See ``Observer.block_executed``.
 
         Raises:
             ChangeEngine: It would be.

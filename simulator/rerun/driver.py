@@ -37,7 +37,7 @@ from ..observe.trace.trace import Trace
 from ..races.accesses import SHARED, EscalateCheck, PrecisionPlan
 from ..races.shadow.read_write_params import in_place
 from ..workers.conflict_detection import RetrySharded, SerialFallback
-from ..workers.parallel_launch import WAITS, ParallelLaunch, why_alone
+from ..workers.parallel_launch import WAITS, ParallelLaunch, Watch, why_alone
 from ..workers.pool import cores
 from .other_orders import find_races_in_other_orders
 from .root_causes import look_for_causes
@@ -80,7 +80,8 @@ def run_to_verdict(
     saw is merged; ``workers``: processes that do, ``all``: as many as there are cores, if it is
     worth that. ``engine``: see ``native.selection``.
     """
-    choice = EngineChoice(launch, checks, engine, trace, count_of(workers) > 1 or parts > 1)
+    shared = parts > 1 or (workers != "all" and count_of(workers) > 1)
+    choice = EngineChoice(launch, checks, engine, trace, shared)
     if (done := choice.run_at_once(progress)) is not None:
         return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
     closer = _read_and_written(launch) if "races" in checks else {}
@@ -89,14 +90,13 @@ def run_to_verdict(
     alone = why_alone(launch, bool(trace)) if count > 1 else ""
     said = alone if workers != "all" else ""
     while True:
-        crew = ParallelLaunch(launch, checks, closer, count, workers != "all")
+        crew = ParallelLaunch(launch, checks, closer, count, workers != "all", choice.watch)
         try:
             if count > 1 and not alone and not together:
                 first, allocations = crew.run(progress)
             else:
-                watch = choice.watch()
                 first, allocations = _run(
-                    launch, checks, closer, together, trace, progress, parts, watch
+                    launch, checks, closer, together, trace, progress, parts, choice.watch
                 )
         except ChangeEngine:
             if (done := choice.run_instead(progress)) is not None:
@@ -171,16 +171,17 @@ def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence
 
 def _run(
     launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, together: bool,
-    trace: Trace | None, progress: Progress | None, parts: int, watch: Observer | None = None,
+    trace: Trace | None, progress: Progress | None, parts: int, watch: Watch,
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
     """One attempt in one process: who watched all of it, and what it left in global memory.
 
-    ``watch``: one more observer, of one part.
+    ``watch``: called with what tells the observers.
     """
     allocations, seen = launch.allocations(), list[Observers]()
     for share in _shares(launch, together, 1 if together else parts):
         recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
-        seen.append(Observers(launch, checks, recorder, allocations, closer, watch))
+        seen.append(Observers(launch, checks, recorder, allocations, closer))
+        watch(seen[-1].dispatcher)
         run_batches(launch, allocations, seen[-1].dispatcher, share, together, progress)
     first, *others = seen
     for other in others:

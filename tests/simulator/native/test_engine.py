@@ -4,12 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, library
 from kernels.errors import LaunchError
-from simulator.native import engine, jit
-from tests.support.engines import both, copied
+from simulator.native import engine, jit, selection
+from tests.support.engines import both, copied, outcome
+from tilescope.cli.main import main
 
 pytestmark = pytest.mark.skipif(bool(jit.why_unavailable()), reason=jit.why_unavailable())
 
@@ -148,3 +150,47 @@ def test_machine_code_is_remembered_in_a_folder_of_the_user(
     folder.chmod(0o755)
     assert jit.cache_folder() is None
     assert not jit.load(text, 1).cached
+
+
+LONG = """for (int r = 0; r < n; r++) { a[i] += 1.0f; a[i] *= 0.5f; if (i & 1) a[i] -= 2.0f; }"""
+
+
+def test_auto_begins_in_numpy_and_changes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "PATIENCE", 0.0)
+    looped = kernel(LONG + "/* changes over */")
+    runs = []
+    for engine_name in ("numpy", "auto", "auto"):
+        args = [np.ones(64, np.float32), 400]
+        run = simulator.launch(looped, 2, 32, args, engine=engine_name)
+        runs.append((outcome(run, args), run.engine))
+    assert [name for _, name in runs] == ["numpy", "native", "native"]
+    assert runs[0][0] == runs[1][0] == runs[2][0]
+
+
+def test_auto_tries_once_what_native_code_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "PATIENCE", 0.0)
+    racy = kernel(LONG + "a[0] = i; /* gives up */")
+    tried = []
+    monkeypatch.setattr(selection, "run", lambda *given: tried.append(1) or engine.run(*given))
+    for _ in range(2):
+        run = simulator.launch(racy, 2, 32, [np.ones(64, np.float32), 400])
+        assert run.engine == "numpy"
+        assert run.engine_note.startswith("a race cannot be ruled out")
+        assert run.hazards
+    assert tried == [1]
+
+
+def test_short_launches_and_many_lanes_stay_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = simulator.launch(kernel(LONG + "/* short */"), 1, 32, [np.ones(64, np.float32), 9])
+    assert (run.engine, run.engine_note) == ("numpy", "")
+    monkeypatch.setattr(selection, "PATIENCE", 0.0)
+    many = kernel(LONG + "/* many lanes */")
+    run = simulator.launch(many, 64, 256, [np.ones(64 * 256, np.float32), 100])
+    assert run.engine == "numpy"
+
+
+def test_the_command_line_names_an_engine() -> None:
+    with selection.preferred("native"):
+        run = simulator.launch(kernel("a[i] = n;"), 1, 32, [np.ones(64, np.float32), 9])
+    assert run.engine == "native"
+    assert "--engine" in CliRunner().invoke(main, ["run", "--help"]).output

@@ -135,7 +135,8 @@ RACES = {
         if (t == 1 || t == 33) a[t] = s[0]; if (t == 33) s[0] = 1;""", 1),
     "readers of one warp": ("shared", """if (t == 0) s[0] = 3; __syncthreads();
         if (t < 9) a[t] = s[0]; if (t == 8) s[0] = 1;""", 1),
-    "blocks": ("global", "if (t == 0 && blockIdx.x == 0) a[0] = 1; if (t == 3) a[1 + blockIdx.x] = a[0];", 1),
+    "blocks": ("global", """if (t == 0 && blockIdx.x == 0) a[0] = 1;
+        if (t == 3) a[1 + blockIdx.x] = a[0];""", 1),
     "a block that read": ("global", "if (blockIdx.x == 1) a[0] = 1; else a[8 + t] = a[0];", 1),
     "bytes of a word": ("global", """((char*)a)[t] = t; __syncthreads();
         if (t == 9) ((char*)a)[200] = ((char*)a)[3]; if (t == 70) ((char*)a)[3] = 1;""", 1),
