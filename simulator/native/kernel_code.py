@@ -33,6 +33,8 @@ from .layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
 from .lines import Lines, bits_of
 
 WHOLE_WARP = 0xFFFFFFFF
+FEW = 6
+"""Lanes up to which they run one by one."""
 POINTERS = ("x", "frame", "scratch", "parameters", "thread_x", "thread_y", "thread_z")
 """What a kernel's function is given, each of it memory of its own: the context first."""
 
@@ -244,18 +246,20 @@ class KernelCode:
     # -- loops over lanes --------------------------------------------------------------
 
     def each_lane(self, body: Callable[[LaneCode], None]) -> None:
-        """Emit a loop over the lanes of the mask; of whole warps one that LLVM can vectorise.
+        """Emit a loop over the lanes of the mask.
 
-        The lanes for which ``body`` calls ``LaneCode.guards`` are in ``%guard_at`` behind it.
+        If there are many, all 32 lanes compute, which LLVM can vectorise, and only those of the
+        mask keep what comes out; no form traps, whatever its operands are. The lanes for which ``body`` calls ``LaneCode.guards`` are in ``%guard_at`` behind it.
         """
         if self.few:
             self.some_lanes(body)
             return
         x = self.lines
-        whole, part, after = x.label(), x.label(), x.label()
-        is_whole = x.value(f"icmp eq i64 {self.mask()}, {WHOLE_WARP}")
-        x.emit(f"br i1 {is_whole}, label %{whole}, label %{part}")
-        x.begin(whole)
+        many, part, after = x.label(), x.label(), x.label()
+        count = x.call("llvm.ctpop.i64", "i64", ("i64", self.mask()))
+        is_many = x.value(f"icmp ugt i64 {count}, {FEW}")
+        x.emit(f"br i1 {is_many}, label %{many}, label %{part}")
+        x.begin(many)
         self.all_lanes(body)
         x.emit(f"br label %{after}")
         x.begin(part)
@@ -265,10 +269,13 @@ class KernelCode:
 
     def all_lanes(self, body: Callable[[LaneCode], None]) -> None:
         """Emit a loop over 32 lanes."""
+        mask = self.lines.value(f"trunc i64 {self.mask()} to i32")
         loop = LaneLoop(self.lines)
         lane = f"%lane_{loop.head}"
         loop.begin(f"{lane} = phi i64 [ 0, %{loop.before} ], [ %next_{loop.head}, %{loop.again} ]")
-        self.lane_body(loop, lane, body)
+        number = self.lines.value(f"trunc i64 {lane} to i32")
+        bit = self.lines.value(f"lshr i32 {mask}, {number}")
+        self.lane_body(loop, lane, body, self.lines.value(f"trunc i32 {bit} to i1"))
         self.lines.emit(f"%next_{loop.head} = add nuw nsw i64 {lane}, 1")
         loop.end(f"icmp eq i64 %next_{loop.head}, 32")
 
@@ -287,9 +294,11 @@ class KernelCode:
         x.emit(f"%next_{loop.head} = and i64 {rest}, {less}")
         loop.end(f"icmp eq i64 %next_{loop.head}, 0")
 
-    def lane_body(self, loop: LaneLoop, lane: str, body: Callable[[LaneCode], None]) -> None:
-        """Emit what one lane does, up to the loop's last basic block."""
-        code = LaneCode(self.lines, self.frame, self.shape, lane)
+    def lane_body(
+        self, loop: LaneLoop, lane: str, body: Callable[[LaneCode], None], active: str = ""
+    ) -> None:
+        """Emit what one lane does, up to the loop's last basic block; ``active``: if it is on."""
+        code = LaneCode(self.lines, self.frame, self.shape, lane, active)
         code.lanes_guarded = loop.lanes
         body(code)
         loop.close(code.lanes_guarded)

@@ -76,15 +76,18 @@ class LaneCode:
         lines: Where the code goes.
         frame: Of the program; ``block_shape``: threads of a block.
         lane: The lane's number, an LLVM value of 64 bits.
+        active: Whether the lane keeps what it computes, an LLVM value of one bit; empty: it does.
 
     Attributes:
         lanes_guarded: Bits of the lanes gathered by ``guard``, an LLVM value of 64 bits.
     """
 
     def __init__(
-        self, lines: Lines, frame: Frame, block_shape: tuple[int, int, int], lane: str
-    ) -> None:
+        self, lines: Lines, frame: Frame, block_shape: tuple[int, int, int], lane: str,
+        active: str = "",
+    ) -> None:  # fmt: skip
         self.lines, self.frame, self.shape, self.lane = lines, frame, block_shape, lane
+        self.active = active
         self.known: dict[int, str] = {}
         self.temporaries: dict[int, str] = {}
         self.dirty: dict[int, Register] = {}
@@ -151,8 +154,14 @@ class LaneCode:
         wanted = set(later)
         for number, register in self.dirty.items():
             if number in wanted:
-                slot = self.frame.slot(register)
-                self.store_lane("%frame", slot.offset, slot.bits, self.known[number])
+                slot, value = self.frame.slot(register), self.known[number]
+                if self.active:
+                    before = self.load_lane("%frame", slot.offset, slot.bits)
+                    kind = f"i{slot.bits}"
+                    value = self.lines.value(
+                        f"select i1 {self.active}, {kind} {value}, {kind} {before}"
+                    )
+                self.store_lane("%frame", slot.offset, slot.bits, value)
 
     # -- operands ------------------------------------------------------------------
 
@@ -262,7 +271,10 @@ class LaneCode:
         """Add the lane to the tally of a guarded instruction."""
         assert step.guard
         x = self.lines
-        on = x.value(f"zext i1 {self.source(step.guard)} to i64")
+        on = self.source(step.guard)
+        if self.active:
+            on = x.value(f"and i1 {on}, {self.active}")
+        on = x.value(f"zext i1 {on} to i64")
         table = x.value(f"inttoptr i64 {x.word('%x', layout.TALLIES)} to ptr")
         x.add_to(x.word_at(table, step.number), on)
 
