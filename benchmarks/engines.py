@@ -5,6 +5,7 @@ folder of machine code; `auto` a warm launch as users get it. The results, count
 both engines are compared. Seconds are those of a wall clock on one core.
 """
 
+import functools
 import importlib.metadata
 import os
 import platform
@@ -43,6 +44,10 @@ def _csr(rows: int, each: int) -> tuple[Any, Any]:
     return starts, random.integers(0, rows, starts[-1]).astype(np.int32)
 
 
+def _few_arguments(threads: int) -> list[Any]:
+    return [np.arange(threads, dtype=np.float32), 2000]
+
+
 def cases() -> list[Case]:
     """The kernels of ``engines.cu``."""
     source = SOURCE.read_text()
@@ -57,13 +62,14 @@ def cases() -> list[Case]:
     x = random.standard_normal(4096).astype(np.float32)
     keys = random.integers(1, 1 << 31, 1500).astype(np.uint32)
     numbers = random.integers(0, 1 << 20, 4096).astype(np.int32)
-    found = [
-        Case(f"few, {n} threads", kernel("few"), 1, n,
-             lambda n=n: [np.arange(n, dtype=np.float32), 2000])
-        for n in (1, 32, 1024)
-    ]  # fmt: skip
+
+    def few(threads: int) -> Case:
+        name = f"few, {threads} thread{'s' * (threads > 1)}"
+        make = functools.partial(_few_arguments, threads)
+        return Case(name, kernel("few"), 1, threads, make)
+
     return [
-        *found,
+        few(1), few(32), few(1024),
         Case("mandelbrot 160x90", kernel("mandelbrot"), 57, 256,
              lambda: [np.zeros(160 * 90, np.int32), 160, 90, 500]),
         Case("bfs level, 4,096 vertices", kernel("bfs_level"), 16, 256,
@@ -77,7 +83,8 @@ def cases() -> list[Case]:
         Case("bitonic sort, 1,024", kernel("bitonic"), 1, 1024, lambda: [numbers[:1024].copy()]),
         Case("insertion sort, 32 x 64", kernel("insertion"), 1, 32,
              lambda: [numbers[:2048].copy(), 64]),
-        Case("collatz, 4,096", kernel("collatz"), 16, 256, lambda: [np.zeros(4096, np.uint32), 4096]),
+        Case("collatz, 4,096", kernel("collatz"), 16, 256,
+             lambda: [np.zeros(4096, np.uint32), 4096]),
     ]  # fmt: skip
 
 

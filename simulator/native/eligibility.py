@@ -72,8 +72,6 @@ def why_not_launch(
         return "another schedule than lockstep"
     if launch.cooperative or math.prod(launch.cluster) > 1 or launch.clustered:
         return "blocks that wait for each other, or clusters"
-    if launch.followed:
-        return "a session or a check that follows what launches touch"
     if launch.pointers.names:
         return "restricted pointers to one array"
     for allocation in allocations.values():

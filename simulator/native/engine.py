@@ -78,6 +78,7 @@ def _enter(state: NativeState, observers: Observers) -> None:
         *(table.tolist() for table in (state.threads, state.warps, state.tallies, state.parted,
                                        state.released))
     )  # fmt: skip
+    observers.touches.marks.update(state.touched())
     for site in sites:
         figures = state.figures(site.number)
         for space, row in zip(COUNTED_SPACES, figures, strict=False):

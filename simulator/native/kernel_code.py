@@ -249,7 +249,8 @@ class KernelCode:
         """Emit a loop over the lanes of the mask.
 
         If there are many, all 32 lanes compute, which LLVM can vectorise, and only those of the
-        mask keep what comes out; no form traps, whatever its operands are. The lanes for which ``body`` calls ``LaneCode.guards`` are in ``%guard_at`` behind it.
+        mask keep what comes out; no form traps, whatever its operands are. The lanes for which
+        ``body`` calls ``LaneCode.guard`` are in ``%guard_at`` behind it.
         """
         if self.few:
             self.some_lanes(body)

@@ -89,6 +89,8 @@ SHADOW = _next()  # address of its slots, or 0
 MISSING = _next()  # address of a byte for each of its bytes: 1 if nothing wrote it; or 0
 READ_ONLY_LOADS = _next()  # whether ld.global.nc has read it
 WRITTEN = _next()
+TOUCHED = _next()  # addresses of a byte for each location, or 0: for loads, stores, atomics
+_next(), _next()
 ARRAY_WORDS = _next()
 
 # -- a site: a load, store or atomic ---------------------------------------------

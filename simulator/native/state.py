@@ -14,6 +14,7 @@ from ..memory.site import Site
 from ..memory.storage.layout import MODULE_VARIABLES, PARAMETERS
 from ..memory.storage.spaces import Allocation
 from . import layout
+from .access_names import ACCESSES
 from .compiled_kernel import CompiledKernel
 from .runtime.atomics import NAMES
 
@@ -102,6 +103,7 @@ class NativeState:
         self.arrays = np.zeros((count + 1 + variables, layout.ARRAY_WORDS), np.int64)
         self.numbers: dict[int, int] = {}
         self.changed: dict[int, bool] = {}
+        self._marks: dict[tuple[int, str], NDArray[np.bool_]] = {}
         writes = any(s.access != "load" for s in self.program.sites if s.space != "shared")
         grain = self.launch.granules.array
         for number, allocation in self.allocations.items():
@@ -122,6 +124,11 @@ class NativeState:
             if self.races and allocation.writable and writes:
                 slots = np.zeros(2 * (-(-allocation.nbytes // grain) + 1), np.int64)
                 row[layout.SHADOW] = self._address(slots)
+            if self.launch.followed and number < count:
+                for what, how in enumerate(ACCESSES):
+                    marks = np.zeros(-(-allocation.nbytes // grain), bool)
+                    row[layout.TOUCHED + what] = self._address(marks)
+                    self._marks[number, how] = marks
             if allocation.missing is not None:
                 row[layout.MISSING] = self._address(allocation.missing)
             if number == PARAMETERS:
@@ -205,6 +212,10 @@ class NativeState:
         row = self.sites[site]
         figures: Words = row[layout.FIGURES : layout.FIGURES_END].reshape(_SPACES, 8)
         return figures
+
+    def touched(self) -> dict[tuple[int, str], NDArray[np.bool_]]:
+        """Return which locations of arrays were touched, by their number and how."""
+        return {key: marks for key, marks in self._marks.items() if marks.any()}
 
     @property
     def reason(self) -> str:

@@ -57,6 +57,7 @@ from ..layout import (
     SHARED_GRAIN,
     SHARED_SHADOW,
     SITES,
+    TOUCHED,
     UNDEFINED,
     UNINITIALISED,
     VARIABLES,
@@ -310,6 +311,10 @@ def look_global(
         store64(place + lane * 8, address + move)
         inside = address - first
         thread = warp * 32 + lane
+        marks = load64(array + (TOUCHED + what) * WORD)
+        if marks:
+            for touched in range(inside >> grain, (inside + nbytes - 1 >> grain) + 1):
+                store8(marks + touched, 1)
         checked = look and slots
         if checked and races(begin, now_at, slots, inside, nbytes, grain, thread, what, 0):
             return give_up(x, site, MAY_RACE)

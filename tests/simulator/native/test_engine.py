@@ -1,5 +1,6 @@
 """Launches in the native engine: results, counters and hazards are those of the NumPy engine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,10 @@ from click.testing import CliRunner
 import simulator
 from kernels import Kernel, library
 from kernels.errors import LaunchError
+from simulator import Run
+from simulator.launch import listen
 from simulator.native import engine, jit, selection
+from simulator.observe.checks.array_footprint import ArrayFootprint
 from tests.support.engines import both, copied, outcome
 from tilescope.cli.main import main
 
@@ -194,3 +198,23 @@ def test_the_command_line_names_an_engine() -> None:
         run = simulator.launch(kernel("a[i] = n;"), 1, 32, [np.ones(64, np.float32), 9])
     assert run.engine == "native"
     assert "--engine" in CliRunner().invoke(main, ["run", "--help"]).output
+
+
+def test_what_a_launch_touches_is_followed() -> None:
+    body = "if (i < 40) a[i + 3] = a[2 * i + 100]; atomicAdd((int*)a + 300, 1);"
+    found = []
+    for name in ("numpy", "native"):
+        touched: list[tuple[object, ...]] = []
+        arrays = [np.ones(512, np.float32), 1]
+        begin = arrays[0].ctypes.data
+
+        def tell(_: Kernel, run: Run, prints: Sequence[ArrayFootprint]) -> None:
+            assert run.engine == name  # noqa: B023
+            for p in prints:
+                touched.append((p.how, (p.starts - begin).tolist(), (p.ends - begin).tolist()))  # noqa: B023
+
+        with listen(tell):
+            simulator.launch(kernel(body), 2, 32, arrays, engine=name)
+        found.append(sorted(touched))
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
