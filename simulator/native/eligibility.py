@@ -30,8 +30,8 @@ def why_not_program(program: Program) -> str:
     """Why no launch of a program is native, but for instructions; empty if launches may be."""
     if program.layout.reserved:
         return "shared memory that the system reserves"
-    if any(block.group or block.ends == "call" for block in program.blocks):
-        return "calls of functions"
+    if any(block.group for block in program.blocks):
+        return "functions that call themselves"
     if program.watched is not None or program.flights:
         return "a trace, or wgmma"
     facts = program.analysis(convergence)
@@ -50,7 +50,7 @@ def convergence(program: Program) -> Convergence:
 
 def _why_not_site(site: Site) -> str:
     what = site.instruction.name
-    odd = site.asynchronous or site.bulk is not None or site.is_image or site.order or site.far
+    odd = site.asynchronous or site.bulk is not None or site.is_image or site.order
     if odd or site.lanes != WARP or site.space not in _SPACES or not site.traffic:
         return what
     if site.nbytes > 16 or site.count not in (1, 2, 4):

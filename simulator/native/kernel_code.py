@@ -7,7 +7,8 @@ block run first, as in the NumPy engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..compile.cfg.basic_blocks import EXIT
@@ -21,20 +22,17 @@ from ..compile.ir import (
 )
 from ..compile.ir_values import Constant, Register, SourceValue
 from ..compile.program import CompiledBlock, Program
-from ..core.geometry import WARP
 from ..execute.sync.barrier_divergence import is_aligned
 from ..execute.sync.convergence_regions import NEW, Convergence
 from . import layout
 from .access_names import access_name
 from .forms.across_lanes import across_lanes
 from .lane_code import Frame, LaneCode, NotNative
-from .lane_loop import LaneLoop
+from .lane_loop import LaneLoops
 from .layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
 from .lines import Lines, bits_of
 
 WHOLE_WARP = 0xFFFFFFFF
-FEW = 6
-"""Lanes up to which they run one by one."""
 POINTERS = ("x", "frame", "scratch", "parameters", "thread_x", "thread_y", "thread_z")
 """What a kernel's function is given, each of it memory of its own: the context first."""
 
@@ -68,7 +66,7 @@ class KernelCode:
         self.points = {point: number for number, point in enumerate(saved)}
         self.affected = convergence.affected
         self.block: CompiledBlock
-        self.few = block_shape[0] * block_shape[1] * block_shape[2] < WARP
+        self.loops = LaneLoops(self.lines, self.frame, block_shape)
         self.is_head = {
             to for b in program.blocks for to in _ways(b) if 0 <= to <= b.number
         }  # fmt: skip
@@ -179,7 +177,7 @@ class KernelCode:
             before = x.value("load i64, ptr %members_at")
             x.emit(f"store i64 {x.value(f'and i64 {before}, {named}')}, ptr %members_at")
 
-        self.some_lanes(body)
+        self.loops.some_lanes(body)
         return x.value("load i64, ptr %members_at")
 
     def count_block(self) -> None:
@@ -222,7 +220,7 @@ class KernelCode:
                 self.give_operands(code, segment.last)
             code.write_back(later)
 
-        self.each_lane(body)
+        self.loops.each_lane(body)
 
     def take_results(self, code: LaneCode, step: IrOp) -> None:
         """Put the results of an access into registers."""
@@ -242,67 +240,6 @@ class KernelCode:
                 code.store_lane("%scratch", at, bits_of(source.type), code.source(source))
         if step.guard:
             code.guard(code.source(step.guard))
-
-    # -- loops over lanes --------------------------------------------------------------
-
-    def each_lane(self, body: Callable[[LaneCode], None]) -> None:
-        """Emit a loop over the lanes of the mask.
-
-        If there are many, all 32 lanes compute, which LLVM can vectorise, and only those of the
-        mask keep what comes out; no form traps, whatever its operands are. The lanes for which
-        ``body`` calls ``LaneCode.guard`` are in ``%guard_at`` behind it.
-        """
-        if self.few:
-            self.some_lanes(body)
-            return
-        x = self.lines
-        many, part, after = x.label(), x.label(), x.label()
-        count = x.call("llvm.ctpop.i64", "i64", ("i64", self.mask()))
-        is_many = x.value(f"icmp ugt i64 {count}, {FEW}")
-        x.emit(f"br i1 {is_many}, label %{many}, label %{part}")
-        x.begin(many)
-        self.all_lanes(body)
-        x.emit(f"br label %{after}")
-        x.begin(part)
-        self.some_lanes(body)
-        x.emit(f"br label %{after}")
-        x.begin(after)
-
-    def all_lanes(self, body: Callable[[LaneCode], None]) -> None:
-        """Emit a loop over 32 lanes."""
-        mask = self.lines.value(f"trunc i64 {self.mask()} to i32")
-        loop = LaneLoop(self.lines)
-        lane = f"%lane_{loop.head}"
-        loop.begin(f"{lane} = phi i64 [ 0, %{loop.before} ], [ %next_{loop.head}, %{loop.again} ]")
-        number = self.lines.value(f"trunc i64 {lane} to i32")
-        bit = self.lines.value(f"lshr i32 {mask}, {number}")
-        self.lane_body(loop, lane, body, self.lines.value(f"trunc i32 {bit} to i1"))
-        self.lines.emit(f"%next_{loop.head} = add nuw nsw i64 {lane}, 1")
-        loop.end(f"icmp eq i64 %next_{loop.head}, 32")
-
-    def some_lanes(self, body: Callable[[LaneCode], None]) -> None:
-        """Emit a loop over the bits of the mask."""
-        x, mask = self.lines, self.mask()
-        loop = LaneLoop(x)
-        rest = f"%rest_{loop.head}"
-        loop.begin(
-            f"{rest} = phi i64 [ {mask}, %{loop.before} ], [ %next_{loop.head}, %{loop.again} ]"
-        )
-        x.declared.add("declare i64 @llvm.cttz.i64(i64, i1)")
-        lane = x.value(f"call i64 @llvm.cttz.i64(i64 {rest}, i1 true)")
-        self.lane_body(loop, lane, body)
-        less = x.value(f"sub i64 {rest}, 1")
-        x.emit(f"%next_{loop.head} = and i64 {rest}, {less}")
-        loop.end(f"icmp eq i64 %next_{loop.head}, 0")
-
-    def lane_body(
-        self, loop: LaneLoop, lane: str, body: Callable[[LaneCode], None], active: str = ""
-    ) -> None:
-        """Emit what one lane does, up to the loop's last basic block; ``active``: if it is on."""
-        code = LaneCode(self.lines, self.frame, self.shape, lane, active)
-        code.lanes_guarded = loop.lanes
-        body(code)
-        loop.close(code.lanes_guarded)
 
     # -- what all lanes do together ----------------------------------------------------
 
@@ -366,9 +303,57 @@ class KernelCode:
                 self.go_all(target)
             else:
                 self.part(target, block.follow, end.how == "branch")
+        elif end.how == "call":
+            self.call()
+        elif end.how == "return":
+            self.leave_function(end)
         else:
-            raise NotNative({"call": "a call", "system": "a call of the system",
-                             "return": "a return from a call"}.get(end.how, end.how))  # fmt: skip
+            raise NotNative({"system": "a call of the system"}.get(end.how, end.how))
+
+    def call(self) -> None:
+        """All lanes go into a function; they note where they go on behind the call."""
+        block = self.block
+        self.forget()
+        place = self.frame.slot(Register(block.return_register, "s32")).offset
+        follow = str(block.block.follow)
+        self.loops.some_lanes(lambda code: code.store_lane("%frame", place, 32, follow))
+        self.go_all(block.call_entry)
+
+    def leave_function(self, end: Terminator) -> None:
+        """Lanes go back to where their function was called from; the others go on."""
+        x, block = self.lines, self.block
+        if end.guard:
+            raise NotNative("a guarded return")
+        self.forget()
+        place = self.frame.slot(Register(block.return_register, "s32")).offset
+        for follow in self.returns():
+            self.loops.some_lanes(functools.partial(self.guard_return, place, follow))
+            some, on = x.label(), x.label()
+            lanes = x.value("load i64, ptr %guard_at")
+            x.emit(f"br i1 {x.value(f'icmp eq i64 {lanes}, 0')}, label %{on}, label %{some}")
+            x.begin(some)
+            self.go(follow, lanes)
+            x.emit(f"br label %{on}")
+            x.begin(on)
+        x.emit("br label %pick")
+
+    def guard_return(self, place: int, follow: int, code: LaneCode) -> None:
+        """Gather a lane that goes back to a basic block."""
+        to = code.load_lane("%frame", place, 32)
+        code.guard(self.lines.value(f"icmp eq i32 {to}, {follow}"))
+
+    def returns(self) -> list[int]:
+        """Basic blocks behind the calls of the function that ends here."""
+        blocks, own = self.program.blocks, self.block.block.function
+        entry = min(b.number for b in blocks if b.block.function is own)
+        return sorted(
+            {b.block.follow for b in blocks if b.ends == "call" and b.call_entry == entry}
+        )
+
+    def forget(self) -> None:
+        """Nothing has written the local variables of a function that begins or ends."""
+        for places in self.block.forgets:
+            self.runtime("forget", self.mask(), str(places.start), str(len(places)))
 
     def part(self, target: int, follow: int, counts: bool) -> None:
         """Send the lanes whose guard holds to one block, the others to another."""

@@ -4,7 +4,7 @@ The rules are those of ``execute/sync/lane_groups.py``: the lowest basic block g
 one block run it as one if their tokens are equal, or if the block is not ``AFFECTED``.
 """
 
-from ..intrinsics import load64, lowest_bit, store64
+from ..intrinsics import fill, load64, lowest_bit, store64
 from ..layout import (
     AFFECTED,
     ALIVE,
@@ -13,6 +13,8 @@ from ..layout import (
     GROUP_BITS,
     GROUP_WORDS,
     GROUPS,
+    LOCAL_BYTES,
+    LOCAL_DEFINED,
     MASK,
     OTHERS,
     PARKED,
@@ -129,6 +131,17 @@ def restore(x: int, point: int, mask: int) -> int:
     while mask:
         lane = lowest_bit(mask) * 8
         store64(tokens + lane, load64(saved + lane))
+        mask &= mask - 1
+    return 0
+
+
+def forget(x: int, mask: int, first: int, nbytes: int) -> int:
+    """Lanes enter or leave a function: nothing has written some bytes of their local memory."""
+    own = load64(x + LOCAL_BYTES * WORD)
+    table = load64(x + LOCAL_DEFINED * WORD) + first
+    while mask:
+        thread = load64(x + WARP * WORD) * 32 + lowest_bit(mask)
+        fill(table + thread * own, 0, nbytes)
         mask &= mask - 1
     return 0
 

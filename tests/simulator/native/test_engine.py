@@ -82,6 +82,27 @@ def test_engines_agree(name: str, threads: int) -> None:
     assert whole, run.engine_note
 
 
+CALLED = """
+__device__ __noinline__ float twice(float* p, int n) {
+    float t[4]; for (int j = 0; j < 4; j++) t[j] = p[j & 1] * n; return t[n & 3] + 1.0f; }
+__device__ __noinline__ float either(float x, int i) {
+    float v[2] = {x, 2.0f}; if (i & 1) return twice(v, i); v[1] = 3.0f;
+    return i & 2 ? twice(v, 2) : v[i & 1]; }
+extern "C" __global__ void k(float* a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x; float x = a[i];
+    for (int r = 0; r < n; r++) { x = either(x, i + r); if (x > 50.0f) { x = either(1.0f, r); } }
+    a[i] = x; }"""
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_calls(build: str) -> None:
+    called = Kernel.from_cuda(CALLED, "k", build=build)
+    assert "call" in called.ptx
+    start = np.random.default_rng(5).standard_normal(256).astype(np.float32)
+    differ, run = both(called, 2, 100, lambda: [start.copy(), 12])
+    assert (differ, run.engine) == ([], "native")
+
+
 @pytest.mark.parametrize("shape", [(8, 8), (5, 3, 4), (33, 2)])
 def test_coordinates(shape: tuple[int, ...]) -> None:
     text = """extern "C" __global__ void k(int* a, int n) {
