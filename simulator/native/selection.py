@@ -1,19 +1,24 @@
 """Which engine runs a launch: NumPy, or native code where that pays.
 
-``auto`` begins in NumPy. If a launch takes more than a tenth of a second, and few lanes execute
-each basic block, it begins anew in native code. What native code could not run to its end is not
-tried again in the same shape.
+``auto`` begins in NumPy. If a launch takes more than a tenth of a second, and native code would need
+half of that at most, it begins anew in native code. What native code could not run to its end is
+not tried again in the same shape.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
 
+import numpy as np
+
 from kernels.errors import LaunchError
 
+from ..compile.ir import MemoryOp
+from ..compile.program import CompiledBlock
 from ..events import Dispatcher
 from ..execute.batches import Progress
 from ..execute.prepare import PreparedLaunch
@@ -27,10 +32,14 @@ from .engine import GaveUp, run
 AUTO, NUMPY, NATIVE = "auto", "numpy", "native"
 PATIENCE = 0.1
 """Seconds that a launch runs in NumPy before anything else is thought of."""
-FEW_LANES = 8192
-"""Lanes that execute a basic block, on average, below which native code is the faster one."""
+MARGIN = 0.5
+"""Of the time so far, what native code may need for the same, as far as that can be told."""
+_BLOCK, _STEP, _ACCESS = 20e-9, 3e-9, 250e-9
+"""Seconds of native code for a warp: of a basic block, of each step in it, of an access to memory;
+measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC, NumPy 2.4.6)."""
+_ADDITION = 3.4e-7
 _OFTEN = 64
-"""Basic blocks between two looks at the clock."""
+"""Basic blocks between two looks at the clock, at least."""
 
 _preferred = ContextVar("preferred engine", default=AUTO)
 """The engine of launches for which ``auto`` is asked."""
@@ -115,7 +124,8 @@ class EngineChoice:
             self.memory["gave up"] = str(why)
             self._stay(str(why))
             return None
-        self.memory["pays"] = "yes"
+        if self.engine == AUTO:
+            self.memory["pays"] = "yes"
         return done
 
     def watch(self, dispatcher: Dispatcher) -> None:
@@ -134,13 +144,29 @@ class EngineChoice:
         return not why
 
 
+@functools.cache
+def _slowness() -> float:
+    """How much slower this machine is than the one of ``_ADDITION``."""
+    small, began = np.zeros(8, np.float32), time.perf_counter()
+    for _ in range(1000):
+        np.add(small, small)
+    return (time.perf_counter() - began) / 1000 / _ADDITION
+
+
+def _cost(block: CompiledBlock) -> float:
+    """Seconds of native code for a warp that executes a basic block."""
+    accesses = sum(isinstance(step, MemoryOp) for step in block.steps)
+    return _BLOCK + _STEP * len(block.steps) + _ACCESS * accesses
+
+
 class _Watch:
     """Looks, while NumPy runs a launch, whether native code would be the faster one."""
 
     def __init__(self, choice: EngineChoice) -> None:
         self.choice, self.began = choice, time.perf_counter()
-        self.steps = self.threads = 0
-        self.done = False
+        self.warps = [0] * len(choice.launch.program.blocks)
+        self.steps, self.next_look = 0, _OFTEN
+        self.is_settled = False
 
     def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer.block_executed``.
@@ -148,11 +174,17 @@ class _Watch:
         Raises:
             ChangeEngine: It would be.
         """
+        self.warps[block] += warps
         self.steps += 1
-        self.threads += threads
-        if self.steps % _OFTEN or self.done or time.perf_counter() - self.began < PATIENCE:
+        if self.steps < self.next_look or self.is_settled:
             return
-        if self.threads < FEW_LANES * self.steps:
-            self.done = True
+        self.next_look = self.steps + max(_OFTEN, self.steps >> 3)
+        elapsed = time.perf_counter() - self.began
+        if elapsed < PATIENCE:
+            return
+        blocks = self.choice.launch.program.blocks
+        costs = (n * _cost(block) for n, block in zip(self.warps, blocks, strict=True) if n)
+        if sum(costs) * _slowness() < MARGIN * elapsed:
+            self.is_settled = True
             if self.choice.pays():
                 raise ChangeEngine

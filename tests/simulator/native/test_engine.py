@@ -209,9 +209,9 @@ def test_short_launches_and_many_lanes_stay_in_numpy(monkeypatch: pytest.MonkeyP
     run = simulator.launch(kernel(LONG + "/* short */"), 1, 32, [np.ones(64, np.float32), 9])
     assert (run.engine, run.engine_note) == ("numpy", "")
     monkeypatch.setattr(selection, "PATIENCE", 0.0)
-    many = kernel(LONG + "/* many lanes */")
-    run = simulator.launch(many, 64, 256, [np.ones(64 * 256, np.float32), 100])
-    assert run.engine == "numpy"
+    many = kernel("float x = 0; for (int r = 0; r < n; r++) x += a[r]; a[1024 + i] = x;")
+    run = simulator.launch(many, 64, 256, [np.ones(1024 + 64 * 256, np.float32), 1000])
+    assert (run.engine, run.engine_note) == ("numpy", "")
 
 
 def test_the_command_line_names_an_engine() -> None:
