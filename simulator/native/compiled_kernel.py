@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..compile.program import Program
+from ..execute.machine import flow_map
 from . import jit, library
-from .eligibility import convergence, why_not_program
+from .eligibility import why_not_program
 from .kernel_code import KernelCode
 from .lane_code import FrameSlot, NotNative
 
@@ -23,6 +24,8 @@ class CompiledKernel:
         frame_bytes: Of a warp's registers; ``slots``: where each of them lies.
         affected: Basic blocks at which lanes may have different tokens.
         points: How many convergence points keep tokens.
+        about: By barrier, bits of the loops that are about it, in the order of their heads.
+        heads: How many such loops there are.
     """
 
     address: int
@@ -31,6 +34,8 @@ class CompiledKernel:
     slots: dict[int, FrameSlot]
     affected: frozenset[int]
     points: int
+    about: dict[int, int]
+    heads: int
 
 
 def kernel_text(program: Program, shape: tuple[int, int, int]) -> KernelCode | str:
@@ -45,7 +50,7 @@ def kernel_text(program: Program, shape: tuple[int, int, int]) -> KernelCode | s
 def _kernel_text(program: Program, shape: tuple[int, int, int]) -> KernelCode | str:
     if why := why_not_program(program):
         return why
-    code = KernelCode(program, program.analysis(convergence), shape)
+    code = KernelCode(program, program.analysis(flow_map), shape)
     try:
         code.make()
     except NotNative as unknown:
@@ -77,5 +82,5 @@ def _compiled(program: Program, shape: tuple[int, int, int]) -> CompiledKernel |
     loaded = jit.load(code.text, OPTIMISATION)
     return CompiledKernel(
         loaded.address("kernel"), loaded, code.frame.nbytes, code.frame.slots, code.affected,
-        len(code.points),
+        len(code.points), code.about, len(code.heads),
     )  # fmt: skip

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from ..analysis.influence import ForwardSlices
 from ..compile.program import Program
 from ..core.geometry import WARP
+from ..execute.machine import flow_map
 from ..execute.prepare import PreparedLaunch
-from ..execute.sync.convergence_regions import Convergence
 from ..memory.site import Site
 from ..memory.storage.spaces import Allocation
 from .runtime.atomics import NAMES
@@ -17,6 +17,7 @@ from .runtime.atomics import NAMES
 _COMMUTATIVE = ("add", "min", "max", "and", "or", "xor")
 _ATOMIC_TYPES = ("b32", "s32", "u32", "b64", "s64", "u64")
 _SPACES = ("global", "const", "param", "shared", "local", "generic")
+MAX_HEADS = 62
 _MAX_SHADOW = 1 << 29
 """Bytes of the race filter's slots."""
 
@@ -34,18 +35,19 @@ def why_not_program(program: Program) -> str:
         return "functions that call themselves"
     if program.watched is not None or program.flights:
         return "a trace, or wgmma"
-    facts = program.analysis(convergence)
-    if facts.yields:
+    flow = program.analysis(flow_map)
+    if flow.convergence.yields:
         return "a loop that waits for what other threads write"
+    if flow.orders:
+        return "barriers that warps may come to in several orders"
+    if any(b.ends == "barrier" and b.block.function is not program.entry for b in program.blocks):
+        return "a barrier in a function that is called"
+    if len(flow.heads) > MAX_HEADS:
+        return "too many loops about barriers"
     for site in program.sites:
         if why := _why_not_site(site):
             return why
     return ""
-
-
-def convergence(program: Program) -> Convergence:
-    """Return what a program's control flow says of where lanes converge."""
-    return Convergence(program.blocks, program.sites)
 
 
 def _why_not_site(site: Site) -> str:

@@ -23,7 +23,8 @@ from ..compile.ir import (
 from ..compile.ir_values import Constant, Register, SourceValue
 from ..compile.program import CompiledBlock, Program
 from ..execute.sync.barrier_divergence import is_aligned
-from ..execute.sync.convergence_regions import NEW, Convergence
+from ..execute.sync.branch_history import ControlFlowMap
+from ..execute.sync.convergence_regions import NEW
 from . import layout
 from .access_names import access_name
 from .forms.across_lanes import across_lanes
@@ -56,15 +57,19 @@ class KernelCode:
     """
 
     def __init__(
-        self, program: Program, convergence: Convergence, block_shape: tuple[int, int, int]
+        self, program: Program, flow: ControlFlowMap, block_shape: tuple[int, int, int]
     ) -> None:
-        self.program, self.facts, self.shape = program, convergence, block_shape
+        self.program, self.facts, self.shape = program, flow.convergence, block_shape
         self.frame, self.lines = Frame(), Lines()
         self.accesses: set[str] = set()
         self.text = ""
-        saved = sorted({p for points in convergence.saves.values() for p in points})
+        self.inner = {head: sorted(flow.heads[head]) for head in sorted(flow.heads)}
+        self.heads = {head: number for number, head in enumerate(self.inner)}
+        barriers = [b.number for b in program.blocks if b.ends == "barrier"]
+        self.about = {n: sum(1 << self.heads[h] for h in flow.about(n)) for n in barriers}
+        saved = sorted({p for points in self.facts.saves.values() for p in points})
         self.points = {point: number for number, point in enumerate(saved)}
-        self.affected = convergence.affected
+        self.affected = self.facts.affected
         self.block: CompiledBlock
         self.loops = LaneLoops(self.lines, self.frame, block_shape)
         self.is_head = {
@@ -87,8 +92,14 @@ class KernelCode:
         x.emit("%members_at = alloca i64")
         alive = x.word("%x", layout.ALIVE)
         x.emit(f"store i64 {alive}, ptr %mask_at")
-        cases = " ".join(f"i64 {b.number}, label %B{b.number}" for b in self.program.blocks)
-        x.emit(f"switch i64 %start, label %pick [{cases}]")
+        blocks = self.program.blocks
+        cases = " ".join(f"i64 {b.number}, label %B{b.number}" for b in blocks)
+        behind = " ".join(
+            f"i64 {len(blocks) + b.number}, label %B{b.block.follow}"
+            for b in blocks
+            if b.ends == "barrier"
+        )
+        x.emit(f"switch i64 %start, label %pick [{cases} {behind}]")
         x.begin("pick")
         number = x.call("pick", "i64", ("i64", "%context"))
         mask = x.word("%x", layout.MASK)
@@ -117,6 +128,10 @@ class KernelCode:
             for point in self.facts.saves.get(block.number, ()):
                 self.runtime("save", str(self.points[point]), self.mask())
         self.count_block()
+        if block.number in self.heads:
+            self.runtime("begin_round", str(self.heads[block.number]), self.mask())
+            for inner in self.inner[block.number]:
+                self.runtime("forget_rounds", str(self.heads[inner]), self.mask())
         segments = self.segments()
         for place, segment in enumerate(segments):
             later = {r.number for r in block.lowered.live_out}
@@ -430,7 +445,7 @@ class KernelCode:
             raise NotNative("a barrier that is not aligned")
         if self.block.block.follow == EXIT:
             raise NotNative("a barrier at the end of a function")
-        x.emit(f"ret i64 {self.block.block.follow}")
+        x.emit(f"ret i64 {number}")
 
     # -- words -----------------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ GRID_Z = _next()
 BLOCK = _next()  # the block that runs
 LAST = _next()  # and the one behind the last that is to run
 RUNNING = _next()  # whether the block has begun
+INTERVAL = _next()  # whether its warps go on behind a barrier
 WARPS = _next()  # of a block
 THREADS = _next()
 FRAMES = _next()
@@ -72,12 +73,17 @@ FRAME_START = _next()  # what a frame holds at first
 START = _next()  # the entry's first basic block
 BLOCKS = _next()  # basic blocks
 POINTS = _next()  # convergence points
-WARP_AT = _next()  # per warp: where it goes on
+ROUNDS = _next()  # per loop about barriers and thread: rounds, since the loop around it began one
+HEADS = _next()  # how many such loops there are
+ABOUT = _next()  # per basic block: which of them are about the barrier at its end
+WARP_AT = _next()  # per warp: the basic block that it begins with, or the barrier that holds it
 WARP_ALIVE = _next()  # per warp
 KERNEL = _next()
 PARAMETERS = _next()
 SCRATCH = _next()
 CONTEXT_WORDS = _next()
+
+MAX_THREADS = 1024
 
 # -- an array --------------------------------------------------------------------
 _next = count().__next__

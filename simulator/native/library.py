@@ -10,10 +10,24 @@ from .runtime import memory_access, race_filter, requests
 from .runtime.across_lanes import shuffle, vote
 from .runtime.blocks import run_blocks
 from .runtime.generic import plain_addresses
-from .runtime.warps import forget, gate, join, leave, pick, renew, restore, save
+from .runtime.warps import (
+    begin_round,
+    forget,
+    forget_rounds,
+    gate,
+    join,
+    leave,
+    pick,
+    renew,
+    restore,
+    save,
+)
 from .translate import module_text
 
-_CONTROL = (run_blocks, pick, join, leave, forget, renew, save, restore, gate, shuffle, vote)
+_CONTROL = (
+    run_blocks, pick, join, leave, forget, begin_round, forget_rounds, renew, save, restore, gate,
+    shuffle, vote,
+)  # fmt: skip
 _INLINED = frozenset(
     function.__name__
     for function in (

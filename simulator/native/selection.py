@@ -1,8 +1,8 @@
 """Which engine runs a launch: NumPy, or native code where that pays.
 
-``auto`` begins in NumPy. If a launch takes more than a tenth of a second, and native code would need
-half of that at most, it begins anew in native code. What native code could not run to its end is
-not tried again in the same shape.
+``auto`` begins in NumPy. If a launch takes more than a tenth of a second, and native code would
+need half of that at most, it begins anew in native code. What native code could not run to its end
+is not tried again in the same shape.
 """
 
 from __future__ import annotations

@@ -62,13 +62,18 @@ class NativeState:
         self._table(layout.PARKED, blocks)
         affected = self._table(layout.AFFECTED, blocks)
         affected[[n for n in kernel.affected if n < blocks]] = 1
+        about = self._table(layout.ABOUT, blocks)
+        for number, loops in kernel.about.items():
+            about[number] = loops
+        self._table(layout.ROUNDS, kernel.heads * layout.MAX_THREADS)
         self._table(layout.TOKENS, WARP)
         self._table(layout.SAVED, WARP * kernel.points)
         self._table(layout.SCRATCH, layout.SCRATCH_AREAS * layout.LANE_WORD // 8)
         self._set(
             COUNTS=int(launch.counted), RACES=int(self.races),
             UNINITIALISED=int("uninitialised" in checks),
-            GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, START=program.start,
+            GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, HEADS=kernel.heads,
+            START=program.start,
             KERNEL=kernel.address,
         )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Blocks of a launch, one after the other; of each its warps, from barrier to barrier."""
 
-from ..intrinsics import call_kernel, fill, load64, store64
+from ..intrinsics import call_kernel, fill, load64, lowest_bit, store64
 from ..layout import (
+    ABOUT,
     ALIVE,
     BARRIER_APART,
     BEGIN,
@@ -9,6 +10,7 @@ from ..layout import (
     BLOCK_X,
     BLOCK_Y,
     BLOCK_Z,
+    BLOCKS,
     DONE,
     EPOCH,
     EXISTING,
@@ -18,16 +20,20 @@ from ..layout import (
     GAVE_UP,
     GRID_X,
     GRID_Y,
+    HEADS,
     HELD_FOR_EVER,
+    INTERVAL,
     KERNEL,
     LAST,
     LOCAL,
     LOCAL_BYTES,
     LOCAL_DEFINED,
+    MAX_THREADS,
     OTHERS,
     PARAMETERS,
     PAUSED,
     POINTS,
+    ROUNDS,
     RUNNING,
     SAVED,
     SCRATCH,
@@ -84,7 +90,9 @@ def begin_block(x: int) -> int:
         store64(load64(x + WARP_ALIVE * WORD) + warp * 8, (1 << (32 if here > 32 else here)) - 1)
         store64(load64(x + WARP_AT * WORD) + warp * 8, load64(x + START * WORD))
         store64(load64(x + WARP_EPOCHS * WORD) + warp * 8, 0)
+    fill(load64(x + ROUNDS * WORD), 0, load64(x + HEADS * WORD) * MAX_THREADS * 8)
     store64(x + WARP * WORD, 0)
+    store64(x + INTERVAL * WORD, 0)
     store64(x + RUNNING * WORD, 1)
     return 0
 
@@ -142,6 +150,8 @@ def run_warps(x: int, resumed: int) -> int:
         start = load64(at)
         if start < 0:
             continue
+        if load64(x + INTERVAL * WORD):
+            start += load64(x + BLOCKS * WORD)
         if resumed:
             start = DONE
             resumed = 0
@@ -173,12 +183,30 @@ def barrier(x: int) -> int:
         everyone = (1 << (32 if here > 32 else here)) - 1
         if load64(load64(x + WARP_ALIVE * WORD) + warp * 8) != everyone:
             return stop(x, BARRIER_APART)
+    if same_rounds(x, load64(load64(x + ABOUT * WORD) + first * 8)) == 0:
+        return stop(x, BARRIER_APART)
     epoch = load64(x + EPOCH * WORD) + 1
     if epoch >= MAX_EPOCH:
         return stop(x, TOO_LONG)
     store64(x + EPOCH * WORD, epoch)
+    store64(x + INTERVAL * WORD, 1)
     store64(x + WARP * WORD, 0)
     return 0
+
+
+def same_rounds(x: int, loops: int) -> int:
+    """Return whether all threads are on the same rounds of some loops, given as bits."""
+    threads = load64(x + THREADS * WORD)
+    while loops:
+        rounds = load64(x + ROUNDS * WORD) + lowest_bit(loops) * MAX_THREADS * 8
+        first = load64(rounds)
+        differ = 0
+        for thread in range(1, threads):
+            differ |= load64(rounds + thread * 8) ^ first
+        if differ:
+            return 0
+        loops &= loops - 1
+    return 1
 
 
 def run_blocks(x: int, resumed: int) -> int:

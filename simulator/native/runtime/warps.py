@@ -16,8 +16,10 @@ from ..layout import (
     LOCAL_BYTES,
     LOCAL_DEFINED,
     MASK,
+    MAX_THREADS,
     OTHERS,
     PARKED,
+    ROUNDS,
     SAVED,
     STEP,
     TOKENS,
@@ -131,6 +133,27 @@ def restore(x: int, point: int, mask: int) -> int:
     while mask:
         lane = lowest_bit(mask) * 8
         store64(tokens + lane, load64(saved + lane))
+        mask &= mask - 1
+    return 0
+
+
+def begin_round(x: int, loop: int, mask: int) -> int:
+    """Lanes come to the head of a loop about a barrier."""
+    first = loop * MAX_THREADS + load64(x + WARP * WORD) * 32
+    rounds = load64(x + ROUNDS * WORD) + first * 8
+    while mask:
+        at = rounds + lowest_bit(mask) * 8
+        store64(at, load64(at) + 1)
+        mask &= mask - 1
+    return 0
+
+
+def forget_rounds(x: int, loop: int, mask: int) -> int:
+    """Lanes begin a round of the loop around one about a barrier."""
+    first = loop * MAX_THREADS + load64(x + WARP * WORD) * 32
+    rounds = load64(x + ROUNDS * WORD) + first * 8
+    while mask:
+        store64(rounds + lowest_bit(mask) * 8, 0)
         mask &= mask - 1
     return 0
 

@@ -239,3 +239,30 @@ def test_what_a_launch_touches_is_followed() -> None:
         found.append(sorted(touched))
     assert found[0] == found[1]
     assert len(found[0]) == 3
+
+
+BARRIERS = {
+    "ways of a branch": "if (i / 32) { a[i] = 1; __syncthreads(); } else { __syncthreads(); }",
+    "rounds": """for (int r = 0; r < 2; r++) for (int j = 0; j < ((i / 32) ^ r) + 1; j++)
+        __syncthreads();""",
+    "lanes' rounds": "int r = 0; do { if (r >= (i & 1)) { __syncthreads(); } r++; } while (r < 3);",
+    "places in a loop": """for (int r = 0; r < 4; r++) if ((r + i / 32) & 1) { a[i] += 1;
+        __syncthreads(); }""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+def test_barriers_that_threads_come_to_by_other_ways(name: str) -> None:
+    differ, run = both(kernel(BARRIERS[name]), 2, 64, lambda: [np.zeros(256, np.float32), 1])
+    assert differ == []
+    assert run.hazards
+    assert run.engine == "numpy"
+
+
+def test_loops_about_barriers_are_native() -> None:
+    body = """__shared__ float s[256]; int t = threadIdx.x; s[t] = a[i]; __syncthreads();
+        for (int r = 0; r < n; r++) { for (int h = 1; h < 4; h++) {
+            float v = s[(t + h) % blockDim.x]; __syncthreads(); s[t] = v + r; __syncthreads(); }
+            if (r & 1) { s[t] += 1; __syncthreads(); } } a[i] = s[t];"""
+    differ, run = both(kernel(body), 2, 96, lambda: [np.ones(256, np.float32), 5])
+    assert (differ, run.engine) == ([], "native")
