@@ -73,16 +73,17 @@ def _run_batches(state: NativeState, observers: Observers, progress: Progress | 
 
 def _enter(state: NativeState, observers: Observers) -> None:
     """Add what native code counted to the observers."""
-    sites = state.program.sites
+    observers.touches.marks.update(state.touched())
+    for site in state.program.sites:
+        if site.access == "atomic":
+            observers.work.add_atomics(int(state.figures(site.number)[:, 1].sum()))
+    if not state.launch.counted:
+        return
     observers.ran.add(
         *(table.tolist() for table in (state.threads, state.warps, state.tallies, state.parted,
                                        state.released))
     )  # fmt: skip
-    observers.touches.marks.update(state.touched())
-    for site in sites:
-        figures = state.figures(site.number)
-        for space, row in zip(COUNTED_SPACES, figures, strict=False):
+    for site in state.program.sites:
+        for space, row in zip(COUNTED_SPACES, state.figures(site.number), strict=False):
             if row[0]:
                 observers.traffic.add(site, space, row)
-        if site.access == "atomic":
-            observers.work.add_atomics(int(figures[:, 1].sum()))

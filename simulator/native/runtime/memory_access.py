@@ -397,7 +397,8 @@ def access(
             return 1
     elif look_inside(x, site, mask, at, place, what, space, nbytes):
         return 1
-    if load64(site + COUNTED * WORD) and load64(x + COUNTS * WORD):
+    wanted = load64(x + COUNTS * WORD) or what == ATOMIC_OPERATION  # these are work
+    if wanted and load64(site + COUNTED * WORD):
         count_request(x, site, mask, at, what, space, nbytes)
     size = nbytes
     if count == 2:

@@ -205,7 +205,7 @@ def atomic_shared_cost(at: int, mask: int, width: int, swaps: int, figures: int)
                 fullest = more
     passes = fullest << swaps
     return write_figures(
-        figures, count, width, different, 0, passes, passes - 1, (different * width + 31) >> 5
+        figures, count, width, different, 0, passes, fullest - 1, (different * width + 31) >> 5
     )
 
 

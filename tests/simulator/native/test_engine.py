@@ -82,6 +82,34 @@ def test_engines_agree(name: str, threads: int) -> None:
     assert whole, run.engine_note
 
 
+ATOMICS = """__shared__ unsigned s[40]; unsigned* u = (unsigned*)a; unsigned t = threadIdx.x;
+    if (t < 8) s[t] = t; if (t < 8) s[t + 32] = 9 - t; __syncthreads();
+    unsigned x = atomicCAS(&s[t % 3], t % 5, t); x += atomicExch(&u[t & 7], t) & 15;
+    x += atomicInc(&s[(t & 1) * 33], 5u) + atomicDec(&s[(t & 3) + 32], 7u);
+    x ^= atomicAdd(&u[64], x) & 1; x += atomicMin((int*)u + 65, (int)x - 9);
+    x += (unsigned)atomicMax((unsigned long long*)a + 40, (unsigned long long)x << 20);
+    x |= atomicAnd(&u[70 + (t & 1)], x) | atomicOr(&u[72], 1u << t);
+    if (t & 1) x += atomicCAS(&u[73], 0u, t); u[128 + t] = x;"""
+
+
+@pytest.mark.parametrize("threads", [1, 7, 32])
+def test_atomics_of_one_warp(threads: int) -> None:
+    start = np.random.default_rng(5).integers(0, 99, 256).astype(np.uint32).view(np.float32)
+    differ, run = both(kernel(ATOMICS), 1, threads, lambda: [start.copy(), 1], checks="memory")
+    assert (differ, run.engine) == ([], "native")
+
+
+@pytest.mark.parametrize("how", [
+    {"counters": "none"}, {"checks": "none"}, {"counters": "none", "checks": "none"},
+    {"checks": {"races"}}, {"checks": {"uninitialised", "memory"}},
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["loop", "shared", "local", "atomics"])
+def test_what_is_not_asked_for(name: str, how: dict[str, object]) -> None:
+    start = np.random.default_rng(5).standard_normal(4096).astype(np.float32)
+    differ, run = both(kernel(SOURCES[name]), 2, 64, lambda: [start.copy(), 20], **how)
+    assert (differ, run.engine) == ([], "native")
+
+
 CALLED = """
 __device__ __noinline__ float twice(float* p, int n) {
     float t[4]; for (int j = 0; j < 4; j++) t[j] = p[j & 1] * n; return t[n & 3] + 1.0f; }
@@ -210,7 +238,9 @@ def test_short_launches_and_many_lanes_stay_in_numpy(monkeypatch: pytest.MonkeyP
     assert (run.engine, run.engine_note) == ("numpy", "")
     monkeypatch.setattr(selection, "PATIENCE", 0.0)
     many = kernel("float x = 0; for (int r = 0; r < n; r++) x += a[r]; a[1024 + i] = x;")
-    run = simulator.launch(many, 64, 256, [np.ones(1024 + 64 * 256, np.float32), 1000])
+    for name in ("numpy", "auto"):  # the first compiles for NumPy
+        args = [np.ones(1024 + 64 * 256, np.float32), 1000]
+        run = simulator.launch(many, 64, 256, args, engine=name)
     assert (run.engine, run.engine_note) == ("numpy", "")
 
 
