@@ -237,10 +237,11 @@ def test_short_launches_and_many_lanes_stay_in_numpy(monkeypatch: pytest.MonkeyP
     run = simulator.launch(kernel(LONG + "/* short */"), 1, 32, [np.ones(64, np.float32), 9])
     assert (run.engine, run.engine_note) == ("numpy", "")
     monkeypatch.setattr(selection, "PATIENCE", 0.0)
-    many = kernel("float x = 0; for (int r = 0; r < n; r++) x += a[r]; a[1024 + i] = x;")
+    product = library.get("matmul_tiled")
+    many = product.launch((128, 128, 128), 16)
     for name in ("numpy", "auto"):  # the first compiles for NumPy
-        args = [np.ones(1024 + 64 * 256, np.float32), 1000]
-        run = simulator.launch(many, 64, 256, args, engine=name)
+        args, shared = copied(many.args), many.shared_bytes
+        run = simulator.launch(product.kernel(16), many.grid, many.block, args, shared, engine=name)
     assert (run.engine, run.engine_note) == ("numpy", "")
 
 
