@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..compile.ir import Compute
 from ..compile.program import Program
 from ..execute.machine import flow_map
 from . import jit, library
@@ -26,6 +27,7 @@ class CompiledKernel:
         points: How many convergence points keep tokens.
         about: By barrier, bits of the loops that are about it, in the order of their heads.
         heads: How many such loops there are.
+        called_back: Steps whose NumPy functions it calls, by number.
     """
 
     address: int
@@ -36,6 +38,7 @@ class CompiledKernel:
     points: int
     about: dict[int, int]
     heads: int
+    called_back: tuple[Compute, ...]
 
 
 def kernel_text(program: Program, shape: tuple[int, int, int]) -> KernelCode | str:
@@ -83,4 +86,5 @@ def _compiled(program: Program, shape: tuple[int, int, int]) -> CompiledKernel |
     return CompiledKernel(
         loaded.address("kernel"), loaded, code.frame.nbytes, code.frame.slots, code.affected,
         len(code.points), code.about, len(code.heads),
+        tuple(code.called_back),
     )  # fmt: skip

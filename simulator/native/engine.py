@@ -64,6 +64,7 @@ def _run_batches(state: NativeState, observers: Observers, progress: Progress | 
             resumed = 1
             if int(state.warps.sum()) - before > launch.step_limit:
                 raise GaveUp("more basic blocks than the step limit")
+        state.rows.raise_again()
         if result != layout.DONE:
             raise GaveUp(state.reason)
         observers.work.add_batch(int(state.warps.sum()) - before)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..compile.cfg.basic_blocks import EXIT
 from ..compile.ir import (
     BarrierOp,
+    Compute,
     FenceOp,
     IrOp,
     MemoryOp,
@@ -32,6 +33,7 @@ from .lane_code import Frame, LaneCode, NotNative
 from .lane_loop import LaneLoops
 from .layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
 from .lines import Lines, bits_of
+from .row_calls import is_called_back
 
 WHOLE_WARP = 0xFFFFFFFF
 POINTERS = ("x", "frame", "scratch", "parameters", "thread_x", "thread_y", "thread_z")
@@ -52,6 +54,7 @@ class KernelCode:
     Attributes:
         frame: Where registers lie; ``points``: numbers of convergence points by basic block.
         accesses: Names of the runtime's functions for memory that it calls.
+        called_back: Steps whose NumPy functions it calls, by number.
         text: The module, once it is made.
         affected: Basic blocks at which lanes may have different tokens.
     """
@@ -62,6 +65,7 @@ class KernelCode:
         self.program, self.facts, self.shape = program, flow.convergence, block_shape
         self.frame, self.lines = Frame(), Lines()
         self.accesses: set[str] = set()
+        self.called_back: list[Compute] = []
         self.text = ""
         self.inner = {head: sorted(flow.heads[head]) for head in sorted(flow.heads)}
         self.heads = {head: number for number, head in enumerate(self.inner)}
@@ -141,6 +145,8 @@ class KernelCode:
                 self.access(segment.last)
             elif isinstance(segment.last, WarpCompute):
                 self.warp_instruction(segment.last)
+            elif isinstance(segment.last, Compute):
+                self.call_back(segment.last)
         self.end(block.lowered.end)
 
     def use_fuel(self) -> None:
@@ -211,7 +217,7 @@ class KernelCode:
             if isinstance(step, FenceOp):
                 if step.proxy:
                     raise NotNative(step.instruction.name)
-            elif isinstance(step, (MemoryOp, WarpCompute)):
+            elif isinstance(step, (MemoryOp, WarpCompute)) or is_called_back(step):
                 found.append(Segment(first, steps, step))
                 first, steps = step, []
             else:
@@ -284,6 +290,13 @@ class KernelCode:
             raise NotNative(step.instruction.name)
         scratch = x.value("ptrtoint ptr %scratch to i64")
         self.check(self.runtime(found.function, str(found.mode), self.mask(), scratch))
+
+    def call_back(self, step: Compute) -> None:
+        """Call the NumPy function of a step that has no native form, for all lanes at once."""
+        x, number = self.lines, len(self.called_back)
+        self.called_back.append(step)
+        function = self.table(layout.CALLBACK)
+        self.check(x.value(f"call i64 {function}(i64 {number})"))
 
     def check(self, result: str) -> None:
         """Give up if the runtime did."""

@@ -79,6 +79,7 @@ ABOUT = _next()  # per basic block: which of them are about the barrier at its e
 WARP_AT = _next()  # per warp: the basic block that it begins with, or the barrier that holds it
 WARP_ALIVE = _next()  # per warp
 KERNEL = _next()
+CALLBACK = _next()  # calls the NumPy function of a step that has no native form
 PARAMETERS = _next()
 SCRATCH = _next()
 CONTEXT_WORDS = _next()
@@ -149,5 +150,6 @@ LANE_WORD = 256
 """Bytes of a value for each of 32 lanes."""
 ADDRESS_AT, VALUES_AT = 0, 1
 """Places in the scratch area, by ``LANE_WORD``: addresses, then elements."""
-RESULTS_AT = VALUES_AT + 8
-SCRATCH_AREAS = RESULTS_AT + 8
+MAX_VALUES = 8
+RESULTS_AT = VALUES_AT + MAX_VALUES
+SCRATCH_AREAS = RESULTS_AT + MAX_VALUES

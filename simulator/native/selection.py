@@ -28,15 +28,16 @@ from . import jit
 from .compiled_kernel import is_compiled, kernel_text
 from .eligibility import why_not_launch
 from .engine import GaveUp, run
+from .row_calls import is_called_back
 
 AUTO, NUMPY, NATIVE = "auto", "numpy", "native"
 PATIENCE = 0.1
 """Seconds that a launch runs in NumPy before anything else is thought of."""
 MARGIN = 0.5
 """Of the time so far, what native code may need for the same, as far as that can be told."""
-_BLOCK, _STEP, _ACCESS = 20e-9, 3e-9, 250e-9
-"""Seconds of native code for a warp: of a basic block, of each step in it, of an access to memory;
-measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC, NumPy 2.4.6)."""
+_BLOCK, _STEP, _ACCESS, _CALL = 20e-9, 3e-9, 250e-9, 15e-6
+"""Seconds of native code for a warp: of a basic block, of each step in it, of an access to memory, of
+a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC)."""
 _ADDITION = 3.4e-7
 _OFTEN = 64
 """Basic blocks between two looks at the clock, at least."""
@@ -156,7 +157,8 @@ def _slowness() -> float:
 def _cost(block: CompiledBlock) -> float:
     """Seconds of native code for a warp that executes a basic block."""
     accesses = sum(isinstance(step, MemoryOp) for step in block.steps)
-    return _BLOCK + _STEP * len(block.steps) + _ACCESS * accesses
+    calls = sum(map(is_called_back, block.steps))
+    return _BLOCK + _STEP * len(block.steps) + _ACCESS * accesses + _CALL * calls
 
 
 class _Watch:

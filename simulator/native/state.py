@@ -16,6 +16,7 @@ from ..memory.storage.spaces import Allocation
 from . import layout
 from .access_names import ACCESSES
 from .compiled_kernel import CompiledKernel
+from .row_calls import RowCalls
 from .runtime.atomics import NAMES
 
 Words = NDArray[np.int64]
@@ -68,13 +69,14 @@ class NativeState:
         self._table(layout.ROUNDS, kernel.heads * layout.MAX_THREADS)
         self._table(layout.TOKENS, WARP)
         self._table(layout.SAVED, WARP * kernel.points)
-        self._table(layout.SCRATCH, layout.SCRATCH_AREAS * layout.LANE_WORD // 8)
+        scratch = self._table(layout.SCRATCH, layout.SCRATCH_AREAS * layout.LANE_WORD // 8)
+        self.rows = RowCalls(kernel.called_back, scratch)
         self._set(
             COUNTS=int(launch.counted), RACES=int(self.races),
             UNINITIALISED=int("uninitialised" in checks),
             GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, HEADS=kernel.heads,
             START=program.start,
-            KERNEL=kernel.address,
+            KERNEL=kernel.address, CALLBACK=self.rows.address,
         )  # fmt: skip
 
     # -- words --------------------------------------------------------------------------

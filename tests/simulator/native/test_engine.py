@@ -12,7 +12,7 @@ from kernels import Kernel, library
 from kernels.errors import LaunchError
 from simulator import Run
 from simulator.launch import listen
-from simulator.native import engine, jit, selection
+from simulator.native import engine, jit, row_calls, selection
 from simulator.observe.checks.array_footprint import ArrayFootprint
 from tests.support.engines import both, copied, outcome
 from tilescope.cli.main import main
@@ -69,6 +69,30 @@ def kernel(body: str) -> Kernel:
     return Kernel.from_cuda(
         f'extern "C" __global__ void k(float* a, int n) {{ {head} {body} }}', "k"
     )
+
+
+ROWS = """for (int r = 0; r < n; r++) { float x = a[i];
+    x = expf(-x * x) + __sinf(x) + rsqrtf(fabsf(x) + 1.0f) + __fadd_rz(x, 1e-9f);
+    if (i & 1) x = fmodf(x, 3.0f) + __logf(fabsf(x) + 2.0f);
+    a[i] = copysignf(__saturatef(x), x) + __dp4a(i, r, 7) + (__finitef(x) ? 1 : 2); }"""
+
+
+@pytest.mark.parametrize("threads", [1, 32, 100])
+def test_rows_are_called_for_what_has_no_native_form(threads: int) -> None:
+    start = np.random.default_rng(5).standard_normal(4096).astype(np.float32)
+    differ, run = both(kernel(ROWS), 2, threads, lambda: [start.copy(), 9])
+    assert (differ, run.engine) == ([], "native")
+
+
+def test_what_a_row_raises_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(row_calls.RowCalls, "_compute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        simulator.launch(
+            kernel(ROWS + "/**/"), 1, 32, [np.ones(64, np.float32), 1], engine="native"
+        )
 
 
 @pytest.mark.parametrize("threads", [1, 31, 32, 100, 256])
