@@ -36,7 +36,7 @@ PATIENCE = 0.1
 MARGIN = 0.5
 """Of the time so far, what native code may need for the same, as far as that can be told."""
 _BLOCK, _STEP, _ACCESS, _CALL = 20e-9, 3e-9, 250e-9, 15e-6
-"""Seconds of native code for a warp: of a basic block, of each step in it, of an access to memory, of
+"""Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
 a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC)."""
 _ADDITION = 3.4e-7
 _OFTEN = 64
