@@ -38,15 +38,17 @@ class RowCalls:
             for step in steps
         ]
         self._raised: BaseException | None = None
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._call)
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(
+            self._call
+        )
         self.address = ctypes.cast(self._function, ctypes.c_void_p).value or 0
 
     def _lanes(self, area: int, type: str) -> _Values:
         start, dtype = area * layout.LANE_WORD, DTYPES[type]
         return self._bytes[start : start + WARP * dtype.itemsize].view(dtype)
 
-    def _call(self, number: int) -> int:
-        """Compute a step; return whether that failed."""
+    def _call(self, number: int, _: int) -> int:
+        """Compute a step, in the scratch memory; return whether that failed."""
         try:
             self._compute(number)
         except BaseException as raised:  # native code cannot pass it on
