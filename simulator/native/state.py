@@ -46,7 +46,7 @@ class NativeState:
         self.program = program = launch.program
         self._buffers: list[NDArray[np.generic]] = []
         self.context: Words = np.zeros(layout.CONTEXT_WORDS, np.int64)
-        self.races = "races" in checks
+        self.races, self.judges_missing = "races" in checks, "uninitialised" in checks
         blocks = len(program.blocks)
         self._arrays()
         self._sites()
@@ -73,7 +73,7 @@ class NativeState:
         self.rows = RowCalls(kernel.called_back, scratch)
         self._set(
             COUNTS=int(launch.counted), RACES=int(self.races),
-            UNINITIALISED=int("uninitialised" in checks),
+            UNINITIALISED=int(self.judges_missing),
             GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, HEADS=kernel.heads,
             START=program.start,
             KERNEL=kernel.address, CALLBACK=self.rows.address,
@@ -136,7 +136,7 @@ class NativeState:
                     marks = np.zeros(-(-allocation.nbytes // grain), bool)
                     row[layout.TOUCHED + what] = self._address(marks)
                     self._marks[number, how] = marks
-            if allocation.missing is not None:
+            if allocation.missing is not None and self.judges_missing:
                 row[layout.MISSING] = self._address(allocation.missing)
             if number == PARAMETERS:
                 self._set(PARAMETERS=int(content.ctypes.data))

@@ -169,7 +169,7 @@ def judge_missing(x: int, site: int, missing: int, what: int, nbytes: int) -> in
     """Judge an access to an array of which bytes may be missing; ``missing``: their table."""
     if what == STORE:
         return clear(missing, nbytes)
-    if load64(x + UNINITIALISED * WORD) and any_missing(missing, nbytes):
+    if any_missing(missing, nbytes):
         return give_up(x, site, UNDEFINED)
     return 0
 

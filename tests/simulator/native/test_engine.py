@@ -1,5 +1,8 @@
 """Launches in the native engine: results, counters and hazards are those of the NumPy engine."""
 
+import os
+import signal
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import kernels
 import simulator
 from kernels import Kernel, library
 from kernels.errors import LaunchError
@@ -196,6 +200,16 @@ def test_the_step_limit_stops_native_code(monkeypatch: pytest.MonkeyPatch) -> No
     assert (paused, run.engine) == ([], "native")
 
 
+def test_ctrl_c_stops_native_code() -> None:
+    endless = kernel("for (int r = 0; r < n; r++) a[i] = a[i] * 0.5f + r; /* stopped */")
+    args = [np.ones(64, np.float32), 2_000_000_000]
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        simulator.launch(endless, 1, 32, args, engine="native", step_limit=10**12)
+    timer.join()
+
+
 def test_native_without_llvmlite_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     why = f"llvmlite is not installed: {jit.INSTALL}"
     monkeypatch.setattr(jit, "why_unavailable", lambda: why)
@@ -321,3 +335,23 @@ def test_loops_about_barriers_are_native() -> None:
             if (r & 1) { s[t] += 1; __syncthreads(); } } a[i] = s[t];"""
     differ, run = both(kernel(body), 2, 96, lambda: [np.ones(256, np.float32), 5])
     assert (differ, run.engine) == ([], "native")
+
+
+@pytest.mark.parametrize("checks", ["all", "memory"])
+def test_arrays_that_nothing_has_filled(checks: str) -> None:
+    def make() -> list[object]:
+        return [kernels.unset((512,), np.float32), 1]
+
+    fills = kernel("a[i] = 1.0f; a[i] += 2.0f; if (i < 9) a[i + 300] = a[i];")
+    differ, run = both(fills, 2, 64, make, checks=checks)
+    assert (differ, run.engine) == ([], "native")
+    differ, run = both(kernel("a[i] = a[i + 64];"), 1, 64, make, checks=checks)
+    assert differ == []
+    assert run.engine == ("numpy" if checks == "all" else "native")
+    unset = []
+    for name in ("numpy", "native"):
+        args = make()
+        simulator.launch(fills, 2, 64, args, engine=name, checks=checks)
+        unset.append(int(args[0].missing.view(np.uint8).astype(bool).sum()))
+    assert unset[0] == unset[1]
+    assert unset[0] == (4 * (512 - 137) if checks == "all" else 0)
