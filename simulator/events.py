@@ -305,6 +305,10 @@ class Dispatcher:
         )
         self.scheduled_out_of_order = those("scheduled_out_of_order")
 
+    def watch_blocks(self, callback: Callable[[int, int, int], None]) -> None:
+        """Call something at each basic block besides the observers' ``block_executed``."""
+        self.block_executed = (*self.block_executed, callback)
+
 
 def all_of(tell: Callbacks) -> Callable[..., None]:
     """Return one function that calls all callbacks, for generated code."""

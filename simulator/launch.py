@@ -26,6 +26,7 @@ from .memory.storage.device import Device
 from .memory.storage.heap import HEAP_BYTES
 from .memory.storage.module_state import current_memory
 from .memory.storage.page_cache import keep_pages
+from .native.selection import NUMPY, check_engine
 from .observe.checks.array_footprint import ArrayFootprint
 from .observe.observers import chosen
 from .observe.trace.trace import Trace
@@ -58,6 +59,7 @@ def launch(
     workers: int | str = 1,
     limits: str | Gpu | None = None,
     device: Device | None = None,
+    engine: str = "auto",
 ) -> Run:
     """Run a kernel on the CPU, count what it does and check it for hazards.
 
@@ -102,6 +104,10 @@ def launch(
             or an H200; ``none`` disables the check.
         device: Device whose memory and module variables the launch uses. ``args`` are then the
             bytes of each parameter, or numbers (addresses among them).
+        engine: ``auto``, ``numpy`` or ``native``: machine code for launches of few threads, which
+            takes the extra ``tilescope[fast]``. Results, counters and hazards are the same.
+            ``auto`` begins in NumPy and changes over where that pays; ``run.engine`` says which
+            engine ran the launch, ``run.engine_note`` why the native one did not.
 
     Returns:
         The ``Run``: counters, hazards, output of ``printf``, and the trace if requested.
@@ -115,6 +121,7 @@ def launch(
     began = time.perf_counter()
     keep_pages()
     asked = chosen(checks)
+    check_engine(engine)
     if counters not in ("all", "none") or (gpu is not None and counters == "none"):
         raise LaunchError(f"counters is 'all' or 'none' (with gpu, 'all'), not {counters!r}")
     if workers != "all" and (isinstance(workers, (str, bool)) or workers < 1):
@@ -139,7 +146,10 @@ def launch(
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
-    outcome = run_to_verdict(prepared, asked, recorder, progress, workers=workers)
+    outcome = run_to_verdict(
+        prepared, asked, recorder, progress, workers=workers,
+        engine=NUMPY if chip and engine == "auto" else engine,
+    )  # fmt: skip
     layout = prepared.program.layout
     touches = outcome.observers.touches
     copy_back(
@@ -152,7 +162,8 @@ def launch(
             layout, functions, prepared.arguments, module_variables, outcome.allocations
         )
     run = report(prepared, outcome.observers, asked, began)
-    run.workers = outcome.workers
+    run.workers, run.engine = outcome.workers, outcome.engine
+    run.engine_note = outcome.engine_note
     if outcome.alone:
         run.notes += (f"one worker: {outcome.alone}",)
     if cached:

@@ -61,6 +61,8 @@ class Run:
             empty if other orders were tried or the program has none.
         work: Machine-independent cost of the simulation (``WorkCounter``).
         batch_steps: Upper bound of the basic blocks that one batch executed.
+        engine: Engine that executed the launch, ``numpy`` or ``native``.
+        engine_note: Why it was not the native one, where that was requested or would have paid.
     """
 
     kernel: str
@@ -90,6 +92,8 @@ class Run:
     one_order: str = ""
     work: int = 0
     batch_steps: int = 0
+    engine: str = "numpy"
+    engine_note: str = ""
 
     def __repr__(self) -> str:
         """Return a one-line summary; ``to_dict`` has everything."""

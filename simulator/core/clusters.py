@@ -1,5 +1,6 @@
 """Clusters: grouping of a grid's blocks (PTX ISA, "Cluster of Cooperative Thread Arrays")."""
 
+import functools
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,16 +56,29 @@ class Clusters:
 
     def __init__(self, grid: Shape, cluster: Shape, blocks: Numbers) -> None:
         self.size = cluster[0] * cluster[1] * cluster[2]
-        self.grid, self.cluster = grid, cluster
-        x, y, z = coordinates(blocks, grid)
-        of_x, of_y, of_z = cluster
-        self.rank: Numbers = linear((x % of_x, y % of_y, z % of_z), cluster)
-        self.number: Numbers = self.of(blocks)
-        self.columns: Numbers = np.arange(len(blocks))[:, None]
-        if self.size > 1:
-            order = np.lexsort((self.rank, self.number)).reshape(-1, self.size)
-            self.columns = np.empty((len(blocks), self.size), np.int64)
-            self.columns[order] = order[:, None, :]
+        self.grid, self.cluster, self._blocks = grid, cluster, blocks
+
+    @functools.cached_property
+    def rank(self) -> Numbers:
+        """Number of each block in its cluster, ``%cluster_ctarank``, int64 ``(blocks,)``."""
+        x, y, z = coordinates(self._blocks, self.grid)
+        of_x, of_y, of_z = self.cluster
+        return linear((x % of_x, y % of_y, z % of_z), self.cluster)
+
+    @functools.cached_property
+    def number(self) -> Numbers:
+        """Number of each block's cluster in the grid, int64 ``(blocks,)``."""
+        return self.of(self._blocks)
+
+    @functools.cached_property
+    def columns(self) -> Numbers:
+        """Columns of the blocks of each block's cluster, by rank, int64 ``(blocks, size)``."""
+        if self.size == 1:
+            return np.arange(len(self._blocks))[:, None]
+        order = np.lexsort((self.rank, self.number)).reshape(-1, self.size)
+        columns = np.empty((len(self._blocks), self.size), np.int64)
+        columns[order] = order[:, None, :]
+        return columns
 
     def of(self, blocks: _Number) -> _Number:
         """Return the cluster numbers of blocks."""

@@ -30,13 +30,14 @@ from ..memory.event import BadAccess
 from ..memory.site import PHASE
 from ..memory.storage.layout import HEAP
 from ..memory.storage.spaces import Allocation
+from ..native.selection import NATIVE, NUMPY, ChangeEngine, EngineChoice
 from ..observe.checks.undefined_uses import UntypedArray, UseFinder
 from ..observe.observers import Observers
 from ..observe.trace.trace import Trace
 from ..races.accesses import SHARED, EscalateCheck, PrecisionPlan
 from ..races.shadow.read_write_params import in_place
 from ..workers.conflict_detection import RetrySharded, SerialFallback
-from ..workers.parallel_launch import WAITS, ParallelLaunch, why_alone
+from ..workers.parallel_launch import WAITS, ParallelLaunch, Watch, why_alone
 from ..workers.pool import cores
 from .other_orders import find_races_in_other_orders
 from .root_causes import look_for_causes
@@ -59,35 +60,49 @@ class LaunchOutcome:
     Attributes:
         workers: Number of processes that shared it.
         alone: Why it was one process, if more were requested.
+        engine: Engine that executed it.
+        engine_note: Why it was not the native one.
     """
 
     observers: Observers
     allocations: dict[int, Allocation]
     workers: int = 1
     alone: str = ""
+    engine: str = NUMPY
+    engine_note: str = ""
 
 
 def run_to_verdict(
     launch: PreparedLaunch, checks: Collection[str], trace: Trace | None, progress: Progress | None,
-    parts: int = 1, workers: int | str = 1,
+    parts: int = 1, workers: int | str = 1, engine: str = NUMPY,
 ) -> LaunchOutcome:  # fmt: skip
     """Execute a launch until its observers have enough precision.
 
     ``trace``: records the final attempt. ``parts``: sets of observers that share the batches and
     are merged. ``workers``: number of processes; ``all``: as many as there are cores, if that pays.
+    ``engine``: see ``native.selection``.
     """
+    shared = parts > 1 or (workers != "all" and count_of(workers) > 1)
+    choice = EngineChoice(launch, checks, engine, trace, shared)
+    if (done := choice.run_at_once(progress)) is not None:
+        return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
     closer = _read_and_written(launch) if "races" in checks else {}
     together = launch.cooperative
-    count = cores() if workers == "all" else int(workers)
+    count = count_of(workers)
     alone = why_alone(launch, bool(trace)) if count > 1 else ""
     said = alone if workers != "all" else ""
     while True:
-        crew = ParallelLaunch(launch, checks, closer, count, workers != "all")
+        crew = ParallelLaunch(launch, checks, closer, count, workers != "all", choice.watch)
         try:
             if count > 1 and not alone and not together:
                 first, allocations = crew.run(progress)
             else:
-                first, allocations = _run(launch, checks, closer, together, trace, progress, parts)
+                first, allocations = _run(
+                    launch, checks, closer, together, trace, progress, parts, choice.watch
+                )
+        except ChangeEngine:
+            if (done := choice.run_instead(progress)) is not None:
+                return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
         except EscalateCheck as suspicion:
             closer[suspicion.number] = suspicion.places
         except RetrySharded:
@@ -99,15 +114,32 @@ def run_to_verdict(
             alone = said = str(why)
             closer.clear()
         else:
-            _keep_used_reads(launch, first, together)
-            _tell_used_shuffles(launch, first, together)
-            if "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads:
-                find_races_in_other_orders(launch, first, closer, together)
-            if launch.kernel.adapter and launch.kernel.adapter.repeats:
-                drop_idle_reads(launch, first, together)
-            if first.findings.found:
-                look_for_causes(launch, first, checks, closer, together)
-            return LaunchOutcome(first, allocations, crew.shared, said or crew.alone)
+            outcome = LaunchOutcome(
+                first, allocations, crew.shared, said or crew.alone, engine_note=choice.note
+            )
+            return _judged(launch, checks, outcome, closer, together)
+
+
+def count_of(workers: int | str) -> int:
+    """Return how many processes may share a launch."""
+    return cores() if workers == "all" else int(workers)
+
+
+def _judged(
+    launch: PreparedLaunch, checks: Collection[str], outcome: LaunchOutcome,
+    closer: PrecisionPlan | None = None, together: bool = False,
+) -> LaunchOutcome:  # fmt: skip
+    """Decide what of the findings counts, by more runs where these are needed."""
+    first, closer = outcome.observers, closer or {}
+    _keep_used_reads(launch, first, together)
+    _tell_used_shuffles(launch, first, together)
+    if "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads:
+        find_races_in_other_orders(launch, first, closer, together)
+    if launch.kernel.adapter and launch.kernel.adapter.repeats:
+        drop_idle_reads(launch, first, together)
+    if first.findings.found:
+        look_for_causes(launch, first, checks, closer, together)
+    return outcome
 
 
 def _read_and_written(launch: PreparedLaunch) -> PrecisionPlan:
@@ -141,13 +173,17 @@ def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence
 
 def _run(
     launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, together: bool,
-    trace: Trace | None, progress: Progress | None, parts: int,
+    trace: Trace | None, progress: Progress | None, parts: int, watch: Watch,
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
-    """Execute one attempt in one process; return the observers and the final global memory."""
+    """Execute one attempt in one process; return the observers and the final global memory.
+
+    ``watch``: called with each set's dispatcher.
+    """
     allocations, observer_sets = launch.allocations(), list[Observers]()
     for share in _shares(launch, together, 1 if together else parts):
         recorder = Trace(trace.wanted, trace.max_bytes) if trace and observer_sets else trace
         observer_sets.append(Observers(launch, checks, recorder, allocations, closer))
+        watch(observer_sets[-1].dispatcher)
         run_batches(launch, allocations, observer_sets[-1].dispatcher, share, together, progress)
     first, *others = observer_sets
     for other in others:

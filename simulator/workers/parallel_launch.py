@@ -11,12 +11,13 @@ import itertools
 import math
 import pickle
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
 from ..core.geometry import Flat
+from ..events import Dispatcher
 from ..execute.batches import Progress, batch_size, pieces, run_batches
 from ..execute.prepare import PreparedLaunch
 from ..memory.storage.spaces import Allocation
@@ -63,6 +64,10 @@ def why_alone(launch: PreparedLaunch, traced: bool) -> str:
     return ""
 
 
+Watch = Callable[[Dispatcher], None]
+"""Gets what tells a launch's observers."""
+
+
 @dataclass
 class ParallelLaunch:
     """The processes of one attempt at a launch.
@@ -70,6 +75,7 @@ class ParallelLaunch:
     Args:
         count: How many there may be, this one among them.
         asked: Whether someone asked for them; else they have to be worth it.
+        watch: Called with what tells the observers of this process.
 
     Attributes:
         shared: How many there were; ``alone``: why it was one, where more were asked for.
@@ -80,6 +86,7 @@ class ParallelLaunch:
     closer: PrecisionPlan
     count: int
     asked: bool
+    watch: Watch
     shared: int = 1
     alone: str = ""
     _futures: "list[Future[bytes]]" = field(default_factory=list)
@@ -104,6 +111,7 @@ class ParallelLaunch:
             watch = watched(self.checks, self.closer, self._direct)
             overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut, watch)
             observers = Observers(launch, self.checks, None, allocations, self.closer, overlap)
+            self.watch(observers.dispatcher)
             todo = self._mine(overlap, allocations)
             run_batches(launch, allocations, observers.dispatcher, todo, progress=progress)
             for future in self._futures:

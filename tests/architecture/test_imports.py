@@ -10,7 +10,7 @@ from tests.architecture.tree import PACKAGES, components, imports, modules, plac
 
 INSIDE = (
     "core", "gpus", "isa", "memory", "compile", "events", "execute", "analysis", "races",
-    "hazards", "observe", "caches", "workers", "rerun", "run", "launch", "host_order",
+    "hazards", "observe", "caches", "workers", "native", "rerun", "run", "launch", "host_order",
     "host_checks",
     "build_results", "fixes", "prediction",
 )  # fmt: skip

@@ -64,4 +64,4 @@ def test_way() -> None:
     assert out.all()
     assert not run.hazards
     assert stops.count("launch.py") == 1, way
-    assert len(set(stops)) <= 10, way
+    assert len(set(stops)) <= 11, way

@@ -17,7 +17,8 @@ from simulator.execute.progress import lane_compaction
 from tests.fuzz import tree
 from tests.fuzz.report import Report
 
-NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races", "claims", "promises", "convergence")
+NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races", "claims", "promises", "convergence",
+        "engines")  # fmt: skip
 
 
 def available() -> list[str]:

@@ -11,6 +11,7 @@ import click
 from simulator.execute.schedule import make
 from simulator.isa.memory.stack import STACK_BYTES
 from simulator.memory.storage.heap import HEAP_BYTES
+from simulator.native.selection import AUTO, NATIVE, NUMPY, preferred
 
 from . import completion
 from .argument_spec import is_argument
@@ -111,6 +112,21 @@ _STEPS = click.option(
     metavar="N",
     help="Basic blocks until an endless loop is given up.",
 )
+
+
+def _use_engine(context: click.Context, _: click.Parameter, engine: str) -> None:
+    context.with_resource(preferred(engine))
+
+
+_ENGINE = click.option(
+    "--engine",
+    type=click.Choice([AUTO, NUMPY, NATIVE]),
+    default=AUTO,
+    show_default=True,
+    expose_value=False,
+    callback=_use_engine,
+    help="What runs the blocks: native code (tilescope[fast]) where it pays, or one of the two.",
+)
 _CHECKS = click.option(
     "--checks",
     default="all",
@@ -162,7 +178,7 @@ def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(schedule: str, **rest: Any) -> Any:
         return function(schedule=as_schedule(schedule), **rest)
 
-    return _decorated(command, (_SCHEDULE, _STEPS))
+    return _decorated(command, (_SCHEDULE, _STEPS, _ENGINE))
 
 
 def as_schedule(text: str) -> str | int:

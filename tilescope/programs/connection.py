@@ -24,7 +24,7 @@ class Disconnected(Exception):
 
 
 @dataclass(frozen=True)
-class Frame:
+class RuntimeCall:
     """One call of the runtime.
 
     Attributes:
@@ -48,7 +48,7 @@ class Connection:
         self._channel = channel
         (pid,) = struct.unpack("<Q", self._receive(8))
         self.process = HostProcess(pid, self)
-        self.answer: Callable[[Frame], int] = lambda frame: 0
+        self.answer: Callable[[RuntimeCall], int] = lambda frame: 0
 
     def fileno(self) -> int:
         """For ``selectors``."""
@@ -66,9 +66,9 @@ class Connection:
         """
         self._order(_RETURN, self.answer(self._frame()))
 
-    def _frame(self) -> Frame:
+    def _frame(self) -> RuntimeCall:
         words = _FRAME.unpack(self._receive(_FRAME.size))
-        return Frame(words[:6], words[6:14], *words[14:])
+        return RuntimeCall(words[:6], words[6:14], *words[14:])
 
     def _receive(self, nbytes: int) -> bytes:
         parts = []

@@ -204,6 +204,7 @@ def _float_to_integer(ins: Instruction, target: str, source: str) -> Function:
     rounding = next(_TO_INTEGER[m] for m in ins.modifiers if m in _TO_INTEGER)
     dtype = DTYPES[target]
     low, high = _range(target)
+    lowest, highest = np.float64(low), np.float64(high)
     nan = dtype.type(0)
     if width(target) == 64 or source == "f64":  # measured on an H200
         nan = np.dtype(f"u{dtype.itemsize}").type(1 << (width(target) - 1)).view(dtype)
@@ -211,12 +212,22 @@ def _float_to_integer(ins: Instruction, target: str, source: str) -> Function:
     def apply(a: Lanes) -> Lanes:
         x = ieee.flush(a) if ins.has("ftz") else a
         wide = rounding(x.astype(np.float64))
-        bottom, top = wide <= np.float64(low), wide >= np.float64(high)
+        if _between(wide, lowest, highest):  # the usual case, at a fifth of the time
+            return wide.astype(dtype)
+        bottom, top = wide <= lowest, wide >= highest
         inside = np.where(bottom | top | np.isnan(wide), 0.0, wide).astype(dtype)
         result = np.where(bottom, dtype.type(low), np.where(top, dtype.type(high), inside))
         return np.where(np.isnan(wide), nan, result)
 
     return apply
+
+
+def _between(x: Lanes, low: np.float64, high: np.float64) -> bool:
+    """Whether all of some float64 lie strictly between two numbers; false if any is NaN."""
+    if x.ndim == 0:
+        return bool(low < x < high)
+    smallest, largest = np.minimum.reduce(x, axis=None), np.maximum.reduce(x, axis=None)
+    return bool(low < smallest and largest < high)
 
 
 def _float_to_float(ins: Instruction, target: str, source: str) -> Function:

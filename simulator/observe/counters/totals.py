@@ -50,6 +50,14 @@ class WorkCounter(Observer):
         """See ``Observer``."""
         self.max_batch_steps = max(self.max_batch_steps, self._batch)
 
+    def add_batch(self, warps: int) -> None:
+        """Add a batch that native code ran: the warps that executed basic blocks."""
+        self._warps += warps
+        self.max_batch_steps = max(self.max_batch_steps, warps)
+
+    def add_atomics(self, threads: int) -> None:
+        """Add threads' atomic accesses that native code made."""
+
     def merge(self, other: WorkCounter) -> None:
         """See ``Observer``."""
         self._warps += other._warps
@@ -64,6 +72,10 @@ class RaceWorkCounter(WorkCounter):
         """See ``Observer``."""
         if event.site.access == "atomic":
             self._accesses += self.geometry.active(event.mask)[0]
+
+    def add_atomics(self, threads: int) -> None:
+        """See ``WorkCounter``."""
+        self._accesses += threads
 
     def grouped_loads(self, sites: tuple[Site, ...], events: Sequence[AccessEvent]) -> None:
         """See ``Observer``."""
@@ -113,13 +125,20 @@ class InstructionCounter(Observer):
         """See ``Observer``."""
         self.met[block] += warps
 
+    def add(
+        self, threads: list[int], warps: list[int], guarded: list[int], parted: list[int],
+        met: list[int],
+    ) -> None:  # fmt: skip
+        """Add what native code counted."""
+        for mine, more in (
+            (self.threads, threads), (self.warps, warps), (self.guarded, guarded),
+            (self.parted, parted), (self.met, met),
+        ):  # fmt: skip
+            mine[:] = [a + b for a, b in zip(mine, more, strict=True)]
+
     def merge(self, other: InstructionCounter) -> None:
         """See ``Observer``."""
-        for mine, theirs in (
-            (self.threads, other.threads), (self.warps, other.warps), (self.guarded, other.guarded),
-            (self.parted, other.parted), (self.met, other.met),
-        ):  # fmt: skip
-            mine[:] = [a + b for a, b in zip(mine, theirs, strict=True)]
+        self.add(other.threads, other.warps, other.guarded, other.parted, other.met)
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,10 @@ class TrafficCounter(Observer):
         slot = site.number * len(COUNTED_SPACES)
         self._totals[slot, :3] += warps, threads, nbytes
 
+    def add(self, site: Site, space: str, figures: Flat) -> None:
+        """Add what accesses of a site to a space cost, as native code counted."""
+        self._totals[site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(space)] += figures
+
     def merge(self, other: TrafficCounter) -> None:
         """See ``Observer``."""
         self._totals += other._totals

@@ -9,6 +9,7 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ...analysis.influence import ForwardSlices
+from ...compile.program import Program
 from ...core.geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ...isa.decoded import relaxed, roles
 from ...isa.table import CLUSTER, INITS, scope
@@ -44,12 +45,8 @@ class SyncObserver:
     def start(self, geometry: Geometry) -> None:
         """Begin a batch."""
         self.geometry = geometry
-        program, sites = self.steering.program, self.steering.program.sites
-        terminators = [block.block.end for block in program.blocks if block.cluster]
-        mixed = any(end and end.has("relaxed") for end in terminators)
-        clustered = bool(terminators) or geometry.clusters.size > 1
-        at_phases = (site.instruction for site in sites if roles(site.instruction).row.phase)
-        loose = mixed or any(map(relaxed, at_phases))
+        uses, mixed, loose = self.steering.program.analysis(_cluster_barriers)
+        clustered = uses or geometry.clusters.size > 1
         self.happens_before = HappensBefore(geometry, clustered, mixed, loose)
         if not self._started:
             shape = geometry.everyone, geometry.threads, geometry.clusters
@@ -215,6 +212,14 @@ class SyncObserver:
         quiet = None if values is None else values == 1
         releases.access(site, place, thread, self.now + turn, met, warp, known, vain, quiet)
         self.now += len(thread)  # the access is known by the time after its last turn
+
+
+def _cluster_barriers(program: Program) -> tuple[bool, bool, bool]:
+    """Whether a program has cluster barriers, relaxed ones, and any relaxed arrival or wait."""
+    terminators = [block.block.end for block in program.blocks if block.cluster]
+    mixed = any(end and end.has("relaxed") for end in terminators)
+    at_phases = (site.instruction for site in program.sites if roles(site.instruction).row.phase)
+    return bool(terminators), mixed, mixed or any(map(relaxed, at_phases))
 
 
 def _meeting(g: Geometry, lanes: Mask | None, members: Lanes) -> tuple[Flat, Flat, Flat]:

@@ -15,7 +15,7 @@ from simulator.host_checks import HostChecks
 
 from ...scripts.streams import Streams
 from ...scripts.virtual_device import VirtualDevice
-from ..connection import Connection, Frame
+from ..connection import Connection, RuntimeCall
 from ..host_process import HostMemoryError
 from ..shim.build import exports
 from ..source_lines import SourceLines
@@ -94,13 +94,13 @@ class Runtime:
         self.modules, self.functions = dict(other.modules), dict(other.functions)
         self.symbols = dict(other.symbols)
 
-    def answer(self, frame: Frame) -> int:
+    def answer(self, frame: RuntimeCall) -> int:
         """The result of one call.
 
         Raises:
             UnsupportedCallError: It has no stand-in.
         """
-        outer: Frame | None = getattr(self, "frame", None)
+        outer: RuntimeCall | None = getattr(self, "frame", None)
         self.frame = frame
         name = plain_name(_NAMES[frame.index]) if frame.index < len(_NAMES) else ""
         self.name = name

@@ -1,0 +1,162 @@
+"""Both engines side by side, with all checks and counters, in one run.
+
+`numpy` and `native` are warm launches; `first` is the first native one of a process, with an empty
+folder of machine code; `auto` a warm launch as users get it. The results, counters and hazards of
+both engines are compared. Seconds are those of a wall clock on one core.
+"""
+
+import functools
+import importlib.metadata
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import simulator
+from benchmarks.machine import command_line, table
+from kernels import Kernel, library
+
+SOURCE = Path(__file__).with_name("engines.cu")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A launch; ``make`` gives fresh arguments."""
+
+    name: str
+    kernel: Kernel
+    grid: Any
+    block: Any
+    make: Callable[[], Sequence[Any]]
+    shared_bytes: int = 0
+
+
+def _csr(rows: int, each: int) -> tuple[Any, Any]:
+    random = np.random.default_rng(3)
+    counts = random.integers(0, 2 * each, rows)
+    starts = np.append(0, np.cumsum(counts)).astype(np.int32)
+    return starts, random.integers(0, rows, starts[-1]).astype(np.int32)
+
+
+def _few_arguments(threads: int) -> list[Any]:
+    return [np.arange(threads, dtype=np.float32), 2000]
+
+
+def cases() -> list[Case]:
+    """The kernels of ``engines.cu``."""
+    source = SOURCE.read_text()
+    random = np.random.default_rng(1)
+
+    def kernel(name: str) -> Kernel:
+        return Kernel.from_cuda(source, name)
+
+    starts, edges = _csr(4096, 6)
+    level = np.where(random.random(4096) < 0.3, 2, -1).astype(np.int32)
+    values = random.standard_normal(len(edges)).astype(np.float32)
+    x = random.standard_normal(4096).astype(np.float32)
+    keys = random.integers(1, 1 << 31, 1500).astype(np.uint32)
+    numbers = random.integers(0, 1 << 20, 4096).astype(np.int32)
+
+    def few(threads: int) -> Case:
+        name = f"few, {threads} thread{'s' * (threads > 1)}"
+        make = functools.partial(_few_arguments, threads)
+        return Case(name, kernel("few"), 1, threads, make)
+
+    return [
+        few(1), few(32), few(1024),
+        Case("mandelbrot 160x90", kernel("mandelbrot"), 57, 256,
+             lambda: [np.zeros(160 * 90, np.int32), 160, 90, 500]),
+        Case("bfs level, 4,096 vertices", kernel("bfs_level"), 16, 256,
+             lambda: [starts, edges, level, np.full(4096, -1, np.int32), 4096, 2]),
+        Case("hash table, 32 threads", kernel("hash_insert"), 1, 32,
+             lambda: [np.zeros(2048, np.uint32), keys, 1500, 2047]),
+        Case("8 queens, 64 threads", kernel("queens"), 1, 64,
+             lambda: [np.zeros(1, np.int32), 8]),
+        Case("spmv, 4,096 rows", kernel("spmv"), 16, 256,
+             lambda: [starts, edges, values, x, np.zeros(4096, np.float32), 4096]),
+        Case("bitonic sort, 1,024", kernel("bitonic"), 1, 1024, lambda: [numbers[:1024].copy()]),
+        Case("insertion sort, 32 x 64", kernel("insertion"), 1, 32,
+             lambda: [numbers[:2048].copy(), 64]),
+        Case("collatz, 4,096", kernel("collatz"), 16, 256,
+             lambda: [np.zeros(4096, np.uint32), 4096]),
+    ]  # fmt: skip
+
+
+def _library() -> list[Case]:
+    found = []
+    for name in library.names():
+        entry = library.get(name)
+        launch = entry.launch()
+        make = lambda launch=launch: [  # noqa: E731
+            np.array(a, copy=True, subok=True) if isinstance(a, np.ndarray) else a
+            for a in launch.args
+        ]
+        found.append(
+            Case(name, entry.kernel(), launch.grid, launch.block, make, launch.shared_bytes)
+        )
+    return found
+
+
+def _timed(case: Case, engine: str, repeat: int) -> tuple[float, float, Any, list[Any]]:
+    """Seconds of the first launch, of the fastest later one, its run, and its arguments."""
+    seconds = []
+    for _ in range(repeat + 1):
+        args = list(case.make())
+        began = time.perf_counter()
+        run = simulator.launch(
+            case.kernel, case.grid, case.block, args, case.shared_bytes, engine=engine
+        )
+        seconds.append(time.perf_counter() - began)
+    return seconds[0], min(seconds[1:]), run, args
+
+
+def _told(run: Any, args: Sequence[Any]) -> list[Any]:
+    told = run.to_dict()
+    del told["seconds"]
+    return [told, [a.tobytes() for a in args if isinstance(a, np.ndarray)]]
+
+
+def row(case: Case, repeat: int) -> tuple[list[str], tuple[float, float, float]]:
+    """A line of the table, and the seconds in it."""
+    _, one, numpy_run, numpy_args = _timed(case, "numpy", repeat)
+    first, other, native_run, native_args = _timed(case, "native", repeat)
+    _, auto, auto_run, _ = _timed(case, "auto", repeat)
+    same = _told(numpy_run, numpy_args) == _told(native_run, native_args)
+    taken = native_run.engine == "native"
+    cells = [
+        case.name, f"{one * 1e3:.1f}", f"{other * 1e3:.2f}" if taken else "-",
+        f"{first * 1e3:.0f}" if taken else "-", f"{one / other:.1f}x" if taken else "-",
+        f"{auto * 1e3:.1f} ({auto_run.engine})", "yes" if same else "NO",
+        "" if taken else native_run.engine_note,
+    ]  # fmt: skip
+    return cells, (one, other if taken else one, auto)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = command_line("engines", __doc__)
+    parser.add_argument("--library", action="store_true", help="the whole library, too")
+    parser.add_argument("--repeat", type=int, default=2, help="warm launches; the fastest counts")
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TILESCOPE_CACHE"] = folder
+        found = [(case, *row(case, options.repeat)) for case in cases()]
+        found += [(c, *row(c, options.repeat)) for c in (_library() if options.library else [])]
+    head = ["launch", "numpy ms", "native ms", "first ms", "ratio", "auto ms", "equal", "why not"]
+    print(*table(head, [cells for _, cells, _ in found]), sep="\n")
+    sums = [sum(seconds[i] for _, _, seconds in found) for i in range(3)]
+    print(f"\nsums: numpy {sums[0]:.2f} s, native or numpy {sums[1]:.2f} s, auto {sums[2]:.2f} s")
+    print(f"{platform.machine()}, NumPy {np.__version__}, "
+          f"llvmlite {importlib.metadata.version('llvmlite')}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

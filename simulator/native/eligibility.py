@@ -1,0 +1,99 @@
+"""Which launches native code may take; a reason in words for those that it does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from ..analysis.influence import ForwardSlices
+from ..compile.program import Program
+from ..core.geometry import WARP
+from ..execute.machine import flow_map
+from ..execute.prepare import PreparedLaunch
+from ..memory.site import Site
+from ..memory.storage.spaces import Allocation
+from .runtime.atomics import NAMES
+
+_COMMUTATIVE = ("add", "min", "max", "and", "or", "xor")
+_ATOMIC_TYPES = ("b32", "s32", "u32", "b64", "s64", "u64")
+_SPACES = ("global", "const", "param", "shared", "local", "generic")
+MAX_HEADS = 62
+_MAX_SHADOW = 1 << 29
+"""Bytes of the race filter's slots."""
+
+
+def is_one_warp(launch: PreparedLaunch) -> bool:
+    """Whether a launch has one warp at most, whose lanes' order is the same in both engines."""
+    return math.prod(launch.grid) == 1 and math.prod(launch.block) <= WARP
+
+
+def why_not_program(program: Program) -> str:
+    """Why no launch of a program is native, but for instructions; empty if launches may be."""
+    if program.layout.reserved:
+        return "shared memory that the system reserves"
+    if any(block.group for block in program.blocks):
+        return "functions that call themselves"
+    if program.watched is not None or program.flights:
+        return "a trace, or wgmma"
+    flow = program.analysis(flow_map)
+    if flow.convergence.yields:
+        return "a loop that waits for what other threads write"
+    if flow.orders:
+        return "barriers that warps may come to in several orders"
+    if any(
+        b.terminator_kind == "barrier" and b.block.function is not program.entry
+        for b in program.blocks
+    ):
+        return "a barrier in a function that is called"
+    if len(flow.heads) > MAX_HEADS:
+        return "too many loops about barriers"
+    for site in program.sites:
+        if why := _why_not_site(site):
+            return why
+    return ""
+
+
+def _why_not_site(site: Site) -> str:
+    what = site.instruction.name
+    odd = site.asynchronous or site.bulk is not None or site.is_image or site.order
+    if odd or site.lanes != WARP or site.space not in _SPACES or not site.traffic:
+        return what
+    if site.nbytes > 16 or site.count not in (1, 2, 4):
+        return what
+    if site.access != "atomic":
+        return f"{what}: a strong access" if site.strong else ""
+    plain = site.count == 1 and site.type in _ATOMIC_TYPES and site.operation in NAMES
+    if not plain or site.space in ("local", "const", "param"):
+        return f"{what}: an atomic of this kind"
+    return f"{what}: a scope below the device" if site.narrow and site.space != "shared" else ""
+
+
+def why_not_launch(
+    launch: PreparedLaunch, checks: Collection[str], allocations: dict[int, Allocation]
+) -> str:
+    """Why a launch is not native, whatever its program is; empty if it may be."""
+    program = launch.program
+    if launch.schedule != "lockstep":
+        return "another schedule than lockstep"
+    if launch.cooperative or math.prod(launch.cluster) > 1 or launch.clustered:
+        return "blocks that wait for each other, or clusters"
+    if launch.pointers.names:
+        return "restricted pointers to one array"
+    for allocation in allocations.values():
+        missing = allocation.missing
+        scattered = missing is not None and (missing.itemsize > 1 or not missing.flags.c_contiguous)
+        if allocation.unfilled or scattered:
+            return f"{allocation.name}: memory that nothing fills"
+        if allocation.valid is not None or allocation.pictures:
+            return f"{allocation.name}: an array with gaps, a texture or a surface"
+    if not is_one_warp(launch):
+        for site in program.sites:
+            if site.access == "atomic" and (site.returns or site.operation not in _COMMUTATIVE):
+                return f"{site.instruction.name}: results depend on the order of warps"
+        if "races" in checks and program.analysis(ForwardSlices).synchronising_reads:
+            return "atomics that put accesses in order"
+    grain = launch.granules.array
+    shadow = sum(-(-a.nbytes // grain) * 16 for a in allocations.values() if a.writable)
+    if "races" in checks and shadow > _MAX_SHADOW:
+        return "arrays too large for the race filter"
+    return ""

@@ -1,0 +1,90 @@
+"""Runs a launch natively, to its end; or gives up, and the NumPy engine runs it from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..execute.batches import Progress, batches
+from ..execute.prepare import PreparedLaunch
+from ..memory.storage.spaces import Allocation
+from ..observe.counters.traffic_counter import COUNTED_SPACES
+from ..observe.observers import Observers
+from . import jit, layout, library
+from .compiled_kernel import compiled
+from .eligibility import why_not_launch
+from .state import NativeState
+
+FUEL = 1 << 18
+"""Rounds of loops between two returns to Python, where Ctrl-C is heard: at most some 0.1 s."""
+
+
+class GaveUp(Exception):
+    """Native code does not run a launch, or not to its end; the text says why."""
+
+
+def run(
+    launch: PreparedLaunch, checks: Collection[str], progress: Progress | None
+) -> tuple[Observers, dict[int, Allocation]]:
+    """Run a launch natively; return its observers, and global memory.
+
+    Raises:
+        GaveUp: The NumPy engine has to run it.
+    """
+    if why := jit.why_unavailable():
+        raise GaveUp(why)
+    allocations = launch.allocations()
+    if why := why_not_launch(launch, checks, allocations):
+        raise GaveUp(why)
+    kernel = compiled(launch.program, launch.block)
+    if isinstance(kernel, str):
+        raise GaveUp(kernel)
+    observers = Observers(launch, checks, None, allocations, {})
+    state = NativeState(launch, kernel, checks, allocations)
+    _run_batches(state, observers, progress)
+    if not state.settle():
+        raise GaveUp("an array is written, and read through the read-only path")
+    _enter(state, observers)
+    observers.end()
+    return observers, allocations
+
+
+def _run_batches(state: NativeState, observers: Observers, progress: Progress | None) -> None:
+    """Run all blocks, a batch of the NumPy engine's at a time: its bounds hold for each."""
+    launch, context = state.launch, state.context
+    run_blocks = jit.function(library.entry(), 2)
+    at, total = int(context.ctypes.data), launch.grid[0] * launch.grid[1] * launch.grid[2]
+    for numbers in batches(launch):
+        before = int(state.warps.sum())
+        context[layout.LAST] = last = int(numbers[-1]) + 1
+        result = layout.PAUSED
+        resumed = 0
+        while result == layout.PAUSED:
+            context[layout.FUEL] = FUEL
+            result = run_blocks(at, resumed)
+            resumed = 1
+            if int(state.warps.sum()) - before > launch.step_limit:
+                raise GaveUp("more basic blocks than the step limit")
+        state.rows.raise_again()
+        if result != layout.DONE:
+            raise GaveUp(state.reason)
+        observers.work.add_batch(int(state.warps.sum()) - before)
+        if progress:
+            progress(last, total)
+
+
+def _enter(state: NativeState, observers: Observers) -> None:
+    """Add what native code counted to the observers."""
+    observers.touches.marks.update(state.touched())
+    for site in state.program.sites:
+        if site.access == "atomic":
+            observers.work.add_atomics(int(state.figures(site.number)[:, 1].sum()))
+    if not state.launch.counted:
+        return
+    observers.ran.add(
+        *(table.tolist() for table in (state.threads, state.warps, state.tallies, state.parted,
+                                       state.released))
+    )  # fmt: skip
+    for site in state.program.sites:
+        for space, row in zip(COUNTED_SPACES, state.figures(site.number), strict=False):
+            if row[0]:
+                observers.traffic.add(site, space, row)

@@ -1,0 +1,500 @@
+"""A kernel as one native function, which runs one warp until a block barrier or its end.
+
+Between memory accesses a basic block is a loop over the lanes of the mask; each access is a call
+of the runtime, so the lanes of a warp stay in lockstep. Of a warp's lanes those at the lowest basic
+block run first, as in the NumPy engine.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..compile.cfg.basic_blocks import EXIT
+from ..compile.ir import (
+    BarrierOp,
+    Compute,
+    FenceOp,
+    IrOp,
+    MemoryOp,
+    Terminator,
+    WarpCompute,
+)
+from ..compile.ir_values import Constant, Register, SourceValue
+from ..compile.program import CompiledBlock, Program
+from ..execute.sync.barrier_divergence import is_aligned
+from ..execute.sync.branch_history import ControlFlowMap
+from ..execute.sync.convergence_regions import NEW
+from . import layout
+from .access_names import access_name
+from .forms.across_lanes import across_lanes
+from .lane_code import Frame, LaneCode, NotNative
+from .lane_loop import LaneLoops
+from .layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
+from .lines import Lines, bits_of
+from .row_calls import is_called_back
+
+WHOLE_WARP = 0xFFFFFFFF
+POINTERS = ("x", "frame", "scratch", "parameters", "thread_x", "thread_y", "thread_z")
+"""What a kernel's function is given, each of it memory of its own: the context first."""
+
+
+class Segment(NamedTuple):
+    """Steps between two accesses; ``first``: the one whose results are taken before."""
+
+    first: IrOp | None
+    steps: list[IrOp]
+    last: IrOp | None
+
+
+class KernelCode:
+    """The LLVM IR of a kernel for one shape of block.
+
+    Attributes:
+        frame: Where registers lie; ``points``: numbers of convergence points by basic block.
+        accesses: Names of the runtime's functions for memory that it calls.
+        called_back: Steps whose NumPy functions it calls, by number.
+        text: The module, once it is made.
+        affected: Basic blocks at which lanes may have different tokens.
+    """
+
+    def __init__(
+        self, program: Program, flow: ControlFlowMap, block_shape: tuple[int, int, int]
+    ) -> None:
+        self.program, self.facts, self.shape = program, flow.convergence, block_shape
+        self.frame, self.lines = Frame(), Lines()
+        self.accesses: set[str] = set()
+        self.called_back: list[Compute] = []
+        self.text = ""
+        self.inner = {head: sorted(flow.heads[head]) for head in sorted(flow.heads)}
+        self.heads = {head: number for number, head in enumerate(self.inner)}
+        barriers = [b.number for b in program.blocks if b.terminator_kind == "barrier"]
+        self.about = {n: sum(1 << self.heads[h] for h in flow.about(n)) for n in barriers}
+        saved = sorted({p for points in self.facts.saves.values() for p in points})
+        self.points = {point: number for number, point in enumerate(saved)}
+        self.affected = self.facts.affected
+        self.block: CompiledBlock
+        self.loops = LaneLoops(self.lines, self.frame, block_shape)
+        self.is_head = {
+            to for b in program.blocks for to in _ways(b) if 0 <= to <= b.number
+        }  # fmt: skip
+
+    def make(self) -> None:
+        """Make the module, ``text``.
+
+        Raises:
+            NotNative: Something that native code does not know.
+        """
+        x = self.lines
+        pointers = ", ".join(f"ptr noalias %{name}" for name in POINTERS)
+        x.lines.append(f"define i64 @kernel({pointers}, i64 %start) nounwind {{")
+        x.begin("entry")
+        x.emit("%context = ptrtoint ptr %x to i64")
+        x.emit("%mask_at = alloca i64")
+        x.emit("%guard_at = alloca i64")
+        x.emit("%members_at = alloca i64")
+        alive = x.word("%x", layout.ALIVE)
+        x.emit(f"store i64 {alive}, ptr %mask_at")
+        blocks = self.program.blocks
+        cases = " ".join(f"i64 {b.number}, label %B{b.number}" for b in blocks)
+        behind = " ".join(
+            f"i64 {len(blocks) + b.number}, label %B{b.block.follow}"
+            for b in blocks
+            if b.terminator_kind == "barrier"
+        )
+        x.emit(f"switch i64 %start, label %pick [{cases} {behind}]")
+        x.begin("pick")
+        number = x.call("pick", "i64", ("i64", "%context"))
+        mask = x.word("%x", layout.MASK)
+        x.emit(f"store i64 {mask}, ptr %mask_at")
+        x.emit(f"switch i64 {number}, label %done [{cases}]")
+        for label, code in (("done", DONE), ("bail", GAVE_UP), ("paused", PAUSED)):
+            x.begin(label)
+            x.emit(f"ret i64 {code}")
+        for block in self.program.blocks:
+            self.basic_block(block)
+        x.lines.append("}")
+        self.text = "\n".join([*sorted(x.declared), *x.lines]) + "\n"
+
+    # -- a basic block ---------------------------------------------------------------
+
+    def basic_block(self, block: CompiledBlock) -> None:
+        """Emit one basic block."""
+        self.block, x = block, self.lines
+        x.begin(f"B{block.number}")
+        if block.number in self.is_head:
+            self.use_fuel()
+        if block.gate:
+            self.gate()
+        if self.facts.edges:
+            x.add_to(x.word_at("%x", layout.STEP), "1")
+            for point in self.facts.saves.get(block.number, ()):
+                self.runtime("save", str(self.points[point]), self.mask())
+        self.count_block()
+        if block.number in self.heads:
+            self.runtime("begin_round", str(self.heads[block.number]), self.mask())
+            for inner in self.inner[block.number]:
+                self.runtime("forget_rounds", str(self.heads[inner]), self.mask())
+        segments = self.segments()
+        for place, segment in enumerate(segments):
+            later = {r.number for r in block.lowered.live_out}
+            later.update(*(_reads(other) for other in segments[place + 1 :]))
+            self.segment(segment, later)
+            if isinstance(segment.last, MemoryOp):
+                self.access(segment.last)
+            elif isinstance(segment.last, WarpCompute):
+                self.warp_instruction(segment.last)
+            elif isinstance(segment.last, Compute):
+                self.call_back(segment.last)
+        self.end(block.lowered.end)
+
+    def use_fuel(self) -> None:
+        """At a loop's head, return to Python from time to time."""
+        x = self.lines
+        at = x.word_at("%x", layout.FUEL)
+        rest = x.value(f"sub i64 {x.value(f'load i64, ptr {at}')}, 1")
+        x.emit(f"store i64 {rest}, ptr {at}")
+        empty, on = x.label(), x.label()
+        over = x.value(f"icmp slt i64 {rest}, 0")
+        x.emit(f"br i1 {over}, label %{empty}, label %{on}")
+        x.begin(empty)
+        self.runtime("join", str(self.block.number), self.mask())
+        x.emit("br label %paused")
+        x.begin(on)
+
+    def gate(self) -> None:
+        """Hold lanes until all of the warp have come."""
+        gate, x = self.block.gate, self.lines
+        assert gate
+        if gate.guard or gate.group:
+            raise NotNative("a guarded warp-synchronous instruction")
+        members = str(WHOLE_WARP)
+        if gate.members and isinstance(gate.members.value, Constant):
+            members = str(int(gate.members.value.value) & WHOLE_WARP)
+        elif gate.members:
+            members = self.common_members(gate.members)
+        number = self.block.number
+        orders = str(int(self.block.warp_barrier))
+        through = self.runtime("gate", str(number), self.mask(), members, orders)
+        wrong, right, on = x.label(), x.label(), x.label()
+        bad = x.value(f"icmp slt i64 {through}, 0")
+        x.emit(f"br i1 {bad}, label %{wrong}, label %{right}")
+        x.begin(wrong)
+        self.give_up(ABSENT_LANE)
+        x.begin(right)
+        none = x.value(f"icmp eq i64 {through}, 0")
+        x.emit(f"br i1 {none}, label %pick, label %{on}")
+        x.begin(on)
+        x.emit(f"store i64 {through}, ptr %mask_at")
+
+    def common_members(self, source: SourceValue) -> str:
+        """Return the lanes that each lane of the mask names, as a word."""
+        x = self.lines
+        x.emit(f"store i64 {WHOLE_WARP}, ptr %members_at")
+
+        def body(code: LaneCode) -> None:
+            named = x.value(f"zext i32 {code.source(source)} to i64")
+            before = x.value("load i64, ptr %members_at")
+            x.emit(f"store i64 {x.value(f'and i64 {before}, {named}')}, ptr %members_at")
+
+        self.loops.some_lanes(body)
+        return x.value("load i64, ptr %members_at")
+
+    def count_block(self) -> None:
+        """Count the threads and the warp that execute the block."""
+        x, number = self.lines, self.block.number
+        threads = x.call("llvm.ctpop.i64", "i64", ("i64", self.mask()))
+        for word, more in ((layout.THREADS_RUN, threads), (layout.WARPS_RUN, "1")):
+            x.add_to(x.word_at(self.table(word), number), more)
+
+    def segments(self) -> list[Segment]:
+        """Cut the block's steps at those that all lanes have to come to."""
+        found: list[Segment] = []
+        first: IrOp | None = None
+        steps: list[IrOp] = []
+        for step in self.block.steps:
+            if isinstance(step, FenceOp):
+                if step.proxy:
+                    raise NotNative(step.instruction.name)
+            elif isinstance(step, (MemoryOp, WarpCompute)) or is_called_back(step):
+                found.append(Segment(first, steps, step))
+                first, steps = step, []
+            else:
+                steps.append(step)
+        end = self.block.lowered.end
+        found.append(Segment(first, steps, end if end and end.guard else None))
+        return found
+
+    def segment(self, segment: Segment, later: set[int]) -> None:
+        """Emit what each lane does between two accesses."""
+        takes = segment.first and any(segment.first.targets)
+        if not (takes or segment.steps or segment.last):
+            return
+
+        def body(code: LaneCode) -> None:
+            if segment.first:
+                self.take_results(code, segment.first)
+            for step in segment.steps:
+                code.step(step)
+            if segment.last:
+                self.give_operands(code, segment.last)
+            code.write_back(later)
+
+        self.loops.each_lane(body)
+
+    def take_results(self, code: LaneCode, step: IrOp) -> None:
+        """Put the results of an access into registers."""
+        guard = code.source(step.guard) if step.guard else None
+        for place, target in enumerate(step.targets):
+            if target:
+                bits, at = bits_of(target.type), (layout.RESULTS_AT + place) * LANE_WORD
+                code.put(target, code.load_lane("%scratch", at, bits), guard)
+
+    def give_operands(self, code: LaneCode, step: IrOp) -> None:
+        """Write the operands of an access to the scratch memory."""
+        if isinstance(step, MemoryOp):
+            code.store_lane("%scratch", layout.ADDRESS_AT * LANE_WORD, 64, code.source(step.base))
+        if not isinstance(step, Terminator):
+            for place, source in enumerate(step.sources):
+                at = (layout.VALUES_AT + place) * LANE_WORD
+                code.store_lane("%scratch", at, bits_of(source.type), code.source(source))
+        if step.guard:
+            code.guard(code.source(step.guard))
+
+    # -- what all lanes do together ----------------------------------------------------
+
+    def access(self, step: MemoryOp) -> None:
+        """Call the runtime to access memory."""
+        x, site = self.lines, step.site
+        name = access_name(site)
+        self.accesses.add(name)
+        mask = self.mask()
+        if step.guard:
+            mask = x.value(f"and i64 {mask}, {x.value('load i64, ptr %guard_at')}")
+        record = x.value(
+            f"add i64 {x.word('%x', layout.SITES)}, {site.number * layout.SITE_WORDS * 8}"
+        )
+        scratch = x.value("ptrtoint ptr %scratch to i64")
+        areas = (
+            x.value(f"add i64 {scratch}, {area * LANE_WORD}")
+            for area in (layout.ADDRESS_AT, layout.VALUES_AT, layout.RESULTS_AT)
+        )
+        arguments = ("%context", record, mask, *areas)
+        self.check(x.call(name, "i64", *(("i64", value) for value in arguments)))
+
+    def warp_instruction(self, step: WarpCompute) -> None:
+        """Call the runtime for an instruction that looks across lanes."""
+        x, found = self.lines, across_lanes(step.instruction)
+        if found is None or step.guard:
+            raise NotNative(step.instruction.name)
+        scratch = x.value("ptrtoint ptr %scratch to i64")
+        self.check(self.runtime(found.function, str(found.mode), self.mask(), scratch))
+
+    def call_back(self, step: Compute) -> None:
+        """Call the NumPy function of a step that has no native form, for all lanes at once."""
+        x, number = self.lines, len(self.called_back)
+        self.called_back.append(step)
+        function = self.table(layout.CALLBACK)
+        # Given the memory that it changes: LLVM takes for granted that nothing else does.
+        scratch = x.value("ptrtoint ptr %scratch to i64")
+        self.check(x.value(f"call i64 {function}(i64 {number}, i64 {scratch})"))
+
+    def check(self, result: str) -> None:
+        """Give up if the runtime did."""
+        x, on = self.lines, self.lines.label()
+        bad = x.value(f"icmp ne i64 {result}, 0")
+        x.emit(f"br i1 {bad}, label %bail, label %{on}")
+        x.begin(on)
+
+    def give_up(self, why: int) -> None:
+        """Note why, and give up."""
+        x = self.lines
+        x.emit(f"store i64 {why}, ptr {x.word_at('%x', layout.WHY)}")
+        x.emit(f"store i64 -1, ptr {x.word_at('%x', layout.WHERE)}")
+        x.emit("br label %bail")
+
+    # -- ends ----------------------------------------------------------------------------
+
+    def end(self, end: Terminator | None) -> None:
+        """Send the lanes on."""
+        block = self.block.block
+        if end is None:
+            self.go_all(block.follow)
+        elif isinstance(end, BarrierOp):
+            self.barrier(end)
+        elif end.how == "goto":
+            self.go_all(block.targets[0] if block.targets else block.follow)
+        elif end.how == "branch" and end.guard is None:
+            self.go_all(block.targets[0])
+        elif end.how in ("branch", "exit"):
+            target = block.targets[0] if end.how == "branch" else EXIT
+            if end.guard is None:
+                self.go_all(target)
+            else:
+                self.part(target, block.follow, end.how == "branch")
+        elif end.how == "call":
+            self.call()
+        elif end.how == "return":
+            self.leave_function(end)
+        else:
+            raise NotNative({"system": "a call of the system"}.get(end.how, end.how))
+
+    def call(self) -> None:
+        """All lanes go into a function; they note where they go on behind the call."""
+        block = self.block
+        self.forget()
+        place = self.frame.slot(Register(block.return_register, "s32")).offset
+        follow = str(block.block.follow)
+        self.loops.some_lanes(lambda code: code.store_lane("%frame", place, 32, follow))
+        self.go_all(block.call_entry)
+
+    def leave_function(self, end: Terminator) -> None:
+        """Lanes go back to where their function was called from; the others go on."""
+        x, block = self.lines, self.block
+        if end.guard:
+            raise NotNative("a guarded return")
+        self.forget()
+        place = self.frame.slot(Register(block.return_register, "s32")).offset
+        for follow in self.returns():
+            self.loops.some_lanes(functools.partial(self.guard_return, place, follow))
+            some, on = x.label(), x.label()
+            lanes = x.value("load i64, ptr %guard_at")
+            x.emit(f"br i1 {x.value(f'icmp eq i64 {lanes}, 0')}, label %{on}, label %{some}")
+            x.begin(some)
+            self.go(follow, lanes)
+            x.emit(f"br label %{on}")
+            x.begin(on)
+        x.emit("br label %pick")
+
+    def guard_return(self, place: int, follow: int, code: LaneCode) -> None:
+        """Gather a lane that goes back to a basic block."""
+        to = code.load_lane("%frame", place, 32)
+        code.guard(self.lines.value(f"icmp eq i32 {to}, {follow}"))
+
+    def returns(self) -> list[int]:
+        """Basic blocks behind the calls of the function that ends here."""
+        blocks, own = self.program.blocks, self.block.block.function
+        entry = min(b.number for b in blocks if b.block.function is own)
+        return sorted(
+            {
+                b.block.follow
+                for b in blocks
+                if b.terminator_kind == "call" and b.call_entry == entry
+            }
+        )
+
+    def forget(self) -> None:
+        """Nothing has written the local variables of a function that begins or ends."""
+        for places in self.block.forgets:
+            self.runtime("forget", self.mask(), str(places.start), str(len(places)))
+
+    def part(self, target: int, follow: int, counts: bool) -> None:
+        """Send the lanes whose guard holds to one block, the others to another."""
+        x = self.lines
+        mask = self.mask()
+        taking = x.value(f"and i64 {mask}, {x.value('load i64, ptr %guard_at')}")
+        staying = x.value(f"xor i64 {mask}, {taking}")
+        all_go, some, none_goes, both = (x.label() for _ in range(4))
+        x.emit(f"br i1 {x.value(f'icmp eq i64 {staying}, 0')}, label %{all_go}, label %{some}")
+        x.begin(all_go)
+        self.go_all(target)
+        x.begin(some)
+        x.emit(f"br i1 {x.value(f'icmp eq i64 {taking}, 0')}, label %{none_goes}, label %{both}")
+        x.begin(none_goes)
+        self.go_all(follow)
+        x.begin(both)
+        if counts:
+            x.add_to(x.word_at(self.table(layout.PARTED), self.block.number), "1")
+        self.go(follow, staying)
+        self.go(target, taking)
+        x.emit("br label %pick")
+
+    def go_all(self, to: int) -> None:
+        """Send all lanes of the mask to one block; they run it at once if no other may go first."""
+        x = self.lines
+        if to == EXIT:
+            self.go(to, self.mask())
+            x.emit("br label %pick")
+            return
+        alone, others = x.label(), x.label()
+        count = x.word("%x", layout.OTHERS)
+        x.emit(f"br i1 {x.value(f'icmp eq i64 {count}, 0')}, label %{alone}, label %{others}")
+        x.begin(alone)
+        self.pass_edge(to, self.mask())
+        x.emit(f"br label %B{to}")
+        x.begin(others)
+        self.go(to, self.mask())
+        x.emit("br label %pick")
+
+    def go(self, to: int, lanes: str) -> None:
+        """Send lanes to a block; at ``EXIT`` they end."""
+        if to == EXIT:
+            self.runtime("leave", lanes)
+            return
+        self.pass_edge(to, lanes)
+        self.runtime("join", str(to), lanes)
+
+    def pass_edge(self, to: int, lanes: str) -> None:
+        """Give lanes that go to a block the tokens that they have there."""
+        what = self.facts.edges.get((self.block.number, to))
+        if what == NEW:
+            self.runtime("renew", lanes)
+        elif what is not None:
+            self.runtime("restore", str(self.points[what]), lanes)
+
+    def barrier(self, end: BarrierOp) -> None:
+        """Leave native code at a block barrier that all lanes of the warp have come to."""
+        zeros = all(
+            isinstance(source.value, Constant) and int(source.value.value) == 0
+            for source in end.sources
+        )
+        if end.guard or end.reduction or end.cluster or not end.waits or not zeros:
+            raise NotNative(f"{end.instruction.name} with a count, a number or a reduction")
+        x, number = self.lines, self.block.number
+        some, whole = x.label(), x.label()
+        missing = x.value(f"xor i64 {self.mask()}, {x.word('%x', layout.ALIVE)}")
+        missing = x.value(f"or i64 {missing}, {x.word('%x', layout.OTHERS)}")
+        x.emit(f"br i1 {x.value(f'icmp ne i64 {missing}, 0')}, label %{some}, label %{whole}")
+        x.begin(some)
+        self.give_up(layout.BARRIER_APART)
+        x.begin(whole)
+        x.add_to(x.word_at(self.table(layout.RELEASED), number), "1")
+        if not is_aligned(self.block):
+            raise NotNative("a barrier that is not aligned")
+        if self.block.block.follow == EXIT:
+            raise NotNative("a barrier at the end of a function")
+        x.emit(f"ret i64 {number}")
+
+    # -- words -----------------------------------------------------------------------------
+
+    def mask(self) -> str:
+        """Return the lanes that run."""
+        return self.lines.value("load i64, ptr %mask_at")
+
+    def table(self, word: int) -> str:
+        """Return the pointer that a word of the context is."""
+        return self.lines.value(f"inttoptr i64 {self.lines.word('%x', word)} to ptr")
+
+    def runtime(self, name: str, *arguments: str) -> str:
+        """Call a function of the runtime with the context and other words."""
+        return self.lines.call(
+            name, "i64", ("i64", "%context"), *(("i64", value) for value in arguments)
+        )
+
+
+def _ways(block: CompiledBlock) -> Sequence[int]:
+    return (*block.block.targets, block.block.follow)
+
+
+def _reads(segment: Segment) -> set[int]:
+    """Numbers of the registers that a segment reads."""
+    found: set[int] = set()
+    for step in [*([segment.first] if segment.first else []), *segment.steps,
+                 *([segment.last] if segment.last else [])]:  # fmt: skip
+        sources = [*step.sources, *([step.guard] if step.guard else [])]
+        sources += [step.base] if isinstance(step, MemoryOp) else []
+        sources += [t.under for t in step.targets if t and t.under]
+        found |= {s.value.number for s in sources if isinstance(s.value, Register)}
+        found |= {t.register.number for t in step.targets if t and isinstance(t.register, Register)}
+    return found

@@ -1,0 +1,66 @@
+"""The runtime as machine code, loaded once in a process; functions of accesses when needed."""
+
+from __future__ import annotations
+
+import functools
+
+from . import jit
+from .access_names import access_text, callees
+from .runtime import memory_access, race_filter, requests
+from .runtime.across_lanes import shuffle, vote
+from .runtime.blocks import run_blocks
+from .runtime.generic import plain_addresses
+from .runtime.warps import (
+    begin_round,
+    forget,
+    forget_rounds,
+    gate,
+    join,
+    leave,
+    pick,
+    renew,
+    restore,
+    save,
+)
+from .translate import module_text
+
+_CONTROL = (
+    run_blocks, pick, join, leave, forget, begin_round, forget_rounds, renew, save, restore, gate,
+    shuffle, vote,
+)  # fmt: skip
+_INLINED = frozenset(
+    function.__name__
+    for function in (
+        memory_access.access, memory_access.look_global, memory_access.look_inside,
+        memory_access.move_lane, memory_access.element, memory_access.put_element,
+        memory_access.all_defined, memory_access.define, memory_access.races,
+        memory_access.count_request, memory_access.repeats, requests.outside,
+        race_filter.may_race_read, race_filter.may_race_write, race_filter.ordered,
+        race_filter.joined, race_filter.succeeded, race_filter.current,
+    )
+)  # fmt: skip
+_LEVEL = 2
+_loaded: dict[str, jit.LoadedObject] = {}
+
+
+@functools.cache
+def entry() -> int:
+    """Return the address of ``run_blocks``, after all of the runtime but accesses is loaded."""
+    made = jit.load(module_text(_CONTROL, _INLINED), _LEVEL)
+    _loaded["control"] = made
+    for function in _CONTROL:
+        jit.export(function.__name__, made.address(function.__name__))
+    return made.address("run_blocks")
+
+
+def load_access(name: str) -> None:
+    """Load the function of an access, unless it is."""
+    if name in _loaded:
+        return
+    others = callees(name)
+    for other in others:
+        load_access(other)
+    general = plain_addresses if others else memory_access.access
+    text = module_text([general], _INLINED, internal=True) + access_text(name)
+    _loaded[name] = made = jit.load(text, _LEVEL)
+    jit.export(name, made.address(name))

@@ -1,0 +1,1 @@
+"""Runtime of native code, in Python that ``translate`` makes LLVM IR of."""

@@ -1,0 +1,438 @@
+"""A load, store or atomic of one warp: judged, counted, and done; or native code gives up.
+
+Lanes' addresses, without the site's offset, and their elements lie in the scratch area: element
+``k`` of lane ``l`` at ``values + k * 256 + l * size``. What they find goes to an
+area of its own, since a lane may put operands of the next access into the first one before others
+have taken what they found. Each function returns 0, or 1 to give up.
+"""
+
+from ..intrinsics import (
+    load8,
+    load16,
+    load32,
+    load64,
+    lowest_bit,
+    stack,
+    store8,
+    store16,
+    store32,
+    store64,
+)
+from ..layout import (
+    ARGUMENTS,
+    ARRAY_WORDS,
+    ARRAYS,
+    BASE,
+    BEGIN,
+    BYTES,
+    COUNTED,
+    COUNTS,
+    END,
+    FIGURES,
+    FIRST,
+    GLOBAL_GRAIN,
+    HOST,
+    LANE_WORD,
+    LOCAL,
+    LOCAL_BYTES,
+    LOCAL_DEFINED,
+    MAY_RACE,
+    MISALIGNED,
+    MISSING,
+    NO_ARRAY,
+    OFFSET,
+    OUT_OF_BOUNDS,
+    PATTERN,
+    PATTERN_FIGURES,
+    PATTERN_MASK,
+    PATTERN_SPACE,
+    PATTERN_START,
+    RACES,
+    READ_ONLY,
+    READ_ONLY_ARRAY,
+    READ_ONLY_LOADS,
+    SHADOW,
+    SHARED,
+    SHARED_DEFINED,
+    SHARED_GRAIN,
+    SHARED_SHADOW,
+    SITES,
+    TOUCHED,
+    UNDEFINED,
+    UNINITIALISED,
+    VARIABLES,
+    WARP,
+    WHERE,
+    WHY,
+    WORD,
+    WRITABLE,
+    WRITTEN,
+)
+from .atomics import atomic_operation, swaps
+from .race_filter import ATOMIC, WIDE, may_race_read, may_race_write, now
+from .requests import (
+    atomic_global_cost,
+    atomic_shared_cost,
+    global_cost,
+    local_cost,
+    outside,
+    shared_cost,
+)
+
+LOAD, STORE, ATOMIC_OPERATION = 0, 1, 2
+GLOBAL, SHARED_SPACE, LOCAL_SPACE = 0, 1, 2
+WHOLE = 0xFFFFFFFF
+ALL_DEFINED = 0x0101010101010101
+_ARRAY_BITS = 40
+_PARAMETERS = 9999
+_VARIABLES = 10_000
+
+
+def give_up(x: int, site: int, why: int) -> int:
+    """Note why native code gives up, and return 1."""
+    store64(x + WHY * WORD, why)
+    store64(x + WHERE * WORD, site - load64(x + SITES * WORD))
+    return 1
+
+
+def array_of(x: int, address: int) -> int:
+    """Return the record of the array in whose range an address lies; 0 if there is none."""
+    number = (address >> _ARRAY_BITS) - 1
+    arguments = load64(x + ARGUMENTS * WORD)
+    place = -1
+    if number >= 0 and number < arguments:
+        place = number
+    if number == _PARAMETERS:
+        place = arguments
+    if number >= _VARIABLES and number - _VARIABLES < load64(x + VARIABLES * WORD):
+        place = arguments + 1 + number - _VARIABLES
+    if place < 0:
+        return 0
+    return load64(x + ARRAYS * WORD) + place * ARRAY_WORDS * WORD
+
+
+def element(at: int, size: int) -> int:
+    """Return an element of 1, 2, 4 or 8 bytes."""
+    if size == 1:
+        return load8(at)
+    if size == 2:
+        return load16(at)
+    if size == 4:
+        return load32(at)
+    return load64(at)
+
+
+def put_element(at: int, value: int, size: int) -> int:
+    """Write an element of 1, 2, 4 or 8 bytes."""
+    if size == 1:
+        store8(at, value)
+    elif size == 2:
+        store16(at, value)
+    elif size == 4:
+        store32(at, value)
+    else:
+        store64(at, value)
+    return 0
+
+
+def all_defined(at: int, nbytes: int) -> int:
+    """Return whether so many bytes of a table of definedness are all 1."""
+    if nbytes == 1:
+        return load8(at) == 1
+    if nbytes == 2:
+        return load16(at) == ALL_DEFINED & 0xFFFF
+    if nbytes == 4:
+        return load32(at) == ALL_DEFINED & 0xFFFFFFFF
+    if nbytes == 16 and load64(at + 8) != ALL_DEFINED:
+        return 0
+    return load64(at) == ALL_DEFINED
+
+
+def define(at: int, nbytes: int) -> int:
+    """Mark bytes as written in a table of definedness."""
+    if nbytes == 16:
+        store64(at, ALL_DEFINED)
+        store64(at + 8, ALL_DEFINED)
+    else:
+        put_element(at, ALL_DEFINED, nbytes)
+    return 0
+
+
+def any_missing(at: int, nbytes: int) -> int:
+    """Return whether any of so many bytes of a table of missing bytes is 1."""
+    if nbytes == 16:
+        return load64(at) | load64(at + 8) != 0
+    return element(at, nbytes) != 0
+
+
+def judge_missing(x: int, site: int, missing: int, what: int, nbytes: int) -> int:
+    """Judge an access to an array of which bytes may be missing; ``missing``: their table."""
+    if what == STORE:
+        return clear(missing, nbytes)
+    if any_missing(missing, nbytes):
+        return give_up(x, site, UNDEFINED)
+    return 0
+
+
+def clear(at: int, nbytes: int) -> int:
+    """Mark bytes as written in a table of missing bytes."""
+    if nbytes == 16:
+        store64(at, 0)
+        store64(at + 8, 0)
+    else:
+        put_element(at, 0, nbytes)
+    return 0
+
+
+def repeats(site: int, mask: int, at: int, first: int) -> int:
+    """Return whether lanes lie to each other as in the site's last pattern."""
+    differ = 0
+    if mask == WHOLE:
+        for lane in range(32):
+            relative = load64(at + lane * 8) - first
+            differ |= relative ^ load64(site + (PATTERN + lane) * WORD)
+        return differ == 0
+    while mask:
+        lane = lowest_bit(mask)
+        relative = load64(at + lane * 8) - first
+        differ |= relative ^ load64(site + (PATTERN + lane) * WORD)
+        mask &= mask - 1
+    return differ == 0
+
+
+def count_request(
+    x: int, site: int, mask: int, at: int, what: int, space: int, nbytes: int
+) -> int:  # fmt: skip
+    """Add a request's figures to its site's; those of the last pattern are remembered."""
+    first = load64(at + lowest_bit(mask) * 8)
+    start = first & (3 if space == SHARED_SPACE else 31)
+    same: int = load64(site + PATTERN_MASK * WORD) == mask
+    same &= load64(site + PATTERN_SPACE * WORD) == space
+    same &= load64(site + PATTERN_START * WORD) == start
+    if same:
+        same = repeats(site, mask, at, first)
+    if space == LOCAL_SPACE:  # whose place depends on the thread
+        same = 0
+    figures = site + PATTERN_FIGURES * WORD
+    if same == 0:
+        store64(site + PATTERN_MASK * WORD, mask)
+        store64(site + PATTERN_SPACE * WORD, space)
+        store64(site + PATTERN_START * WORD, start)
+        lanes = mask
+        while lanes:
+            lane = lowest_bit(lanes)
+            store64(site + (PATTERN + lane) * WORD, load64(at + lane * 8) - first)
+            lanes &= lanes - 1
+        if space == LOCAL_SPACE:
+            local_cost(at, mask, nbytes, load64(x + WARP * WORD) * 32, figures)
+        elif space == SHARED_SPACE and what == ATOMIC_OPERATION:
+            atomic_shared_cost(at, mask, nbytes, swaps(site), figures)
+        elif space == SHARED_SPACE:
+            shared_cost(at, mask, nbytes, what == LOAD, figures)
+        elif what == ATOMIC_OPERATION:
+            atomic_global_cost(at, mask, nbytes, figures)
+        else:
+            global_cost(at, mask, nbytes, figures)
+    total = site + (FIGURES + space * 8) * WORD
+    for i in range(8):
+        store64(total + i * 8, load64(total + i * 8) + load64(figures + i * 8))
+    return 0
+
+
+def lane_array(x: int, site: int, address: int, what: int, nbytes: int) -> int:
+    """Return the record of the array that a lane accesses; 0: native code has given up."""
+    array = array_of(x, address)
+    if array == 0:
+        give_up(x, site, NO_ARRAY)
+        return 0
+    base = load64(array + BASE * WORD)
+    if outside(address, nbytes, base, base + load64(array + BYTES * WORD)):
+        give_up(x, site, OUT_OF_BOUNDS)
+        return 0
+    if what != LOAD:
+        if load64(array + WRITABLE * WORD) == 0:
+            give_up(x, site, READ_ONLY_ARRAY)
+            return 0
+        store64(array + WRITTEN * WORD, 1)
+    elif load64(site + READ_ONLY * WORD):
+        store64(array + READ_ONLY_LOADS * WORD, 1)
+    return array
+
+
+def races(
+    begin: int, now_at: int, slots: int, first: int, nbytes: int, grain: int, thread: int,
+    what: int, shared: int,
+) -> int:  # fmt: skip
+    """Enter an access of some bytes of a memory; return whether it may race."""
+    at = slots + (first >> grain) * 16
+    end = slots + ((first + nbytes - 1) >> grain) * 16
+    while at <= end:
+        if what == LOAD:
+            if may_race_read(begin, now_at, at, thread, shared):
+                return 1
+        else:
+            how = 0
+            if what == ATOMIC_OPERATION:
+                how = ATOMIC | (WIDE if nbytes == 8 else 0)
+            if may_race_write(begin, now_at, at, thread, shared, how):
+                return 1
+        at += 16
+    return 0
+
+
+def look_global(
+    x: int, site: int, mask: int, at: int, place: int, what: int, nbytes: int
+) -> int:  # fmt: skip
+    """Judge an access to global memory; ``place`` gets where each lane's bytes are."""
+    begin = load64(x + BEGIN * WORD)
+    warp = load64(x + WARP * WORD)
+    now_at = now(x, warp)
+    look = load64(x + RACES * WORD) and load64(site + COUNTED * WORD)
+    grain = load64(x + GLOBAL_GRAIN * WORD)
+    array = 0
+    first = 0
+    end = 0
+    move = 0
+    slots = 0
+    while mask:
+        lane = lowest_bit(mask)
+        address = load64(at + lane * 8)
+        if array == 0 or outside(address, nbytes, first, end):
+            array = lane_array(x, site, address, what, nbytes)
+            if array == 0:
+                return 1
+            first = load64(array + BASE * WORD)
+            end = first + load64(array + BYTES * WORD)
+            move = load64(array + HOST * WORD) - first
+            slots = load64(array + SHADOW * WORD)
+        missing = load64(array + MISSING * WORD)
+        if missing and judge_missing(x, site, missing + address - first, what, nbytes):
+            return 1
+        store64(place + lane * 8, address + move)
+        inside = address - first
+        thread = warp * 32 + lane
+        marks = load64(array + (TOUCHED + what) * WORD)
+        if marks:
+            for touched in range(inside >> grain, (inside + nbytes - 1 >> grain) + 1):
+                store8(marks + touched, 1)
+        checked = look and slots
+        if checked and races(begin, now_at, slots, inside, nbytes, grain, thread, what, 0):
+            return give_up(x, site, MAY_RACE)
+        mask &= mask - 1
+    return 0
+
+
+def look_inside(
+    x: int, site: int, mask: int, at: int, place: int, what: int, space: int, nbytes: int
+) -> int:  # fmt: skip
+    """Judge an access to shared or local memory; likewise."""
+    begin = load64(x + BEGIN * WORD)
+    warp = load64(x + WARP * WORD)
+    now_at = now(x, warp)
+    look = load64(x + RACES * WORD) and load64(site + COUNTED * WORD)
+    grain = load64(x + SHARED_GRAIN * WORD)
+    slots = load64(x + SHARED_SHADOW * WORD)
+    judges = load64(x + UNINITIALISED * WORD)
+    first = 0
+    end = load64(x + LOCAL_BYTES * WORD)
+    memory = load64(x + LOCAL * WORD)
+    table = load64(x + LOCAL_DEFINED * WORD)
+    if space == SHARED_SPACE:
+        first = load64(site + FIRST * WORD)
+        end = load64(site + END * WORD)
+        memory = load64(x + SHARED * WORD)
+        table = load64(x + SHARED_DEFINED * WORD)
+    while mask:
+        lane = lowest_bit(mask)
+        address = load64(at + lane * 8)
+        if outside(address, nbytes, first, end):
+            return give_up(x, site, OUT_OF_BOUNDS)
+        thread = warp * 32 + lane
+        inside = address
+        if space == LOCAL_SPACE:
+            inside += thread * end
+        store64(place + lane * 8, memory + inside)
+        if what == STORE:
+            define(table + inside, nbytes)
+        elif judges and all_defined(table + inside, nbytes) == 0:
+            return give_up(x, site, UNDEFINED)
+        checked = space == SHARED_SPACE and look
+        if checked and races(begin, now_at, slots, address, nbytes, grain, thread, what, 1):
+            return give_up(x, site, MAY_RACE)
+        mask &= mask - 1
+    return 0
+
+
+def access(
+    x: int, site: int, mask: int, addresses: int, values: int, results: int, what: int,
+    space: int, nbytes: int, count: int,
+) -> int:  # fmt: skip
+    """Access memory of one space; the last four are known when this is compiled.
+
+    All lanes are judged before any accesses memory.
+    """
+    if mask == 0:
+        return 0
+    at = stack(32)
+    place = stack(32)
+    offset = load64(site + OFFSET * WORD)
+    bits = 0
+    if mask == WHOLE:
+        for lane in range(32):
+            address = load64(addresses + lane * 8) + offset
+            store64(at + lane * 8, address)
+            bits |= address
+    else:
+        lanes = mask
+        while lanes:
+            lane = lowest_bit(lanes)
+            address = load64(addresses + lane * 8) + offset
+            store64(at + lane * 8, address)
+            bits |= address
+            lanes &= lanes - 1
+    if bits & (nbytes - 1):
+        return give_up(x, site, MISALIGNED)
+    if space == GLOBAL:
+        if look_global(x, site, mask, at, place, what, nbytes):
+            return 1
+    elif look_inside(x, site, mask, at, place, what, space, nbytes):
+        return 1
+    wanted = load64(x + COUNTS * WORD) or what == ATOMIC_OPERATION  # these are work
+    if wanted and load64(site + COUNTED * WORD):
+        count_request(x, site, mask, at, what, space, nbytes)
+    size = nbytes
+    if count == 2:
+        size = nbytes >> 1
+    if count == 4:
+        size = nbytes >> 2
+    if mask == WHOLE:
+        for lane in range(32):
+            move_lane(site, place, values, results, lane, what, size, count)
+    else:
+        lanes = mask
+        while lanes:
+            move_lane(site, place, values, results, lowest_bit(lanes), what, size, count)
+            lanes &= lanes - 1
+    return 0
+
+
+def move_lane(
+    site: int, place: int, values: int, results: int, lane: int, what: int, size: int, count: int
+) -> int:  # fmt: skip
+    """Do what one lane does to memory."""
+    memory = load64(place + lane * 8)
+    value = values + lane * size
+    found = results + lane * size
+    if what == LOAD:
+        for i in range(count):
+            put_element(found + i * LANE_WORD, element(memory + i * size, size), size)
+    elif what == STORE:
+        for i in range(count):
+            put_element(memory + i * size, element(value + i * LANE_WORD, size), size)
+    else:
+        before = element(memory, size)
+        put_element(found, before, size)
+        given = element(value, size)
+        other = element(value + LANE_WORD, size)
+        put_element(memory, atomic_operation(site, before, given, other, size), size)
+    return 0

@@ -1,0 +1,192 @@
+"""Which engine runs a launch: NumPy, or native code where that pays.
+
+``auto`` begins in NumPy. If a launch takes more than a tenth of a second, and native code would
+need half of that at most, it begins anew in native code. What native code could not run to its end
+is not tried again in the same shape.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Collection, Iterator
+from contextvars import ContextVar
+
+import numpy as np
+
+from kernels.errors import LaunchError
+
+from ..compile.ir import MemoryOp
+from ..compile.program import CompiledBlock
+from ..events import Dispatcher
+from ..execute.batches import Progress
+from ..execute.prepare import PreparedLaunch
+from ..memory.storage.spaces import Allocation
+from ..observe.observers import Observers
+from . import jit
+from .compiled_kernel import is_compiled, kernel_text
+from .eligibility import why_not_launch
+from .engine import GaveUp, run
+from .row_calls import is_called_back
+
+AUTO, NUMPY, NATIVE = "auto", "numpy", "native"
+PATIENCE = 0.1
+"""Seconds that a launch runs in NumPy before anything else is thought of."""
+MARGIN = 0.5
+"""Of the time so far, what native code may need for the same, as far as that can be told."""
+_BLOCK, _STEP, _ACCESS, _CALL = 20e-9, 3e-9, 250e-9, 15e-6
+"""Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
+a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC)."""
+_ADDITION = 3.4e-7
+_OFTEN = 64
+"""Basic blocks between two looks at the clock, at least."""
+
+_preferred = ContextVar("preferred engine", default=AUTO)
+"""The engine of launches for which ``auto`` is asked."""
+
+_Done = tuple[Observers, dict[int, Allocation]]
+
+
+class ChangeEngine(Exception):
+    """A launch that runs in NumPy is to begin anew in native code."""
+
+
+@contextlib.contextmanager
+def preferred(engine: str) -> Iterator[None]:
+    """Have an engine run all launches inside a ``with`` that do not name one themselves.
+
+    Raises:
+        LaunchError: There is no such engine, or it is not installed.
+    """
+    check_engine(engine)
+    token = _preferred.set(engine)
+    try:
+        yield
+    finally:
+        _preferred.reset(token)
+
+
+def check_engine(engine: str) -> None:
+    """Raise an error if there is no such engine, or it is not installed.
+
+    Raises:
+        LaunchError: It is.
+    """
+    if engine not in (AUTO, NUMPY, NATIVE):
+        raise LaunchError(f"engine is 'auto', 'numpy' or 'native', not {engine!r}")
+    if engine == NATIVE and (why := jit.why_unavailable()):
+        raise LaunchError(f"engine 'native': {why}")
+
+
+class EngineChoice:
+    """The choice for one launch.
+
+    Args:
+        launch: The launch; ``checks``: what is looked for; ``engine``: what was asked for.
+        trace: Its trace, if there is one; ``shared``: whether processes share it.
+
+    Attributes:
+        note: Why native code does not run it, as far as that is known.
+    """
+
+    def __init__(
+        self, launch: PreparedLaunch, checks: Collection[str], engine: str, trace: object,
+        shared: bool,
+    ) -> None:  # fmt: skip
+        engine = _preferred.get() if engine == AUTO else engine
+        self.launch, self.checks, self.engine = launch, checks, engine
+        self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
+        self.note = ""
+        if engine == NUMPY:
+            return
+        if trace or shared:
+            self._stay("a trace is recorded" if trace else "several processes share the launch")
+        elif why := jit.why_unavailable():
+            self._stay(why)
+        elif engine == AUTO and "gave up" in self.memory:
+            self._stay(self.memory["gave up"])
+
+    def _stay(self, why: str) -> None:
+        self.engine, self.note = NUMPY, why
+
+    def run_at_once(self, progress: Progress | None) -> _Done | None:
+        """Run natively, if that was asked for, or paid before; ``None``: NumPy begins."""
+        known = "pays" in self.memory and is_compiled(self.launch.program, self.launch.block)
+        if self.engine == NATIVE or (self.engine == AUTO and known):
+            return self.run_instead(progress)
+        return None
+
+    def run_instead(self, progress: Progress | None) -> _Done | None:
+        """Run natively; ``None``: native code gave up, and NumPy has to begin."""
+        try:
+            done = run(self.launch, self.checks, progress)
+        except GaveUp as why:
+            self.memory["gave up"] = str(why)
+            self._stay(str(why))
+            return None
+        if self.engine == AUTO:
+            self.memory["pays"] = "yes"
+        return done
+
+    def watch(self, dispatcher: Dispatcher) -> None:
+        """Have a launch that NumPy begins change over, if that may pay."""
+        if self.engine == AUTO:
+            dispatcher.watch_blocks(_Watch(self).block_executed)
+
+    def pays(self) -> bool:
+        """Whether native code may run the launch; notes why not."""
+        code = kernel_text(self.launch.program, self.launch.block)
+        why = code if isinstance(code, str) else why_not_launch(
+            self.launch, self.checks, self.launch.allocations()
+        )  # fmt: skip
+        if why:
+            self._stay(why)
+        return not why
+
+
+@functools.cache
+def _slowness() -> float:
+    """How much slower this machine is than the one of ``_ADDITION``."""
+    small, began = np.zeros(8, np.float32), time.perf_counter()
+    for _ in range(1000):
+        np.add(small, small)
+    return (time.perf_counter() - began) / 1000 / _ADDITION
+
+
+def _cost(block: CompiledBlock) -> float:
+    """Seconds of native code for a warp that executes a basic block."""
+    accesses = sum(isinstance(step, MemoryOp) for step in block.steps)
+    calls = sum(map(is_called_back, block.steps))
+    return _BLOCK + _STEP * len(block.steps) + _ACCESS * accesses + _CALL * calls
+
+
+class _Watch:
+    """Looks, while NumPy runs a launch, whether native code would be the faster one."""
+
+    def __init__(self, choice: EngineChoice) -> None:
+        self.choice, self.began = choice, time.perf_counter()
+        self.warps = [0] * len(choice.launch.program.blocks)
+        self.steps, self.next_look = 0, _OFTEN
+        self.is_settled = False
+
+    def block_executed(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer.block_executed``.
+
+        Raises:
+            ChangeEngine: It would be.
+        """
+        self.warps[block] += warps
+        self.steps += 1
+        if self.steps < self.next_look or self.is_settled:
+            return
+        self.next_look = self.steps + max(_OFTEN, self.steps >> 3)
+        elapsed = time.perf_counter() - self.began
+        if elapsed < PATIENCE:
+            return
+        blocks = self.choice.launch.program.blocks
+        costs = (n * _cost(block) for n, block in zip(self.warps, blocks, strict=True) if n)
+        if sum(costs) * _slowness() < MARGIN * elapsed:
+            self.is_settled = True
+            if self.choice.pays():
+                raise ChangeEngine

@@ -1,0 +1,144 @@
+"""The net of engines: random programs in the native engine and in NumPy's.
+
+Of programs that native code takes, results, counters and hazards have to be equal. Programs of the
+net of races are mended so that it takes them; one that runs to its end natively has no race.
+"""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.errors import SimulatorError
+from simulator import CHECKS
+from simulator.execute.prepare import prepare
+from simulator.native import compiled_kernel, engine, jit
+from simulator.native.layout import MAY_RACE, REASONS
+from tests.fuzz import cuda_program, ptx_statements, race_draw
+from tests.fuzz.race_clocks import detect
+from tests.fuzz.race_program import (
+    AREA,
+    LOCKS,
+    Access,
+    BlockBarrier,
+    Fence,
+    Program,
+    WarpBarrier,
+)
+from tests.fuzz.report import Difference, Report, seeds
+from tests.support.engines import both, copied
+
+SUSPICION = REASONS[MAY_RACE]
+KINDS = {"races: silent", "races: suspected, racy", "races: suspected, none", "ptx: native",
+         "cuda: native"}  # fmt: skip
+_EVERY = 12
+"""Of so many programs one is of PTX and one of CUDA C++; the others may race."""
+
+
+_ORDERS = {True: "gpu", False: "weak"}
+"""Of atomics, and of other accesses, that native code takes."""
+
+
+@contextmanager
+def quick_compilation() -> Iterator[None]:
+    """Compile kernels without optimisation, and leave the user's folder alone."""
+    level, folder = compiled_kernel.OPTIMISATION, jit.cache_folder
+    compiled_kernel.OPTIMISATION = 0
+    jit.cache_folder = lambda: None
+    try:
+        yield
+    finally:
+        compiled_kernel.OPTIMISATION, jit.cache_folder = level, folder
+
+
+def mended(program: Program, rng: random.Random) -> Program:
+    """A program with steps that native code takes alone: plain and atomic ones, and barriers."""
+    steps: list[Any] = []
+    for step in program.steps:
+        if isinstance(step, Access):
+            atomic = step.kind in ("atomic", "quiet")
+            wide = atomic and step.order in ("gpu", "sys")
+            steps.append(replace(step, order=step.order if wide else _ORDERS[atomic], peer=0))
+        elif isinstance(step, Fence) and step.scope == "cluster":
+            continue
+        elif isinstance(step, (BlockBarrier, WarpBarrier, Fence)):
+            steps.append(step)
+        if rng.random() < 0.25:
+            steps.append(BlockBarrier())
+        elif rng.random() < 0.15:
+            steps.append(WarpBarrier((0xFFFFFFFF,)))
+    return replace(program, steps=tuple(steps), cluster=1)
+
+
+def race_difference(number: int, report: Report | None = None) -> str:
+    """What native code makes otherwise of a program that may race; empty if nothing."""
+    rng = random.Random(number)
+    program = mended(race_draw.draw(rng), rng)
+    if not program.steps:
+        return ""
+    text, _ = program.ptx()
+    kernel = Kernel.from_ptx(text)
+
+    def args() -> list[Any]:
+        return [np.zeros(AREA, np.uint8), np.zeros(LOCKS + 2 * len(program.steps), np.int32)]
+
+    made = prepare(kernel, program.blocks, program.threads, args(), 0, "lockstep", 10**5, False)
+    try:
+        engine.run(made, {"races"}, None)
+    except engine.GaveUp as why:
+        if report and str(why).startswith(SUSPICION):
+            racy = "racy" if detect(program) else "none"
+            report.reach("programs", f"races: suspected, {racy}")
+        elif report:
+            report.reach("given up", f"races: {why}"[:60])
+        return ""
+    if report:
+        report.reach("programs", "races: silent")
+    expected = detect(program)
+    if expected:
+        return f"native code misses {sorted(map(str, expected))}\n{program}"
+    keys, run = both(kernel, program.blocks, program.threads, args, checks={"races"})
+    wrong = keys or (run.hazards and run.engine == "native")
+    return f"{keys} {run.hazards}\n{program}" if wrong else ""
+
+
+def launch_difference(launch: Any, name: str, report: Report | None) -> str:
+    """What the engines make otherwise of a random program; empty if nothing."""
+    kernel = Kernel.from_ptx(launch.ptx, launch.entry)
+    how = {"shared_bytes": launch.shared_bytes, "checks": CHECKS}
+    try:
+        keys, run = both(kernel, launch.grid, launch.block, lambda: copied(launch.args), **how)
+    except SimulatorError:
+        return ""
+    if report:
+        if run.engine == "native":
+            report.reach("programs", f"{name}: native")
+        else:
+            report.reach("given up", f"{name}: {run.engine_note}"[:60])
+    return f"{keys}\n{launch.ptx}" if keys else ""
+
+
+def difference(number: int, report: Report | None = None) -> str:
+    """What the engines make otherwise of the program of a seed."""
+    if number % _EVERY == 0:
+        return launch_difference(ptx_statements.draw(number).launch(), "ptx", report)
+    if number % _EVERY == 6:
+        return launch_difference(cuda_program.draw(number).launch("device"), "cuda", report)
+    return race_difference(number, report)
+
+
+def run(seconds: float, seed: int, count: int | None = None) -> Report:
+    """Draw programs and hold the engines to each other."""
+    report = Report(known={"programs": KINDS})
+    with quick_compilation():
+        for number in seeds(seconds, seed, count):
+            report.programs += 1
+            report.launches += 1
+            if wrong := difference(number, report):
+                first, _, rest = wrong.partition("\n")
+                report.differences.append(Difference(number, first, rest))
+    return report
