@@ -257,7 +257,7 @@ class Kernel:
         )  # fmt: skip
 
     def labels(self) -> list[str]:
-        """What to call each parameter in reports; empty where nothing says."""
+        """Return the name of each parameter for reports; empty if unknown."""
         return list(self.adapter.names if self.adapter else self._named)
 
     @functools.cached_property
@@ -267,7 +267,7 @@ class Kernel:
         return parameter_names(self.sources, *named) or parameter_names(self.declarations, *named)
 
     def rebuild(self, build: str) -> Kernel:
-        """The same kernel in another build; needs CUDA C++ to start from.
+        """Return the kernel in another build, from its CUDA C++ source.
 
         Raises:
             KernelError: The kernel came as PTX.
@@ -280,7 +280,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Origin:
-    """What ``Kernel.from_cuda`` was called with."""
+    """Arguments of ``Kernel.from_cuda``."""
 
     source: str
     entry: str

@@ -29,7 +29,7 @@ def plain(text: str) -> str:
 
 
 def plain_name(text: str) -> str:
-    """The same for what stands within a line: no tabs or line feeds either."""
+    """Escape text for use within a line: without tabs and line feeds."""
     return plain(text).translate(dict.fromkeys(map(ord, "\t\n"), "\N{REPLACEMENT CHARACTER}"))
 
 

@@ -49,15 +49,18 @@ def is_hosts(header: str, quoted: bool) -> bool:
 
 @dataclass
 class Included:
-    """What some files include, followed through the user's own headers.
+    """Headers that some files include, resolved through the user's own headers.
 
     Attributes:
-        texts: The user's headers by path, and ``called``: what the compiler is to know them by.
-        names: How they are included, and ``paths``: what that means in a file of some folder. With
-            quotes a header is looked for beside the file first; tilelang has a ``cuda_fp8.h`` that
-            includes CUDA's ``<cuda_fp8.h>``.
-        toolkit: Headers of the toolkit that the user's files include.
-        missing: Headers that are not found; ``quoted``: those that are surely the user's.
+        texts: The user's headers by path.
+        called: Names by which the compiler finds them.
+        names: Spellings of their includes.
+        paths: Meaning of each spelling in a file of a folder. With quotes a header is first
+            searched next to the file; tilelang has a ``cuda_fp8.h`` that includes CUDA's
+            ``<cuda_fp8.h>``.
+        toolkit: Toolkit headers that the user's files include.
+        missing: Headers that are not found.
+        quoted: Those of them that are certainly the user's.
     """
 
     texts: dict[Path, str] = field(default_factory=dict)
@@ -162,7 +165,7 @@ def _toolkit_text(name: str) -> str:
 
 
 def left_of(name: str) -> str:
-    """What device code needs of a header that is not there: number types, POSIX's version."""
+    """Return what device code needs of a missing header: number types, POSIX's version."""
     if name.startswith("cufft"):
         pairs = ("cuComplex cufftComplex", "cuDoubleComplex cufftDoubleComplex",
                  "float cufftReal", "double cufftDoubleReal")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What NVRTC says: its log as messages, each with its place."""
+"""NVRTC's log as messages, each with its place."""
 
 import re
 from dataclasses import dataclass

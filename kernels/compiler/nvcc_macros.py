@@ -68,5 +68,5 @@ def as_nvcc(text: str) -> str:
 
 
 def with_own_names(log: str) -> str:
-    """What the compiler says of such a text, by the names that the user wrote."""
+    """Return a compiler log with the names that the user wrote."""
     return log.replace(_PREFIX + "__", "__")

@@ -141,7 +141,7 @@ def _translate(
 
 
 def _asked(work: str, **task: Any) -> Any:
-    """What NVRTC answers."""
+    """Return NVRTC's answer from the worker process."""
     try:
         return ask(work, **task)
     except MissingCompiler as error:
@@ -214,7 +214,7 @@ def _run(
 
 
 def include_folders(directory: Path, options: Sequence[str] = ()) -> tuple[Path, ...]:
-    """Where a compilation finds its headers: the source's folder, the options', CUDA's, ours."""
+    """Return the include folders: of the source, of the options, CUDA's, and ours."""
     return (directory, *named_folders(options), *toolkit_folders(), OWN_HEADERS)
 
 
@@ -231,7 +231,7 @@ def nvrtc_version() -> str:
 def _cache_path(
     source: str, name: str, entry: str, options: Sequence[str], directory: Path
 ) -> Path | None:
-    """Where the PTX of this very compilation is kept; ``None`` switches the cache off."""
+    """Return the cache path of this compilation's PTX; ``None``: the cache is off."""
     if cache_file() is None:
         return None
     parts = [os.path.abspath(name), entry, *options, source]
@@ -240,7 +240,7 @@ def _cache_path(
 
 
 def cache_file(*parts: str) -> Path | None:
-    """Where what this compiler makes of some texts is kept; ``None``: the cache is off."""
+    """Return the cache path for some texts and this compiler; ``None``: the cache is off."""
     root = os.environ.get("TILESCOPE_CACHE", "")
     if root == "off":
         return None
@@ -256,10 +256,10 @@ _LARGEST = 1 << 28
 
 
 def _stored(path: Path) -> tuple[str, str, tuple[str, ...]] | None:
-    """What a cache file holds for ``compile_cuda``; ``None`` for one that is torn, or none of ours.
+    """Return a cached compilation; ``None`` for a damaged or foreign file.
 
-    What it holds is treated like any PTX file that is given: whoever writes the cache says
-    what runs in the simulator, and no more than that.
+    Its content is treated like any given PTX file, so that write access to the cache determines
+    what is simulated, and nothing else.
     """
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:

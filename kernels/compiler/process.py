@@ -144,6 +144,6 @@ class _Process:
 
 
 def _crashed(code: int) -> str:
-    """How a process ended: by a signal, or what Windows has for one."""
+    """Describe how a process ended: by a signal, or a Windows exception."""
     names = {-number: number.name for number in signal.Signals}
     return f"crashed ({names.get(code) or hex(code & 0xFFFFFFFF)})"

@@ -114,9 +114,9 @@ def compile_device_part(
         return [header for header, text in stubs.items() if not text]
 
     def asked_for(headers: list[str]) -> list[str]:
-        """Those that are asked for where conditions hold: without one, the compiler complains.
+        """Return the headers whose absence the compiler reports under the active conditions.
 
-        It does not where the toolkit has one: that counts as asked for.
+        Headers that the toolkit has count as well.
         """
         without = {h: stubs.pop(h) for h in headers if h not in included.toolkit}
         wanted: list[str] = []
@@ -233,7 +233,7 @@ def _cut_others(file: host_code.SourceFile, needed: host_code.RequiredNames) -> 
 
 
 def _cause(error: Message, blamed: Mapping[str, Message]) -> Message:
-    """What was wrong with a member, where the error is that it is missed."""
+    """Return the error of a member's declaration behind an error about its absence."""
     missed = _MEMBER.search(error.text)
     return blamed.get(missed[1], error) if missed else error
 
@@ -266,7 +266,7 @@ def _perhaps_needed(left_out: list[str], included: Included) -> list[str]:
 
 
 def _lacking(left_out: list[str], included: Included) -> list[str]:
-    """What is to be said of headers that were left out."""
+    """Return sentences about omitted headers."""
     missing = []
     random = [header for header in left_out if header.startswith("curand_")]
     own_headers = [h for h in _perhaps_needed(left_out, included) if h not in random]

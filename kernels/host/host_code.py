@@ -1,10 +1,10 @@
-"""What of a CUDA source belongs to the host, so that NVRTC sees what runs on the GPU.
+"""Separation of host code from a CUDA source, so that NVRTC sees device code only.
 
-``nvcc`` compiles a file twice, NVRTC only for the device; ``main``, launches with ``<<<>>>``
-and the C++ library are nothing to it. The source is parsed into *pieces*: what stands outside
-of any braces, and methods, friends and static members of classes. Surely host code is cut at
-once, other pieces only when the compiler refuses them and nothing that runs on the device mentions
-them. Directives always stay, and lines keep their numbers.
+``nvcc`` compiles a file twice, NVRTC only for the device; it rejects ``main``, launches with
+``<<<>>>`` and the C++ library. The source is parsed into *pieces*: declarations outside of any
+braces, and methods, friends and static members of classes. Certain host code is removed at once.
+Other pieces are removed only if the compiler rejects them and no device code mentions them.
+Directives and line numbers are preserved.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class RequiredNames(NamedTuple):
 
 
 def needed_names(files: Sequence[SourceFile], entry: str, macros: Macros) -> RequiredNames:
-    """What a kernel, and all code for the device, has to do with."""
+    """Return the names on which a kernel and all device code depend."""
     pieces = [p for file in files for p in file.pieces if not p.method and not p.host]
     asked = frozenset(_WORD.findall(entry))
     device = asked.union(*(p.words for p in pieces if p.device and not p.constexpr))
@@ -193,7 +193,7 @@ def _reached(
 
 
 def names_cut(files: Iterable[SourceFile]) -> frozenset[str]:
-    """What was declared by the pieces that were cut so far."""
+    """Return the names declared by the removed pieces."""
     return frozenset().union(*(piece.names for file in files for piece in file.cuts))
 
 

@@ -1,4 +1,4 @@
-"""What a program's host code declares besides variables: short functions, fields of structures."""
+"""Declarations of a program's host code besides variables: short functions, structure fields."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class HostFunction:
 
 @dataclass
 class Declared:
-    """By name; ``None`` where a name has several meanings.
+    """Declarations by name; ``None`` for ambiguous names.
 
     Attributes:
-        fields: Of each structure the fields' types by their names.
-        braced: Where a list in braces stood that is now in brackets.
+        fields: Field types of each structure by name.
+        braced: Positions of brace lists that were replaced by brackets.
     """
 
     functions: dict[str, HostFunction | None] = field(default_factory=dict)

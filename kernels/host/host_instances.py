@@ -35,10 +35,10 @@ class FunctionDefinition:
 
 @dataclass(frozen=True)
 class Use:
-    """What is written somewhere: a launch, a call or an explicit instantiation.
+    """A launch, a call or an explicit instantiation in the source.
 
     Attributes:
-        within: The number of the function that it is in; -1 outside of any.
+        within: Number of the containing function; -1: none.
     """
 
     node: Node
@@ -97,7 +97,7 @@ class HostProgram:
                         self.launches.append(use)
 
     def scopes_of(self, use: Use) -> Iterator[tuple[Bound, HostScope]]:
-        """What names stand for where something is written, for each instance of its function."""
+        """Yield the bindings of names at a use, for each instance of its function."""
         if use.within < 0:
             yield {}, self.shared
             return
@@ -112,7 +112,7 @@ class HostProgram:
         return self.scopes[key]
 
     def _instances(self, number: int) -> list[Bound]:
-        """What the templates of a function stand for in its calls; unknown where none says."""
+        """Return the template arguments of a function's calls; unknown without calls."""
         function = self.functions[number]
         unknown: Bound = {one.name: None for one in (*function.outer, *function.parameters)}
         if number not in self.instances and self.depth < _DEEP:
@@ -155,7 +155,7 @@ class HostProgram:
 
 
 def _callee(node: Node) -> Node | None:
-    """What a call, or an explicit instantiation, names."""
+    """Return the name in a call or explicit instantiation."""
     if node.type == "call_expression":
         return node.child_by_field_name("function")
     return declared_function(node.child_by_field_name("declarator"))
@@ -214,7 +214,7 @@ def _of_literal(text: str) -> str:
 
 
 def template_arguments(named: Node, scope: HostScope) -> list[str | None]:
-    """Those that a name has, as they may stand outside of its function; ``None``: not known."""
+    """Return a name's template arguments, valid outside of its function; ``None``: unknown."""
     while named.type not in ("template_function", "template_method"):
         last = named.child_by_field_name("name") or named.child_by_field_name("field")
         if last is None:

@@ -1,4 +1,4 @@
-"""Which kernel a launch of the host's is of: template arguments written out, pointers followed."""
+"""Resolution of a host launch to its kernel: template arguments and function pointers."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _followed(node: Node, scope: HostScope, kernels: set[str]) -> Node:
 
 
 def bare(node: Node) -> Node:
-    """What is behind casts, brackets and ``&``."""
+    """Return an expression without casts, brackets and ``&``."""
     inner: Node | None = node
     while inner is not None:
         node, inner = inner, None

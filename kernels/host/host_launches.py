@@ -181,7 +181,7 @@ def _read(use: Use, scope: HostScope, declared: Sequence[Signature], bound: Boun
 
 
 def _pointed(node: Node, scope: HostScope) -> list[Node] | None:
-    """What ``void *args[] = {&a, &n}`` points to; ``None`` where it is not plain to see."""
+    """Return the targets of ``void *args[] = {&a, &n}``; ``None`` if they are unclear."""
     value = scope.values.get(scope.text(node)) if node.type == "identifier" else None
     if value is None or value.type != "initializer_list":
         return None

@@ -1,4 +1,4 @@
-"""What names, numbers and shapes of a program's host code stand for."""
+"""Evaluation of names, numbers and shapes in a program's host code."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _LOOKING = ("size", "data", "begin", "end", "cbegin", "cend", "at", "front", "ba
 
 @dataclass
 class HostScope:
-    """What names stand for in a function; a name with two values stands for none.
+    """Values of names in a function; a name with two values has none.
 
     Attributes:
-        numbers: What a function's parameters are in a call; ``outer``: the file's scope.
-        bound: What the parameters of its templates, and its names for types, stand for; ``None``
-            where nothing says.
+        numbers: Values of a function's parameters in a call.
+        outer: The file's scope.
+        bound: Values of template parameters and type names; ``None`` if unknown.
     """
 
     source: bytes
@@ -223,7 +223,7 @@ class HostScope:
         return filled[_AXES.index(name)] if _AXES.index(name) < len(filled) else None
 
     def _result(self, call: Node) -> Number | None:
-        """What a call gives: of a function that only returns an expression, or a vector's size."""
+        """Return the value of a call: of a single-expression function, or a vector's size."""
         named, listed = (call.child_by_field_name(n) for n in ("function", "arguments"))
         if named is None or listed is None:
             return None
@@ -252,7 +252,7 @@ class HostScope:
         return float(number) if ptx[0] == "f" else number
 
     def _length(self, name: str) -> Number | None:
-        """How many elements a ``std::vector`` was made with, if nothing changes that."""
+        """Return the length of a ``std::vector``, if nothing changes it."""
         value = self.values.get(name)
         if value is None or "vector<" not in self.kinds.get(name, "") or name in self.busy:
             return None

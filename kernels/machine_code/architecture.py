@@ -1,4 +1,4 @@
-"""How architectures of GPUs are named."""
+"""Names of GPU architectures."""
 
 import re
 
@@ -22,10 +22,10 @@ def architecture(name: str | int) -> int:
 
 
 def virtual(name: str | int) -> str:
-    """The same as NVRTC names what PTX is made for: ``compute_90``, ``compute_90a``.
+    """Return NVRTC's name of a PTX target: ``compute_90``, ``compute_90a``.
 
     Raises:
-        ValueError: There is none of that name.
+        ValueError: There is no such architecture.
     """
     return "compute_" + "".join(_parts(name))
 

@@ -64,10 +64,10 @@ class MachineCode:
 
 
 def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
-    """What a kernel becomes on a compute capability; ``None`` if nothing here can tell.
+    """Return a kernel's machine code for a compute capability; ``None`` without a compiler.
 
     Raises:
-        KernelError: The compiler for that architecture refuses the kernel.
+        KernelError: The compiler rejects the kernel.
     """
     options = kernel.origin.options if kernel.origin else ()  # not all of them change the PTX
     key = kernel.sha256, kernel.entry, capability, options
@@ -91,7 +91,7 @@ def registers(kernel: Kernel, capability: str = "9.0") -> int | None:
 
 
 def _cache_path(kernel: Kernel, capability: str) -> Path | None:
-    """Where registers are kept on disk, if the PTX says all that they depend on."""
+    """Return the cache path of machine code, if the PTX determines it completely."""
     made_for = _TARGET.search(kernel.ptx)
     if made_for is None or made_for[1] != capability.replace(".", ""):
         return None

@@ -116,7 +116,7 @@ class ConstantParser:
         return first if condition.number else second
 
     def _binary(self, loosest: int, depth: int) -> _Value:
-        """What operators make that bind as those of a level do, or tighter."""
+        """Parse an expression of binary operators down to a precedence level."""
         value = self._unary(depth)
         while (name := self._operator()) and (level := _LEVEL[name]) >= loosest:
             self.cursor.at += len(name)

@@ -1,8 +1,8 @@
-"""Which calls the unoptimised build inlined, and where its variables lie: PTX debug sections.
+"""PTX debug sections: inlined calls and variable locations of the unoptimised build.
 
-``-G`` inlines ``__forceinline__`` functions, and its ``.loc`` lines do not say where. The
-sections do: DWARF 2 (tag and form numbers below are the standard's), written as ``.b8``,
-``.b32`` and ``.b64`` numbers, with labels of the code as addresses.
+``-G`` inlines ``__forceinline__`` functions, and its ``.loc`` lines do not say where. The sections
+do: DWARF 2 (tag and form numbers below are the standard's), written as ``.b8``, ``.b32`` and
+``.b64`` numbers, with labels of the code as addresses.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class LocalVariable:
 
     @property
     def end(self) -> int:
-        """Where in the memory it ends."""
+        """End of its place in local memory."""
         return self.offset + self.nbytes * math.prod(self.sizes)
 
 

@@ -1,9 +1,8 @@
-"""What a PTX text says from outside its function bodies: entries and parameters.
+"""Header of a PTX text: entries and parameters, without function bodies.
 
-The simulator's parser reads bodies; this reads only what a launch needs to know,
-so that ``device`` can launch a kernel that the simulator could not execute.
-Source of the grammar: PTX ISA, "Kernel and Function Directives" and
-"Parameter State Space".
+The simulator's parser reads bodies. This module reads only what a launch needs, so that ``device``
+can launch a kernel that the simulator could not execute. Source of the grammar: PTX ISA, "Kernel
+and Function Directives" and "Parameter State Space".
 """
 
 import re

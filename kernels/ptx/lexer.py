@@ -71,7 +71,7 @@ def _without_places(assembly: re.Match[str]) -> str:
 
 
 def unquoted(text: str) -> str:
-    """What a string says: bytes that are no ASCII stand in it as three octal digits."""
+    """Return a string's content; non-ASCII bytes are written as octal escapes."""
     raw = text[1:-1].encode("utf-8", "replace")
 
     def said(m: re.Match[bytes]) -> bytes:
@@ -145,7 +145,7 @@ class Cursor:
         return tuple(found)
 
     def headline(self, directive: str, pattern: str) -> str:
-        """What one of a text's first directives says."""
+        """Return the operand of one of a text's first directives."""
         if not self.accept(directive):
             self.fail(f"{directive} is missing: PTX begins with .version and .target")
         if not re.fullmatch(pattern, self.peek):

@@ -1,4 +1,4 @@
-"""What a parsed PTX module is made of."""
+"""Data structures of a parsed PTX module."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Location:
 
     @property
     def depth(self) -> int:
-        """How many calls it was inlined through."""
+        """Number of calls through which it was inlined."""
         return self.inlined_at.depth + 1 if self.inlined_at else 0
 
 

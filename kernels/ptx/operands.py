@@ -98,7 +98,7 @@ class OperandParser:
         return tuple(found)
 
     def passed(self) -> tuple[Operand, ...]:
-        """What a call passes, likewise."""
+        """Parse the arguments or results of a call."""
         found: list[Operand] = []
         while not self.cursor.accept(")"):
             if found:
@@ -111,7 +111,7 @@ class OperandParser:
         return tuple(found)
 
     def address(self) -> Address:
-        """What stands between brackets."""
+        """Parse an address in brackets."""
         token = self.cursor.tokens[self.cursor.at]
         base: Reg | Symbol | Imm
         if token.kind == "word":

@@ -1,4 +1,4 @@
-"""What functions take and give: declared more than once, and of those that a pointer may hold."""
+"""Function prototypes: repeated declarations, and those for calls through pointers."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""Which ``.version`` and ``.target`` of PTX there are, and go together.
+"""Valid combinations of ``.version`` and ``.target`` in PTX.
 
-PTX ISA, "Release Notes"; ptxas 13.0 was asked of each pair. Architectures that it never heard of
-are refused; versions after its own, 9.0, are not, for their compilers come out before this knows.
+PTX ISA, "Release Notes"; each pair was tested with ptxas 13.0. Architectures unknown to it are
+rejected. Versions after its own, 9.0, are accepted, because newer compilers produce them.
 """
 
 import re

@@ -39,7 +39,7 @@ _UNKNOWN = re.compile(
 
 
 def hints(text: str) -> list[str]:
-    """What took the place of the names that a compiler does not know, a sentence each."""
+    """Return the replacements of names that a compiler does not know, a sentence each."""
     unknown = dict.fromkeys(name for found in _UNKNOWN.findall(text) for name in found if name)
     masked = [name for name in unknown if name in (*_SHUFFLES.values(), *_VOTES)]
     return [
@@ -49,7 +49,7 @@ def hints(text: str) -> list[str]:
 
 
 def hint_of(ins: Instruction) -> str:
-    """What took the place of an instruction without ``.sync``; ``""``: it is no such one."""
+    """Return the replacement of an instruction without ``.sync``; ``""`` for others."""
     if "sync" in ins.modifiers:
         return ""
     if ins.opcode == "shfl":

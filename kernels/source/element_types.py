@@ -1,4 +1,4 @@
-"""Which element type a kernel's pointers have in C++, and whether an array's dtype fits."""
+"""C++ element types of a kernel's pointers, and whether an array's dtype fits."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def spelled(kind: str, sources: Mapping[str, str]) -> str:
 
 
 def wrapped(kind: str, value: int) -> str:
-    """What becomes of a number that only a parameter without a sign would hold, ``""``: it fits.
+    """Return a remark on a number that only an unsigned parameter could hold; ``""``: it fits.
 
-    C++ converts it without a word, and so is it taken here: ``0xffffffff`` may be a mask.
+    C++ converts it silently, and so does the simulator: ``0xffffffff`` may be a mask.
     """
     what, nbytes = _SIZES.get(kind, ("", 0))
     if what != "i" or kind == "bool" or "unsigned" in kind or value < 1 << 8 * nbytes - 1:
@@ -92,9 +92,9 @@ def wrapped(kind: str, value: int) -> str:
 
 
 def doubts(element: str, kind: str, dtype: Any) -> list[str]:
-    """What is to be said of an array for a parameter: of its elements, and that it is no pointer.
+    """Return remarks on an array passed to a parameter: its elements, and non-pointer types.
 
-    One of ``unsigned long long`` may well hold an address: ``CUdeviceptr``, ``uintptr_t``.
+    A parameter of type ``unsigned long long`` may hold an address: ``CUdeviceptr``, ``uintptr_t``.
     """
     wrong = misfit(element, dtype)
     sentences = [f"{wrong}; its bytes are taken as they are"] if wrong else []
@@ -121,9 +121,9 @@ def vector_of(kind: str) -> tuple[str, int]:
 
 
 def misfit(element: str, dtype: Any) -> str:
-    """What is wrong with an array for a pointer to ``element``; ``""`` if nothing is known to be.
+    """Return why an array does not fit a pointer to ``element``; ``""`` if it does.
 
-    Signed for unsigned is taken, and so is every dtype where C++ says no more than bytes.
+    Signed arrays are accepted for unsigned pointers, and every dtype for pointers to bytes.
     """
     if dtype.newbyteorder("<") != dtype:
         return f"the array is big-endian ({dtype.str}), a GPU is not"

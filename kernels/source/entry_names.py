@@ -8,7 +8,7 @@ from .signatures import parted
 
 
 def expression(entry: str) -> str:
-    """What C++ takes for a kernel's address; where types are given, it chooses by them."""
+    """Return the C++ expression of a kernel's address; parameter types choose among overloads."""
     name, params = parted(entry)
     return name if params is None else f"static_cast<void (*)({params})>({name})"
 

@@ -11,7 +11,7 @@ _DEEP = 8
 
 
 class Instantiations:
-    """What the macros of a source instantiate."""
+    """Template instantiations by macros of a source."""
 
     def __init__(self, macros: Macros) -> None:
         self._macros = macros
@@ -30,7 +30,7 @@ class Instantiations:
         return frozenset(word for name in names for word in given.get(name, [name]))
 
     def _of_macro(self, name: str, depth: int) -> frozenset[str]:
-        """What its text instantiates, in terms of its parameters."""
+        """Return the instantiations in a macro's text, in terms of its parameters."""
         if name in self._known or name not in self._macros or depth > _DEEP:
             return self._known.get(name, frozenset())
         self._known[name] = frozenset()  # of one that stands for itself

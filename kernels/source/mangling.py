@@ -31,7 +31,7 @@ class DemangledName:
 
 @functools.lru_cache(maxsize=256)
 def demangle(symbol: str) -> DemangledName | None:
-    """What a symbol names; ``None`` if it is not mangled, or by rules not known here."""
+    """Demangle a symbol; ``None`` if it is not mangled, or by unsupported rules."""
     if not symbol.startswith("_Z"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""As much of the preprocessor as a parser of unpreprocessed text needs to find its way."""
+"""Minimal preprocessor for the parser of unpreprocessed text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -101,7 +101,7 @@ class Macros(dict[str, Macro]):
 
 
 def directives(text: str) -> list[tuple[int, int]]:
-    """Where the directives stand, continued lines included."""
+    """Return the ranges of directives, including continued lines."""
     return [m.span() for m in _TOKEN.finditer(text) if m.lastgroup == "directive"]
 
 
@@ -116,15 +116,15 @@ def blank(text: str, start: int, end: int, keep: Sequence[tuple[int, int]] = ())
 
 
 class Readable(NamedTuple):
-    """What a parser can make something of; all positions are those of the text.
+    """Text prepared for the parser; all positions are those of the original.
 
     Attributes:
-        plain: Without comments, directives, branches not taken, qualifiers by macro, and
-            macro calls that stand for declarations.
-        bare: To look for words in: still with its macros, but without strings.
-        outside: (start, body, end) of what stands outside of any braces but namespaces', by
-            the braces alone, and of macro calls that ``bare`` lacks, too: whole declarations.
-        calls: (start, end) of macro calls that a semicolon makes declarations.
+        plain: Text without comments, directives, inactive branches, qualifier macros, and macro
+            calls that are declarations.
+        bare: Text for searching words: with macros, without strings.
+        outside: (start, body, end) of declarations outside of any braces but namespaces', and of
+            macro calls that ``bare`` lacks.
+        calls: (start, end) of macro calls that are declarations by a semicolon.
     """
 
     plain: str

@@ -144,9 +144,9 @@ def _using(text: str) -> frozenset[str]:
 
 
 def _listed(bare: str, start: int, end: int) -> list[tuple[int, int, int]]:
-    """Where each part of ``using a::b, c::d;`` stands, with one of its commas; none if it is one.
+    """Return the places of each part of ``using a::b, c::d;`` with a comma; empty for one part.
 
-    A piece's three places.
+    A place has three positions.
     """
     commas = [start + m.start() for m in re.finditer(",", bare[start:end])]
     if not commas:
@@ -158,7 +158,7 @@ def _listed(bare: str, start: int, end: int) -> list[tuple[int, int, int]]:
 
 
 def _names(node: Node, kind: str, text: str) -> frozenset[str]:
-    """What a node declares; rather too many names than too few."""
+    """Return the names that a node declares, possibly too many."""
     if kind == "using":
         return _using(text)
     found: set[str] = set()

@@ -123,7 +123,7 @@ def _words(sources: tuple[str, ...]) -> frozenset[str]:
 
 
 def _bodies(kind: str, sources: Mapping[str, str]) -> list[str]:
-    """What stands between the braces of the structures of that name."""
+    """Return the bodies of the structures of a name."""
     name = re.escape(kind.partition("<")[0].split("::")[-1].strip())
     own = rf"\b(?:struct|class)\b[^;{{}}()]*\b{name}\b[^;{{}}()]*\{{([^{{}}]*)\}}"
     head = re.compile(rf"{own}|\btypedef\s+struct\b[^;{{}}()]*\{{([^{{}}]*)\}}\s*{name}\s*;")

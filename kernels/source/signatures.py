@@ -203,7 +203,7 @@ def _spelled_out(found: Signature, source: str) -> Signature:
 
 
 def _expanded(macro: str, given: str, source: str) -> str:
-    """What a macro with arguments stands for; ``""`` if it is none."""
+    """Return the expansion of a function-like macro; ``""`` if it is none."""
     found = re.search(rf"#\s*define\s+{re.escape(macro)}\(([^()]*)\)((?:\\\r?\n|[^\n])*)", source)
     if not found:
         return ""

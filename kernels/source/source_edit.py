@@ -51,14 +51,14 @@ def joined(one: Edit, other: Edit) -> Edit | None:
 
 
 def with_text(edit: Edit, text: str) -> Edit:
-    """The same edit with another text to put there."""
+    """Return the edit with another text."""
     old, new = edit.text.encode(), text.encode()
     pieces = tuple((start, end, put.replace(old, new, 1)) for start, end, put in edit.pieces)
     return dataclasses.replace(edit, pieces=pieces, text=text)
 
 
 def without_one(edit: Edit) -> list[Edit]:
-    """What is put somewhere several times in one piece is left out once: each time in turn."""
+    """Return the edits with one of several insertions of a piece omitted, in turn."""
     (start, end, put), *others = edit.pieces
     text = edit.text.encode()
     if others or put.count(text) < 2:
@@ -118,7 +118,7 @@ def decoded(content: bytes) -> str:
 
 
 def _segments(content: bytes, edits: Iterable[Edit]) -> Iterator[tuple[bytes, int, bool]]:
-    """What the edited file is made of, where in the old one it goes, whether it is from there."""
+    """Yield the segments of the edited file: text, original offset, and whether it is original."""
     at = 0
     for start, end, text in sorted((p for e in edits for p in e.pieces), key=lambda p: p[:2]):
         if start < at:

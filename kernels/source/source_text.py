@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def node_end(content: bytes, node: Node) -> int:
-    """Where a node ends, without the line end that directives have in them."""
+    """Return the end of a node, without the line end that directives include."""
     return node.start_byte + len(content[node.start_byte : node.end_byte].rstrip())
 
 
 def line_end(content: bytes, offset: int) -> int:
-    """Where the line of a byte ends, before its line end."""
+    """Return the end of a byte's line, without its line end."""
     found = re.compile(rb"[\r\n]").search(content, offset)
     return found.start() if found else len(content)
 

@@ -1,8 +1,8 @@
-"""How C++ lays out the structures that a source defines: what a tuple of values becomes.
+"""Memory layout of structures that a source defines, for tuples of values.
 
 Sizes and alignments are those of the CUDA C++ Programming Guide ("Built-in Vector Types") and of
-the Itanium C++ ABI for plain structures. What is not plain (bit-fields, bases, virtual functions,
-packed structures) has no layout here.
+the Itanium C++ ABI for plain structures. Bit-fields, bases, virtual functions and packed structures
+are not supported.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _structures(node: Node) -> Iterator[Node]:
 
 
 def _names(node: Node, text: bytes) -> list[str]:
-    """What a structure is called: by itself, or by ``typedef struct {...} Name``."""
+    """Return a structure's names: its own, or by ``typedef struct {...} Name``."""
     named = node.child_by_field_name("name")
     names = [_text(named, text).split("<")[0]] if named else []
     if node.parent is not None and node.parent.type == "type_definition":
@@ -149,7 +149,7 @@ def _text(node: Node, text: bytes) -> str:
 
 
 def _arguments(node: Node, text: bytes, given: str) -> dict[str, str] | None:
-    """What a template's parameters stand for; ``None`` if that is not plain."""
+    """Return the template arguments by parameter; ``None`` if they are unclear."""
     above = node.parent
     if above is None or above.type != "template_declaration":
         return {} if not given else None

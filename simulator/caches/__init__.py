@@ -1,1 +1,1 @@
-"""What of a launch's traffic reaches L1, L2 and DRAM."""
+"""Cache models: which traffic of a launch reaches L1, L2 and DRAM."""

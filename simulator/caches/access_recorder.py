@@ -1,4 +1,4 @@
-"""What a launch touches: for each access the sectors of each block, and what its requests cost."""
+"""Recorder of accesses: sectors of each block for each access, and the cost of requests."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ _MIN_STRIDE_SHARE = 0.85
 
 
 class RequestCounter(TrafficCounter):
-    """What requests cost L1, for instructions as the machine code has them.
+    """Costs of requests in L1, for instructions as in the machine code.
 
-    ``widths`` are the bytes of a lane by site, 0 for one that is part of another. Of global memory
-    ``bank_conflicts`` are cycles of the tag stage, and ``wavefronts`` the 128-byte lines.
+    ``widths``: bytes of a lane by site; 0 for a part of another access. For global memory
+    ``bank_conflicts`` are cycles of the tag stage, and ``wavefronts`` are 128-byte lines.
 
     Attributes:
-        strides: Bytes from each lane to the next, by site; ``None`` where they differ.
-        executed: How often each site ran, to a limit; ``again``: and went where it had just been.
+        strides: Bytes between neighbouring lanes, by site; ``None`` if they differ.
+        executed: Executions of each site, up to a limit.
+        again: Executions at the addresses of the previous one.
     """
 
     unit = LINE
@@ -80,7 +81,7 @@ class RequestCounter(TrafficCounter):
         self.access(event.full)
 
     def _note(self, site: int, event: AccessEvent) -> None:
-        """How lanes stand apart, the first time; whether this is where it went before."""
+        """Record the stride of lanes at the first execution, and repeated addresses."""
         assert not isinstance(event.address, LaneAddressList)
         if site not in self.strides:
             self.strides[site] = _stride(self._shape, event.address, event.mask)
@@ -99,7 +100,7 @@ class RequestCounter(TrafficCounter):
         return figures
 
     def _lines(self, in_order: Rows) -> tuple[int, int]:
-        """Cycles of the tag stage, which looks into all sets at once, and distinct lines."""
+        """Return tag-stage cycles (all sets are looked up at once), and distinct lines."""
         lanes = np.sort(in_order)
         lines = switched_off(lanes // LINE, lanes != off(lanes))
         distinct = first_of_run(lines)
@@ -112,11 +113,12 @@ class RecordedAccess:
     """One execution of an access by the blocks of a batch.
 
     Attributes:
-        site: The access; ``time``: how many were before it.
-        sectors: Numbers of the distinct sectors, ``(touches,)``; where there
-            are ``starts``, relative to these: the sector of each block's first lane.
-        starts: ``(blocks,)``, or empty.
-        columns: The place in the batch of each of the blocks, or else of each of the sectors.
+        site: The access.
+        time: Number of earlier accesses.
+        sectors: Distinct sectors, ``(touches,)``; with ``starts``, relative to the sector of each
+            block's first lane.
+        starts: Sector of each block's first lane, ``(blocks,)``, or empty.
+        columns: Column of each block, or else of each sector.
     """
 
     site: int
@@ -127,7 +129,7 @@ class RecordedAccess:
 
     @property
     def by_block(self) -> tuple[Flat, Flat]:
-        """Each sector that a block touches, and the block's column."""
+        """Return each sector that a block accesses, with the block's column."""
         if not len(self.starts):
             return self.sectors, self.columns
         sectors = self.sectors[:, None] + self.starts
@@ -135,10 +137,10 @@ class RecordedAccess:
 
 
 class TouchWatch(Observer):
-    """Notes down which sectors of global memory each block touches, and in what order.
+    """Records which sectors of global memory each block accesses, and in what order.
 
-    What all lanes of a block touch at one access is one touch of each sector, whichever of its
-    warps does: those that come second find it in L1.
+    All lanes of a block at one access count as one access of each sector, because later warps hit
+    L1.
     """
 
     def __init__(self, limit: int = 1 << 23) -> None:
@@ -148,7 +150,7 @@ class TouchWatch(Observer):
 
     @property
     def full(self) -> bool:
-        """Whether enough was noted down."""
+        """Whether the recording is long enough."""
         return self._budget <= 0
 
     def start(self, geometry: Geometry) -> None:
@@ -188,9 +190,9 @@ class TouchWatch(Observer):
     def _strided(
         self, g: Geometry, site: Site, address: Addresses, mask: Mask | None, some: Mask | None
     ) -> list[RecordedAccess]:
-        """The touches of an access that looks the same in every block, but for where it starts.
+        """Record an access with the same pattern in every block, relative to its start.
 
-        ``some``: of the blocks, if not of all.
+        ``some``: mask of the blocks, if not all.
         """
         address = address.reshape((1,) * (4 - address.ndim) + address.shape)
         first = address[:1, :1, :1]
@@ -233,7 +235,7 @@ class TouchWatch(Observer):
         return sectors
 
     def _keys(self, g: Geometry, site: Site, address: Addresses, mask: Mask | None) -> Flat:
-        """Distinct pairs of block and sector."""
+        """Return the distinct pairs of block and sector."""
         sectors = g.full(address) >> SECTOR_BITS
         keys = packed(np.arange(g.columns, dtype=np.int64), sectors)
         if mask is not None:
@@ -245,7 +247,7 @@ class TouchWatch(Observer):
 
 
 def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
-    """Bytes between neighbouring lanes that are on, in the warp that has most of them."""
+    """Return the bytes between neighbouring active lanes, in the warp with most of them."""
 
     def by_lane(value: Lanes, fill: Any) -> Rows:
         rows = g.by_warp(np.broadcast_to(value, g.shape), fill)
@@ -263,7 +265,7 @@ def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
 
 
 def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
-    """The mask that most blocks have, which blocks these are, and the masks of the others."""
+    """Return the most frequent mask of a block, its blocks, and the masks of the others."""
     rows = g.factored(mask)
     kinds, which, counts = np.unique(
         np.packbits(rows, axis=0), axis=1, return_inverse=True, return_counts=True
@@ -277,7 +279,7 @@ def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
 
 
 def _touched(addresses: Flat, nbytes: int) -> Flat:
-    """Distinct sectors of some addresses."""
+    """Return the distinct sectors of some addresses."""
     first = addresses >> SECTOR_BITS
     if nbytes > SECTOR:
         first = np.concatenate([first, first + 1])

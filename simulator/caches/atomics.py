@@ -1,4 +1,4 @@
-"""What atomics of a sample of blocks wait for."""
+"""Contention of atomics in a sample of blocks."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _HOT = 4096
 
 
 class AtomicWatch(Observer):
-    """What atomics wait for: each other, where they go to one place.
+    """Contention of atomics on common locations.
 
     Attributes:
-        pieces: Passes of global ones by the 512 bytes that they go to. Lanes of a request that go
-            to one sector pass together, but for those that go to the same word. ``reach``: the
-            first and the last block that goes there.
-        words: Lanes of global ones by the word that they go to, where these are few.
-        passes: Of global ones by the access's number; ``requests``: with the lanes of a line
-            together.
-        conflicts: Further passes of shared ones, whose lanes go to the same word, by the access's
-            number; ``same``: that global ones would take, were they shared.
+        pieces: Passes of global atomics by 512-byte piece. Lanes of a request in one sector pass
+            together, unless they access one word.
+        reach: First and last block that accesses each piece.
+        words: Lanes of global atomics by word, for few words.
+        passes: Passes of global atomics by access.
+        requests: The same with all lanes of a line together.
+        conflicts: Additional passes of shared atomics with lanes on one word, by access.
+        same: Those that global atomics would take if they were shared.
     """
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class AtomicWatch(Observer):
         self.geometry: Geometry
 
     def hottest(self, blocks: Flat, factor: float) -> float:
-        """Share of all passes of the launch that goes to the busiest 512 bytes.
+        """Return the busiest piece's share of all passes of the launch.
 
-        Places where only neighbouring blocks go are no busier in a launch of more blocks.
+        Pieces that only neighbouring blocks access are no busier in a larger launch.
 
         Args:
-            blocks: Those that ran; ``factor``: blocks of the launch for each.
-            factor: See there.
+            blocks: Sampled blocks.
+            factor: Blocks of the launch for each sampled one.
         """
         far = (int(blocks.max()) - int(blocks.min())) / 2
         busiest = max(

@@ -1,10 +1,10 @@
-"""When each block of a launch runs, and where: blocks begin in order, wherever there is room.
+"""Timeline of a launch's blocks: they start in order, wherever there is room.
 
-A multiprocessor serves the blocks on it by age: the oldest goes as fast as it would alone, and the
-youngest has what is left. So blocks that begin together do not end together, and after some waves
-they stand at all stages at once. Times at which blocks began and ended on an H200 say so: of two
-that begin together one takes 0.75 and one 1.12 of the usual time, and from the fourth on every
-half of it one begins.
+A multiprocessor serves its blocks by age: the oldest runs at full speed, and the youngest gets the
+remaining capacity. Blocks that start together therefore end at different times, and after some
+waves they are spread over all stages. Start and end times on an H200 confirm this: of two blocks
+that start together one takes 0.75 and the other 1.12 of the usual time, and from the fourth on a
+block starts every half of it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _FOLLOWED = 300_000
 
 @dataclass(frozen=True)
 class BlockTimeline:
-    """One entry a block.
+    """Timeline with one entry for each block.
 
     Attributes:
-        begins: In units of a block's time among others; ``takes``: likewise.
-        sm: The multiprocessor that it runs on.
+        begins: Start, in units of a block's execution time.
+        takes: Duration, in the same unit.
+        sm: Multiprocessor of the block.
     """
 
     begins: NDArray[np.float64]
@@ -42,7 +43,7 @@ class BlockTimeline:
 
 
 def turns(blocks: int, sms: int, resident: int) -> BlockTimeline:
-    """Blocks on multiprocessors that run some at a time."""
+    """Return the timeline for multiprocessors with some resident blocks."""
     slots, every = sms * resident, np.arange(blocks)
     if not slots < blocks <= _FOLLOWED:
         return BlockTimeline((every // slots).astype(np.float64), np.ones(blocks), every % sms)
@@ -61,7 +62,7 @@ def turns(blocks: int, sms: int, resident: int) -> BlockTimeline:
 def _by_age(
     resident: int, blocks: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """When the blocks of a multiprocessor begin and end, one after the other."""
+    """Return start and end of the blocks of one multiprocessor, in order."""
     fastest = (1 / (ALONE * (1 + _VARIES * rng.standard_normal(blocks)))).tolist()
     begins, finishes = np.zeros(blocks), np.zeros(blocks)
     there = list(range(min(resident, blocks)))

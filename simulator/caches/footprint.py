@@ -1,8 +1,8 @@
-"""What blocks that were not run touch: as those that were, moved by how far apart they stand.
+"""Footprint of a launch, extrapolated from sampled blocks by their distance.
 
-Where an access begins in a block is nearly always linear in the block's coordinates; that is tried
-on the blocks that ran. What does not fit (indices read from memory) is drawn: as many places, from
-where such accesses were seen to go.
+The start of an access in a block is nearly always linear in the block's coordinates; this is
+verified on the sample. Other accesses (such as indices read from memory) are drawn at random in the
+observed range.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ LOAD, STORE, ATOMIC = range(3)
 
 @dataclass
 class StridedFootprint:
-    """Where accesses of one kind go in a block.
+    """Accesses of one kind whose place is linear in the block's coordinates.
 
     Attributes:
-        slope: Sectors by which a block's accesses are moved, by its coordinates.
-        sectors: Distinct sectors of a block at the origin, and ``phases``: when they are touched.
-        phases: See there; ascending.
+        slope: Sectors by which a block's accesses move, by coordinate.
+        sectors: Distinct sectors of a block at the origin.
+        phases: Times of these accesses, ascending.
     """
 
     slope: NDArray[np.int64]
@@ -50,7 +50,7 @@ class StridedFootprint:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether a block touches short pieces that the block beside it does not go on with."""
+        """Whether a block accesses short pieces that its neighbour does not continue."""
         runs = 1 + np.count_nonzero(np.diff(np.unique(self.sectors)) > 1)
         run = len(self.sectors) / runs
         return bool(run * SECTOR <= _PIECE and abs(int(self.slope[0])) > run)
@@ -58,11 +58,13 @@ class StridedFootprint:
 
 @dataclass
 class Scatter:
-    """Accesses that follow no line: so many of a block, in a range of units.
+    """Random accesses: so many units of a block, in a range.
 
     Attributes:
-        each: Units of a block; ``low``, ``high``: the range; ``fresh``: no two blocks touch the
-            same; ``lone``: share of them beside which the block touches nothing.
+        each: Units of a block.
+        low, high: The range.
+        fresh: Whether no two blocks access the same unit.
+        lone: Share of units without an accessed neighbour in the block.
     """
 
     each: float
@@ -74,7 +76,7 @@ class Scatter:
 
 @dataclass
 class Footprint:
-    """All of a launch: ``loads``, ``stores`` and ``atomics``, each of trails and scatters."""
+    """Footprint of a launch: ``loads``, ``stores`` and ``atomics``, each strided or scattered."""
 
     loads: list[StridedFootprint | Scatter] = field(default_factory=list)
     stores: list[StridedFootprint | Scatter] = field(default_factory=list)
@@ -82,25 +84,25 @@ class Footprint:
 
     @property
     def by_kind(self) -> tuple[list[StridedFootprint | Scatter], ...]:
-        """At the places ``LOAD``, ``STORE`` and ``ATOMIC``."""
+        """Return the accesses at the indices ``LOAD``, ``STORE`` and ``ATOMIC``."""
         return self.loads, self.stores, self.atomics
 
 
 def coordinates(blocks: Flat, grid: tuple[int, int, int]) -> NDArray[np.int64]:
-    """``(blocks, 3)``, x first."""
+    """Return the block coordinates, ``(blocks, 3)``, x first."""
     return np.stack(clusters.coordinates(blocks, grid), axis=1)
 
 
 def footprint(
     touches: TouchWatch, sites: Sequence[Site], blocks: int, missed: Mapping[int, float]
 ) -> Footprint:
-    """What a block touches, as far as the sample tells.
+    """Return the footprint of a launch, estimated from the sample.
 
     Args:
-        touches: Of the sample.
+        touches: Recorded accesses of the sample.
         sites: The program's accesses.
-        blocks: Of the grid.
-        missed: Sectors of a block that L1 does not have, by the number of the access.
+        blocks: Blocks of the grid.
+        missed: L1 misses of a block in sectors, by access.
     """
     found = Footprint()
     ran = sum(geometry.columns for geometry, _ in touches.batches)
@@ -121,7 +123,7 @@ def _of_site(
     loose: dict[int, list[tuple[int, RecordedAccess]]],
     missed: float | None,
 ) -> list[StridedFootprint | Scatter]:
-    """The trail of an access, if it has one; else its touches go to ``loose``, by the array."""
+    """Return the strided footprint of an access; irregular ones go to ``loose`` by array."""
     lined: list[tuple[Geometry, float, RecordedAccess]] = []
     single: list[tuple[int, RecordedAccess]] = []
     for number, (geometry, some) in enumerate(touches.batches):
@@ -145,7 +147,7 @@ def _of_site(
 
 
 def _slope(lined: list[tuple[Geometry, float, RecordedAccess]]) -> NDArray[np.int64] | None:
-    """Sectors a block's start moves by, for each coordinate; ``None`` if it is not linear."""
+    """Return the sectors per block coordinate; ``None`` if starts are not linear."""
     rows, values = [], []
     for geometry, _, touch in lined[:64]:
         at = coordinates(geometry.blocks[touch.columns], geometry.grid)
@@ -161,7 +163,7 @@ def _slope(lined: list[tuple[Geometry, float, RecordedAccess]]) -> NDArray[np.in
 def _trail(
     lined: list[tuple[Geometry, float, RecordedAccess]], slope: NDArray[np.int64]
 ) -> StridedFootprint:
-    """The distinct sectors of one block, by the phase they are touched in."""
+    """Return the distinct sectors of one block, with the phase of each access."""
     first = lined[0][0]
     keys = []
     for geometry, when, touch in lined:
@@ -175,16 +177,16 @@ def _trail(
 
 
 def _beyond(trail: StridedFootprint, missed: float | None) -> StridedFootprint:
-    """What of it passes L1: all sectors once, and some of them each time."""
+    """Return the part of a footprint that misses L1."""
     first = np.unique(trail.sectors, return_index=True)[1]
     some = beyond(trail.sectors, first, missed)
     return replace(trail, sectors=trail.sectors[some], phases=trail.phases[some])
 
 
 def beyond(sectors: Flat, first: Flat, missed: float | None) -> Mask:
-    """Which touches of sectors pass L1: the ``first`` of each, and as many as it misses of those.
+    """Return which accesses miss L1: the ``first`` of each sector, and some repetitions.
 
-    All of them if it is not known how many it misses.
+    If the number of misses is unknown, all of them miss.
     """
     again = len(sectors) - len(first)
     share = 1.0 if missed is None or not again else max(0.0, missed - len(first)) / again

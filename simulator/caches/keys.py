@@ -19,7 +19,7 @@ _WHO = _OFFSET + _NUMBER
 
 
 def packed(who: Flat, sectors: Flat) -> Flat:
-    """Keys of sectors, by their addresses' upper bits, and of blocks, warps or groups of either."""
+    """Return keys of sectors (upper address bits) and of blocks, warps or groups of these."""
     number = sectors >> _ARRAY & (1 << _NUMBER) - 1
     keys: Flat = who << _WHO | number << _OFFSET | sectors & (1 << _OFFSET) - 1
     return keys

@@ -1,4 +1,4 @@
-"""What the blocks of a whole launch touch, of units picked at random where there are many."""
+"""Accesses of all blocks of a launch, sampled by unit if there are many."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _FRESH = np.int64(1) << 60
 
 @dataclass(frozen=True)
 class Touches:
-    """One entry a touch.
+    """Accesses, one entry each.
 
     Attributes:
-        unit: What is touched; ``sectors``: one or both of it.
-        sectors: See there.
-        block: By which block; ``phase``: when, as a share of its time.
-        phase: See there.
+        unit: The accessed unit.
+        sectors: One or both of its sectors.
+        block: The block.
+        phase: Time, as a share of the block's execution.
         kind: ``LOAD``, ``STORE`` or ``ATOMIC``.
     """
 
@@ -51,31 +51,31 @@ class Touches:
     kind: Flat
 
     def some(self, rate: int) -> Touches:
-        """Those of one unit in so many."""
+        """Return the accesses of one unit in ``rate``."""
         here = mixed(self.unit) % rate == 0
         columns = (self.unit, self.sectors, self.block, self.phase, self.kind)
         return Touches(*(column[here] for column in columns))
 
 
 def mixed(units: Flat) -> Flat:
-    """Numbers without order, the same for the same unit."""
+    """Return a hash of unit numbers."""
     found: Flat = (units * _MIXED) >> 40
     return found
 
 
 def array_of(units: Flat) -> Flat:
-    """The array that each lies in."""
+    """Return the array of each unit."""
     found: Flat = (units & ~_FRESH) // (INSIDE + 1)
     return found
 
 
 def size(one: StridedFootprint | Scatter) -> float:
-    """Units of a block, about."""
+    """Return the approximate number of units of a block."""
     return len(one.sectors) / 2 if isinstance(one, StridedFootprint) else one.each
 
 
 def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> float:
-    """Units to look through before some are picked: those of blocks at one place once."""
+    """Return the number of units to enumerate; blocks at one place count once."""
     found = 0.0
     for one in itertools.chain(*touched.by_kind):
         places = len(blocks)
@@ -86,7 +86,7 @@ def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> floa
 
 
 def pick(touched: Footprint, grid: tuple[int, int, int], blocks: Flat, rate: int) -> Touches:
-    """Touches of one unit in so many, by some of the blocks of a grid."""
+    """Return the accesses of one unit in ``rate``, by some blocks of a grid."""
     rng = np.random.default_rng(2)
     parts: list[tuple[Flat, Flat, Flat, NDArray[np.float64], Flat]] = []
     for kind, some in enumerate(touched.by_kind):
@@ -103,7 +103,7 @@ def pick(touched: Footprint, grid: tuple[int, int, int], blocks: Flat, rate: int
 def of_all(
     watch: TouchWatch, sites: Sequence[Site], blocks: int, missed: Mapping[int, float]
 ) -> Touches:
-    """What a launch touches of which all blocks ran; ``missed`` as ``footprint`` takes it."""
+    """Return the accesses of a launch whose blocks all ran; ``missed``: as for ``footprint``."""
     touched: dict[int, list[NDArray[np.int64]]] = {}
     for geometry, some in watch.batches:
         last = max((touch.time for touch in some), default=1)
@@ -129,13 +129,13 @@ def of_all(
 
 
 def _distinct(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The columns, each once, in the order of the first row, then of the others."""
+    """Return the distinct columns, sorted by the first row, then the others."""
     ordered = rows[:, np.lexsort(rows[::-1])]
     return ordered[:, _new(*ordered)]
 
 
 def _new(*rows: Flat) -> Mask:
-    """Which columns differ from those before."""
+    """Return which columns differ from their predecessors."""
     found = np.ones(len(rows[0]), bool)
     found[1:] = np.any([row[1:] != row[:-1] for row in rows], axis=0)
     return found
@@ -157,7 +157,7 @@ def _drawn(
 def _moved(
     one: StridedFootprint, grid: tuple[int, int, int], blocks: Flat, rate: int
 ) -> Iterator[tuple[Flat, Flat, Flat, NDArray[np.float64]]]:
-    """Blocks at the same place touch the same: each place is looked through once."""
+    """Yield the sampled accesses of blocks; each place is enumerated once."""
     places, which, counts = np.unique(
         coordinates(blocks, grid) @ one.slope, return_inverse=True, return_counts=True
     )

@@ -1,7 +1,7 @@
-"""L1 of each multiprocessor: which sectors that loads ask for it has, and which go on to L2.
+"""Model of L1: which sectors of loads hit, and which go to L2.
 
-Stores go on to L2 and take room in L1: 8 blocks that read 16 KiB each three times find 62 % of it
-in an H200's L1, and 32 % if they write as much elsewhere in between (Nsight Compute).
+Stores go to L2 and take room in L1: eight blocks that read 16 KiB each three times hit 62 % in an
+H200's L1, and 32 % if they write as much elsewhere in between (Nsight Compute).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOT_KEPT = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio"})
 
 
 def l1_hits(site: Site) -> bool:
-    """Whether a load may find its data in L1."""
+    """Whether a load may hit L1."""
     words = site.instruction.modifiers
     return site.access == "load" and _NOT_KEPT.isdisjoint(words)
 
@@ -48,17 +48,17 @@ def l1_misses(
     slots: int,
     meet: bool,
 ) -> dict[int, tuple[float, float]]:
-    """Sectors that loads have to fetch from L2, by the number of the access, and that they touch.
+    """Return the sectors that loads fetch from L2, and that they access, by access.
 
-    What all warps of a block touch at once is touched once.
+    Simultaneous accesses of a block's warps count once.
 
     Args:
-        touches: What the blocks touched.
+        touches: Recorded accesses.
         sites: The program's accesses.
         groups: Blocks that share a multiprocessor, one array for each.
         capacity: Bytes of L1.
-        slots: Blocks that run at a time; the later the wave, the less its blocks are in step.
-        meet: Whether the warps of a block wait for each other.
+        slots: Concurrently running blocks; blocks of later waves are less in step.
+        meet: Whether the warps of a block synchronise.
     """
     cached = np.array([l1_hits(site) for site in sites], bool)
     loads = np.array([site.access == "load" for site in sites], bool)
@@ -111,10 +111,10 @@ def l1_misses(
 
 
 def _gone(age: Vector, keep: float, alone: bool, meet: bool) -> Vector:
-    """How likely what was used so long ago is gone, where L1 keeps lines for about so long.
+    """Return the probability of eviction by age, for a mean lifetime of ``keep``.
 
-    Blocks go at different paces, so what is used again after that time is not always gone; warps
-    that never meet are served by age, and as many as L1 has room for find what is theirs.
+    Blocks run at different speeds, so that eviction is not sharp. Warps that never synchronise are
+    served by age, and as many as fit in L1 find their data.
     """
     with np.errstate(invalid="ignore"):
         late = np.where(np.isinf(age), np.inf, age / keep)
@@ -126,7 +126,7 @@ def _gone(age: Vector, keep: float, alone: bool, meet: bool) -> Vector:
 
 
 def _out_of_step(blocks: Flat, slots: int) -> Flat:
-    """How far blocks are from those that began with them, as shares of a block's time."""
+    """Return how far blocks have drifted apart, in units of a block's execution time."""
     waves = blocks // max(1, slots)
     drawn = np.random.default_rng(3).standard_normal(len(blocks))
     found: Flat = SPREAD * np.sqrt(waves) * drawn

@@ -1,4 +1,4 @@
-"""Loads of shared memory that ptxas has made one of: how wide accesses are in the machine code."""
+"""Shared-memory loads merged by ptxas: access widths in the machine code."""
 
 from kernels.machine_code.cubin import MachineCode
 from kernels.machine_code.sass import instructions
@@ -8,7 +8,7 @@ from ..memory.site import Site
 
 
 def sites_by_line(program: Program) -> dict[int, list[Site]]:
-    """The accesses of a program by the line of the PTX."""
+    """Return a program's accesses by PTX line."""
     found: dict[int, list[Site]] = {}
     for site in program.sites:
         found.setdefault(site.instruction.line, []).append(site)
@@ -16,7 +16,7 @@ def sites_by_line(program: Program) -> dict[int, list[Site]]:
 
 
 def widths(program: Program, code: MachineCode) -> dict[int, int]:
-    """Bytes a lane that each access has in the machine code; 0 of one that is part of another."""
+    """Return the bytes of a lane of each access in the machine code; 0 for merged parts."""
     made: dict[int, list[int]] = {}
     shared = {"load_shared", "load_global", "store_shared", "store_global"}
     for instruction in instructions(code):

@@ -1,9 +1,8 @@
-"""Which accesses a cache serves, worked out for all of them at once.
+"""Reuse times, and hits of an LRU cache by a characteristic time, for all accesses at once.
 
-A cache that throws out what was used longest ago holds whatever was used within some window of
-time, the one in which as many distinct lines are used as it has (H. Che, Y. Tung, Z. Wang:
-"Hierarchical Web caching systems", IEEE JSAC 20(7), 2002). So an access is a hit if the same
-thing was used within that window. No set of a cache is looked at one by one.
+An LRU cache contains what was used within a time window in which as many distinct lines are used as
+it has (H. Che, Y. Tung, Z. Wang: "Hierarchical Web caching systems", IEEE JSAC 20(7), 2002). An
+access hits if its line was used within that window. Sets are not simulated.
 """
 
 import numpy as np
@@ -16,16 +15,15 @@ NEVER = np.inf
 
 
 def reuse_times(keys: Flat, times: Flat, period: float = 0.0) -> NDArray[np.float64]:
-    """How long ago each access's key was used before it.
+    """Return the time since the previous access of each key.
 
     Args:
-        keys: What is used, an integer each; ``times``: when, ascending or not.
-        times: In any unit; of the same shape.
-        period: If it is not 0, all of it happened before, so much earlier: a launch that is
-            repeated.
+        keys: Accessed items, integers.
+        times: Times of the accesses, in any unit and order; same shape.
+        period: If not 0, all accesses also happened so much earlier: a repeated launch.
 
     Returns:
-        For each access the time since the one before it of the same key; ``NEVER`` if none was.
+        For each access the time since the previous one of its key; ``NEVER`` if there is none.
     """
     order = np.lexsort((times, keys))
     sorted_keys, sorted_times = keys[order], times[order].astype(np.float64)
@@ -45,17 +43,17 @@ def reuse_times(keys: Flat, times: Flat, period: float = 0.0) -> NDArray[np.floa
 def window(
     line_ages: NDArray[np.float64], span: float, lines: float, distinct: float, caches: int = 1
 ) -> float:
-    """For how long a cache keeps a line.
+    """Return the characteristic time of a cache.
 
     Args:
-        line_ages: ``ages`` of the lines that were used.
-        span: How long all of it took.
-        lines: How many a cache holds.
-        distinct: How many were used.
-        caches: Of how many caches these are, each with its own keys.
+        line_ages: Reuse times of the lines.
+        span: Duration of all accesses.
+        lines: Lines of a cache.
+        distinct: Number of distinct lines accessed.
+        caches: Number of caches, each with its own keys.
 
     Returns:
-        The window in which that many distinct lines are used; ``NEVER`` if there are not so many.
+        The window in which that many distinct lines are used; ``NEVER`` if there are fewer.
     """
     if distinct <= lines * caches:
         return NEVER

@@ -31,10 +31,11 @@ _LISTED = 80_000_000
 
 @dataclass(frozen=True)
 class SharedLevelTraffic:
-    """Bytes between L2 and DRAM while a launch runs.
+    """Bytes between L2 and DRAM during a launch.
 
     Attributes:
-        loaded: Read for loads; ``updated``: for atomics, which L2 does on what was there before.
+        loaded: Read for loads.
+        updated: Read for atomics, which L2 applies to the previous content.
         written: Written back.
     """
 
@@ -44,19 +45,21 @@ class SharedLevelTraffic:
 
     @property
     def read(self) -> float:
-        """For whatever."""
+        """Bytes read in total."""
         return self.loaded + self.updated
 
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What passes between L2 and DRAM.
+    """Traffic between L2 and DRAM.
 
     Attributes:
-        cold: With nothing in L2; ``warm``: after the same launch.
-        arrays: Distinct bytes that the launch touches, by array; ``least_read``: that it reads.
-        apart_read: Share of what it reads that lies here and there, 64 bytes at a place;
-            ``apart_written``: of what it writes, 128 at most.
+        cold: With an empty L2.
+        warm: After the same launch.
+        arrays: Distinct bytes that the launch accesses, by array.
+        least_read: Distinct bytes that it reads.
+        apart_read: Share of the bytes read in scattered pieces of 64 bytes.
+        apart_written: Share of the bytes written in scattered pieces of at most 128 bytes.
     """
 
     cold: SharedLevelTraffic = SharedLevelTraffic()
@@ -68,12 +71,12 @@ class DeviceMemory:
 
     @property
     def footprint(self) -> float:
-        """Distinct bytes that the launch touches."""
+        """Distinct bytes that the launch accesses."""
         return sum(self.arrays.values())
 
     @property
     def row_misses(self) -> tuple[float, float]:
-        """Of both."""
+        """Shares of scattered bytes, read and written."""
         return self.apart_read, self.apart_written
 
 
@@ -86,16 +89,16 @@ def device_memory(
     partitions: int,
     known: Touches | None = None,
 ) -> DeviceMemory:
-    """What L2 has to get from DRAM and to write back.
+    """Return the traffic between L2 and DRAM.
 
     Args:
-        touched: What each block touches.
-        grid: Blocks, x first.
-        sms: Multiprocessors; ``resident``: blocks that each runs at a time.
-        resident: See there.
-        capacity: Bytes of L2; ``partitions``: of which it consists, one or two.
-        partitions: See there.
-        known: All touches, if all blocks ran.
+        touched: Footprint of the launch.
+        grid: Grid extents in blocks, x first.
+        sms: Multiprocessors.
+        resident: Resident blocks of a multiprocessor.
+        capacity: Bytes of L2.
+        partitions: Partitions of L2, one or two.
+        known: All accesses, if all blocks ran.
     """
     total, slots = math.prod(grid), sms * resident
     each = sum(size(one) for one in itertools.chain(*touched.by_kind))
@@ -132,7 +135,7 @@ def device_memory(
 
 
 def _row_miss_share(some: Sequence[StridedFootprint | Scatter], trails: bool) -> float:
-    """Share of touches that lie here and there; ``trails``: as the pieces of blocks may, too."""
+    """Return the share of scattered accesses; ``trails``: strided ones may count as well."""
     every = sum(size(one) for one in some)
     misses = sum(
         one.each * one.lone
@@ -146,7 +149,7 @@ def _row_miss_share(some: Sequence[StridedFootprint | Scatter], trails: bool) ->
 def _lookups(
     found: Touches, order: BlockTimeline, partitions: int
 ) -> list[tuple[int, int, int, int, int]]:
-    """Touches as they come: unit, kind, sectors written, the partition beside, and the home."""
+    """Return accesses in order: unit, kind, written sectors, near partition, home partition."""
     when = order.begins[found.block] + found.phase * order.takes[found.block]
     beside = np.random.default_rng(4).permutation(int(order.sm.max()) + 1) % partitions
     columns = (
@@ -158,14 +161,14 @@ def _lookups(
 
 
 class _Level:
-    """L2: units, the one used longest ago first, each with how many sectors of it are dirty."""
+    """L2 as an LRU list of units, each with its number of dirty sectors."""
 
     def __init__(self, units: int, partitions: int) -> None:
         self._units = units
         self._parts: list[OrderedDict[int, int]] = [OrderedDict() for _ in range(partitions)]
 
     def follow(self, lookups: Iterable[tuple[int, int, int, int, int]]) -> tuple[int, int, float]:
-        """Units that are read from DRAM for loads and for atomics, and that are written back."""
+        """Return the units read from DRAM for loads and atomics, and those written back."""
         missed, back = [0, 0, 0], 0
         for unit, kind, stored, beside, home in lookups:
             if beside != home:

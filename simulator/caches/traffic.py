@@ -1,4 +1,4 @@
-"""What of a launch reaches L1, L2 and DRAM, as counters."""
+"""Traffic of a launch through L1, L2 and DRAM, as counters."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _AGAIN = 1.02
 
 @dataclass(frozen=True)
 class Observed:
-    """A launch as a GPU would run it.
+    """A launch as observed on a sample of its blocks, for a GPU.
 
     Attributes:
-        code: Its machine code, if something here can tell.
-        occupancy: Blocks of a multiprocessor; without registers an upper bound.
-        sample: What was run of it.
-        missed: Sectors that L1 does not have, by the number of the access; of the sample.
-        touched: Sectors that it is asked for, likewise; those of a block's warps once.
-        memory: What passes between L2 and DRAM.
+        code: Its machine code, if a compiler is available.
+        occupancy: Resident blocks of a multiprocessor; without known registers an upper bound.
+        sample: The executed sample.
+        missed: L1 misses of the sample in sectors, by access.
+        touched: Accesses of the sample in sectors, by access; those of a block's warps count once.
+        memory: Traffic between L2 and DRAM.
     """
 
     launch: PreparedLaunch
@@ -57,17 +57,17 @@ class Observed:
 
     @property
     def blocks(self) -> int:
-        """Of the grid."""
+        """Blocks of the grid."""
         return math.prod(self.launch.grid)
 
     @property
     def grouped(self) -> float:
-        """Blocks of the launch for each that ``missed`` counts."""
+        """Blocks of the launch for each one counted in ``missed``."""
         return self.blocks / sum(len(group) for group in self.sample.groups)
 
     @property
     def local_beyond(self) -> float:
-        """Share of local memory's traffic that L1 has no room for: all resident threads have it."""
+        """Share of local-memory traffic that misses L1; all resident threads share it."""
         if self.code is None or not self.code.stack_bytes:
             return 0.0
         threads = math.prod(self.launch.block) * max(1, self.occupancy.blocks)
@@ -76,12 +76,12 @@ class Observed:
 
     @property
     def reads_again(self) -> bool:
-        """Whether some of what DRAM reads had been in L2 already."""
+        """Whether DRAM reads some data again after eviction from L2."""
         return self.memory.cold.read > _AGAIN * self.memory.least_read
 
     @property
     def l1(self) -> CacheTraffic:
-        """Of loads from global memory."""
+        """L1 traffic of loads from global memory."""
         asked = 0.0
         for site in self.launch.program.sites:
             if site.access == "load" and site.space != "const":
@@ -91,11 +91,11 @@ class Observed:
         return CacheTraffic(asked, max(0.0, asked - sum(self.missed.values()) * self.grouped))
 
     def moved(self, cold: bool) -> SharedLevelTraffic:
-        """Bytes between L2 and DRAM, by what for."""
+        """Return the bytes between L2 and DRAM, by purpose."""
         return self.memory.cold if cold else self.memory.warm
 
     def l2(self, cold: bool) -> CacheTraffic:
-        """Of loads; a GPU with two partitions looks up what is far away in both."""
+        """Return the L2 traffic of loads; with two partitions remote data are looked up in both."""
         asked = sum(self.missed.values()) * self.grouped
         read = self.moved(cold).loaded / SECTOR
         if self.gpu.architecture.l2_partitions > 1:
@@ -107,13 +107,13 @@ class Observed:
         return CacheTraffic(asked, max(0.0, asked - missed))
 
     def dram(self, cold: bool) -> DramTraffic:
-        """Between L2 and DRAM."""
+        """Return the traffic between L2 and DRAM."""
         moved = self.moved(cold)
         return DramTraffic(moved.read, moved.written)
 
 
 def l1_bytes(gpu: Gpu, shared_bytes: int, blocks: int) -> int:
-    """What shared memory leaves to L1: the driver splits off as little as the blocks need."""
+    """Return the size of L1: the driver reserves as little shared memory as the blocks need."""
     chip = gpu.architecture
     needed = blocks * (shared_bytes + chip.shared_reserved) if shared_bytes else 0
     split = next((kib for kib in chip.carveouts if kib * KIB >= needed), chip.carveouts[-1])
@@ -121,15 +121,15 @@ def l1_bytes(gpu: Gpu, shared_bytes: int, blocks: int) -> int:
 
 
 def observe(launch: PreparedLaunch, gpu: Gpu, registers: int | None = None) -> Observed:
-    """Run a sample of a launch, and follow what it touches down to DRAM.
+    """Execute a sample of a launch and model its accesses down to DRAM.
 
     Args:
-        launch: The launch; its arguments stay as they are.
-        gpu: Where.
-        registers: Of a thread, if they are known better.
+        launch: The launch; its arguments are not modified.
+        gpu: The GPU.
+        registers: Registers of a thread, if known better.
 
     Raises:
-        LaunchError: A block does not fit on a multiprocessor, or the GPU knows no clusters.
+        LaunchError: A block does not fit on a multiprocessor, or the GPU has no clusters.
     """
     if math.prod(launch.cluster) > 1 and float(gpu.capability) < _CLUSTERS:
         raise LaunchError(
@@ -157,7 +157,7 @@ def observe(launch: PreparedLaunch, gpu: Gpu, registers: int | None = None) -> O
 
 
 def follow(observed: Observed) -> Observed:
-    """The same with ``memory`` worked out anew, for the GPU's L2."""
+    """Recompute ``memory``, for the GPU's L2."""
     grid, gpu = observed.launch.grid, observed.gpu
     blocks = sum(len(group) for group in observed.sample.groups)
     missed = {
@@ -176,5 +176,5 @@ def follow(observed: Observed) -> Observed:
 
 
 def count(counters: Counters, observed: Observed) -> None:
-    """Put into counters what a launch asks of the caches, if it finds them empty."""
+    """Add the cache traffic of a launch with empty caches to its counters."""
     counters.l1, counters.l2, counters.dram = observed.l1, observed.l2(True), observed.dram(True)

@@ -104,7 +104,7 @@ def run_batches(
 ) -> None:
     """Execute some batches of a launch in sequence.
 
-    Args are those of a launch attempt. ``allocations``: global memory, updated in place.
+    ``allocations``: global memory, updated in place.
     ``together``: whether the batch holds all blocks that could ever run concurrently.
     ``undefined``: shadow memory, for a program with V bits. ``instead``: supplies values for
     registers of inactive lanes; without it these reads are reported. ``blank``: matrix products are

@@ -14,13 +14,13 @@ def number(target: str) -> int:
 
 
 class SumRounding(NamedTuple):
-    """How products are summed.
+    """Rounding of sums of products in tensor cores.
 
     Attributes:
-        step: How many products at once, the accumulator with them.
-        fraction: Bits that count below the largest exponent.
+        step: Number of products summed at once, together with the accumulator.
+        fraction: Fraction bits relative to the largest exponent.
         fraction_bits: Fraction bits of an f32 result.
-        own: Whether 8-bit floats have exponents of their own, and not those of f16.
+        own: Whether 8-bit floats have exponents of their own instead of those of f16.
     """
 
     step: int
@@ -30,7 +30,7 @@ class SumRounding(NamedTuple):
 
 
 def sums(arch: int, kind: str, warpgroup: bool = False) -> SumRounding:
-    """Of products of f16, bf16, tf32 or 8-bit floats; ``warpgroup``: by ``wgmma``."""
+    """Return the rounding of f16, bf16, tf32 or 8-bit products; ``warpgroup``: by ``wgmma``."""
     small = kind in ("e4m3", "e5m2")
     if arch < 75:
         return SumRounding(4, 23)

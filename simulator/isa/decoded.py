@@ -1,7 +1,7 @@
-"""What an instruction is to the rest: its row, and what its operands are to it.
+"""Decoded instructions: the table row, and the roles of the operands.
 
-``roles(ins)`` is found once, by ``validity`` when it holds the operands against the forms, and
-kept with the instruction.
+``roles(ins)`` is computed once, when ``validity`` checks the operands, and stored with the
+instruction.
 """
 
 import functools

@@ -1,6 +1,7 @@
-"""Which bits of an operation's results are undefined, where some of its operands' are.
+"""V-bit propagation: which result bits depend on undefined operand bits.
 
-Those that change with what is put into the undefined bits: that is tried out.
+A result bit is undefined if it changes with the undefined operand bits, which is tested by
+evaluation.
 """
 
 from __future__ import annotations
@@ -35,10 +36,7 @@ def bits_of(kind: str) -> str:
 
 
 def propagate_v_bits(op: Op) -> Callable[..., Results]:
-    """Which bits of an operation's results are undefined.
-
-    Takes the operands, then their undefined bits.
-    """
+    """Return a function from operands and their V bits to the V bits of the results."""
     dtypes = [DTYPES[bits_of(kind)] for kind in op.outputs]
 
     def results(warp: tuple[object, ...], operands: tuple[Lanes, ...]) -> list[Lanes]:
@@ -68,7 +66,7 @@ def propagate_v_bits(op: Op) -> Callable[..., Results]:
 
 
 def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator[tuple[Lanes, ...]]:
-    """What the operands may be as well, as far as it goes."""
+    """Yield alternative operands that differ in undefined bits, a finite selection."""
     for first in range(len(_FILLS)):
         fills = (_FILLS[(first + i) % len(_FILLS)] for i in range(len(operands)))
         yield tuple(

@@ -89,7 +89,7 @@ def index(ins: Instruction, register: Register) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def _many(modifiers: tuple[str, ...]) -> int:
-    """How many values ``.v2`` or ``.x2`` ... asks for; 0 without it."""
+    """Return the number of values of ``.v2`` or ``.x2`` ...; 0 without."""
     return next((int(m[1:]) for m in modifiers if m in _MANY), 0)
 
 

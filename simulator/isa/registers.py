@@ -1,4 +1,4 @@
-"""Which registers take values of which types (PTX ISA, "Operand Type Checking"); their names."""
+"""Register types and the value types that fit (PTX ISA, "Operand Type Checking")."""
 
 import functools
 

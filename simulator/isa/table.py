@@ -61,7 +61,7 @@ Builder = Callable[[Instruction], Op]
 
 
 class Flow(enum.Enum):
-    """Where lanes go after an instruction."""
+    """Control flow of an instruction."""
 
     NEXT = "to the next one"
     BRANCH = "to a label"
@@ -273,7 +273,7 @@ INITS, BLOCK, CLUSTER, DEVICE = range(-1, 3)
 
 
 def reach(ins: Instruction) -> int:
-    """How far the scope reaches that a fence or an access names; ``DEVICE`` if it names none."""
+    """Return the scope number of a fence or access; ``DEVICE`` without a scope."""
     return {"mbarrier_init": INITS, "cta": BLOCK, "cluster": CLUSTER}.get(scope(ins), DEVICE)
 
 

@@ -1,8 +1,7 @@
-"""What ptxas would refuse is refused before the launch, with the line.
+"""Validation before the launch: instructions that ptxas would reject are rejected, with the line.
 
-Modifiers and operands are held against the forms of their row; names against the
-declarations. A message says one of two things: that the text is not PTX, or that the
-simulator does not execute it yet.
+Modifiers and operands are checked against the forms of their row, names against the declarations. A
+message says either that the text is not PTX, or that the simulator does not support it yet.
 """
 
 from kernels.compiler.toolkit import short_path
@@ -50,7 +49,7 @@ def check(function: Function, module: Module) -> None:
 
 
 def place(ins: Instruction) -> str:
-    """Where an instruction stands: the user's own line first."""
+    """Return an instruction's location, the user's own line first."""
     if ins.location is None:
         return f"PTX line {ins.line}"
     line = ins.location.user
@@ -133,9 +132,9 @@ def _call(ins: Instruction, function: Function, module: Module) -> None:
 
 
 def shape(passed: Param | Variable) -> tuple[int, int, bool]:
-    """Of what is passed: its bytes, its alignment and whether it is an array.
+    """Return bytes, alignment, and whether it is an array, of a passed variable.
 
-    All are the same on both sides of a call (PTX ISA, "call").
+    All of them agree on both sides of a call (PTX ISA, "call").
     """
     array = passed.count > 1 if isinstance(passed, Param) else bool(passed.dims)
     return passed.nbytes, passed.align, array and passed.nbytes > 1

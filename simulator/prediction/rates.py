@@ -1,7 +1,7 @@
-"""How fast the parts of a GPU are: one table, with each figure's unit and where it comes from.
+"""Rates of GPU parts, each with its unit and source.
 
-Lanes, clocks and bandwidths of a data sheet stand in ``gpus/table.py``. What stands here was
-measured by ``benchmarks/gpu.py``, or adjusted on launches of the library (``ADJUSTED``).
+Lanes, clocks and bandwidths of data sheets are in ``gpus/table.py``. The rates here were measured
+by ``benchmarks/gpu.py``, or fitted on launches of the library (``ADJUSTED``).
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _table(known: Mapping[str, float], measured: bool) -> Rates:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on a GPU: its name in the table, and its constants."""
+    """Measurements of a GPU: its name in the table, and its constants."""
 
     gpu: str
     rates: Rates

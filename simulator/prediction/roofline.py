@@ -20,12 +20,12 @@ from ..observe.counters.totals import Counters
 
 @dataclass(frozen=True)
 class RooflineBound:
-    """What one part of the GPU allows.
+    """Lower bound of the time by one part of the GPU.
 
     Attributes:
-        name: ``arithmetic``, ``shared memory``, ``memory, arrays once`` or ``memory, no
-            caches``.
-        amount: What it has to do, in ``unit``; ``rate``: how much of that a second.
+        name: ``arithmetic``, ``shared memory``, ``memory, arrays once`` or ``memory, no caches``.
+        amount: Amount of work, in ``unit``.
+        rate: Work per second.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Roofline:
 
     @property
     def best(self) -> RooflineBound | None:
-        """What bounds the launch even if caches keep all; ``None`` if it does nothing."""
+        """Bound of the launch with perfect caches; ``None`` if it does nothing."""
         return _longest(self.arithmetic, self.shared, self.once)
 
     @property
     def worst(self) -> RooflineBound | None:
-        """What bounds it if no cache ever helps."""
+        """Bound of the launch without caches."""
         return _longest(self.arithmetic, self.shared, self.uncached)
 
     @property

@@ -1,4 +1,4 @@
-"""What a launch asks of each part of a GPU, for a block of threads on average."""
+"""Work of a launch for each part of a GPU, for an average block."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ _AS_HALF = {
 
 @dataclass(frozen=True)
 class SiteWork:
-    """What an access does for a block, on average.
+    """Work of an access for an average block.
 
     Attributes:
-        requests: Of warps; ``sectors``, ``lines``: that these touch; ``tags``: cycles to look these
-            up; ``missed``: sectors that L1 does not have, and ``touched``: that it was asked for,
-            each once for all warps of a block.
-        wavefronts: Of shared memory, a wide access taking two at least; ``conflicts``: of these.
-        bytes: Distinct ones of each request, summed.
-        ideal: Sectors, were the distinct bytes of each request side by side.
-        passes: Of a global atomic, as ``AtomicWatch`` has them; of a shared one its conflicts.
+        requests: Warp-level requests.
+        sectors, lines: Sectors and 128-byte lines of these.
+        tags: Tag-lookup cycles.
+        missed: Sectors that miss L1, each once for all warps of a block.
+        touched: Sectors that L1 is asked for, likewise.
+        wavefronts: Wavefronts of shared memory; a wide access takes at least two.
+        conflicts: Those of them that are bank conflicts.
+        bytes: Distinct bytes of each request, summed.
+        ideal: Sectors if the distinct bytes of each request were contiguous.
+        passes: Passes of a global atomic (``AtomicWatch``); conflicts of a shared one.
     """
 
     site: Site
@@ -71,7 +74,7 @@ class Work:
 
     @property
     def loads(self) -> list[SiteWork]:
-        """Those of global memory."""
+        """Loads of global memory."""
         return self._of("load")
 
     @property
@@ -108,7 +111,7 @@ class Work:
 
     @property
     def atomic_passes(self) -> float:
-        """Of global atomics."""
+        """Passes of global atomics."""
         return sum(one.passes for one in self.sites if one.space != "shared")
 
     @property
@@ -126,7 +129,7 @@ def scaled(one: SiteWork, share: float) -> SiteWork:
 
 
 def repeated(work: Work, times: float) -> Work:
-    """What threads do, so many times, but for machine code and barriers."""
+    """Return the work of threads repeated, without machine code and barriers."""
     return replace(
         work, sites=[scaled(one, times) for one in work.sites],
         atomic_word=times * work.atomic_word, tensor=times * work.tensor,
@@ -144,7 +147,7 @@ def issued(found: Sequence[MachineBlock], blocks: int) -> dict[str, float]:
 
 
 def of_block(observed: Observed, found: Sequence[MachineBlock]) -> Work:
-    """What was seen of a sample, for one block of it; ``found``: the machine code, counted."""
+    """Return the average work of a sampled block; ``found``: machine code with counts."""
     program, sample, missed = observed.launch.program, observed.sample, observed.missed
     atomics = sample.atomics
     passes = atomics.requests if _combined(program, found) else atomics.passes

@@ -1,1 +1,1 @@
-"""A launch on several cores: its blocks shared out among processes."""
+"""Parallel execution of a launch: its blocks are sharded over processes."""

@@ -1,4 +1,4 @@
-"""Which locations of an array a process touches, and whether two processes' touches can meet."""
+"""Access bitmaps of an array, to detect conflicts between processes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..races.shadow.ownership import span
 
 
 class Marks:
-    """Of each location of an array: whether it is read, written, summed in (and how)."""
+    """Flags of each location of an array: read, written, or summed (and how)."""
 
     def __init__(self, size: int) -> None:
         self.read, self.written = np.zeros(size, bool), np.zeros(size, bool)
         self.summed = np.zeros(size, np.uint8)
 
     def bits(self) -> Bits:
-        """The same, from the first to the last location of which something is marked."""
+        """Return the flags from the first to the last marked location."""
         spans = [span(table) for table in (self.read, self.written, self.summed)]
         used = [one for one in spans if one.stop]
         first = min((one.start for one in used), default=0) // 8
@@ -32,11 +32,12 @@ class Marks:
 
 
 class Bits(NamedTuple):
-    """``Marks`` of a part of an array, as they go to other processes and are held together.
+    """Packed ``Marks`` of a part of an array, as exchanged and compared.
 
     Attributes:
-        first: Where the part begins, in eight locations; ``read``, ``written``: a bit for each.
-        summed: A byte for each location, or nothing: nobody sums.
+        first: Start of the part, in units of eight locations.
+        read, written: One bit for each location.
+        summed: One byte for each location; empty if there are no sums.
     """
 
     first: int
@@ -54,7 +55,7 @@ class Bits(NamedTuple):
         return self.written if self.summed is None else self.written | np.packbits(self.summed > 0)
 
     def meets(self, other: Bits) -> bool:
-        """Whether one changes what the other touches, other than by such sums as it makes too."""
+        """Whether one modifies what the other accesses, except for sums of the same kind."""
         first = max(self.first, other.first)
         last = min(one.first + len(one.read) for one in (self, other))
         if first >= last:
@@ -68,7 +69,7 @@ class Bits(NamedTuple):
         return bool(((one.summed != two.summed) & (one.summed > 0) & (two.summed > 0)).any())
 
     def merged(self, other: Bits) -> Bits:
-        """Both."""
+        """Return the union."""
         first = min(self.first, other.first)
         last = max(one.first + len(one.read) for one in (self, other))
         read, written = (np.zeros(last - first, np.uint8) for _ in range(2))
@@ -84,7 +85,7 @@ class Bits(NamedTuple):
         return Bits(first, read, written, summed)
 
     def where(self, size: int) -> Flat | slice:
-        """Which locations of so many are written: a slice, where they lie side by side."""
+        """Return the written locations; a slice if they are contiguous."""
         written = np.zeros(size, bool)
         bits = np.unpackbits(self.written)[: size - 8 * self.first]
         written[8 * self.first :][: len(bits)] = bits.view(bool)
@@ -92,6 +93,6 @@ class Bits(NamedTuple):
 
 
 def places(written: Flat) -> Flat | slice:
-    """The locations that are marked: as a slice, where they lie side by side."""
+    """Return the marked locations; a slice if they are contiguous."""
     part = span(written)
     return part if written[part].all() else written

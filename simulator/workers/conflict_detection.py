@@ -1,9 +1,9 @@
-"""What the blocks of one process touch in global memory, so that it is known if they needed others.
+"""Conflict detection between shards, as in speculative parallelisation.
 
-Each process runs its blocks on memory as the host gave it, or as others are changing it. That is
-what one process would have done if no block touches what a block of another has changed. Sums may
-meet, of integers and where nobody asks for the old value: their order leaves no trace. All else
-that meets is left to one process, races among it, so that its report says which.
+Each process executes its blocks on global memory as the host provided it, or as others are
+modifying it. The result equals a serial one if no block accesses what a block of another shard
+modified. Integer sums without a used result may overlap, because their order is not observable. All
+other overlaps, including races, are left to one process, whose report describes them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ Sum = tuple[int, Flat, Flat]
 
 
 class SerialFallback(Exception):
-    """The launch has to run in one process; says why."""
+    """The launch has to run in one process; the message gives the reason."""
 
 
 class RetrySharded(Exception):
-    """The launch has to be shared again, in another way.
+    """The launch has to be sharded again with more bitmaps.
 
-    ``numbers``: of arrays that are read and written: where each is read has to be marked.
+    ``numbers``: arrays that are read and written, whose reads have to be marked.
     """
 
     def __init__(self, numbers: Collection[int] = ()) -> None:
@@ -60,14 +60,14 @@ def watched(checks: Collection[str], closer: PrecisionPlan, direct: bool) -> Pre
 
 
 class Overlap(Observer):
-    """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
+    """Records accesses to writable arrays; ``granule``: bytes of a location.
 
-    ``both``: numbers of arrays that are read and written; of others no place is marked as read;
-    ``cut``: whether batches are not those of one process; ``closer``: see ``watched``.
+    ``both``: numbers of arrays that are read and written; reads of others are not marked. ``cut``:
+    whether batches differ from those of one process. ``closer``: see ``watched``.
 
     Attributes:
-        loaded: Those others, as far as they are read.
-        stopped: Whether some threads could not go on.
+        loaded: Numbers of the other arrays that are read.
+        stopped: Whether some threads stalled.
     """
 
     def __init__(
@@ -84,13 +84,13 @@ class Overlap(Observer):
         return self.__dict__ | {"_bits": self._packed(), "marks": {}, "_closer": None}
 
     def _packed(self) -> dict[int, Bits]:
-        """What is touched, when all of it is known."""
+        """Return the packed bitmaps, at the end."""
         self._bits.update({number: marks.bits() for number, marks in self.marks.items()})
         self.marks = {}
         return self._bits
 
     def compact_access(self, event: CompactAccessEvent) -> None:
-        """See ``Observer``; which lane it is does not matter."""
+        """See ``Observer``; the accessing lane is irrelevant."""
         self.access(event)
 
     def access(self, event: AccessEvent | CompactAccessEvent) -> None:
@@ -127,7 +127,7 @@ class Overlap(Observer):
     def _places(
         self, event: AccessEvent | CompactAccessEvent, home: Allocation, chunk: int
     ) -> Flat:
-        """Where the lanes access an array, in pieces of so many locations."""
+        """Return the lanes' places in an array, in units of ``chunk`` locations."""
         spread = isinstance(event.address, LaneAddressList)
         address = (
             event.address.address if isinstance(event.address, LaneAddressList) else event.address
@@ -147,7 +147,7 @@ class Overlap(Observer):
         """See ``Observer``.
 
         Raises:
-            Alone: Batches are cut, and other blocks in one may have led to another order.
+            SerialFallback: Batches are cut, and other blocks in one may change the order.
         """
         if self.cut:
             raise SerialFallback(MIXED)
@@ -156,8 +156,8 @@ class Overlap(Observer):
         """See ``Observer``.
 
         Raises:
-            Alone: One has touched what the other changes, or stopped.
-            Again: It is not known if one has.
+            SerialFallback: One part accesses what the other modifies, or stalled.
+            RetrySharded: This is unknown.
         """
         if self.stopped or other.stopped:
             raise SerialFallback(STOPPED)
@@ -172,17 +172,17 @@ class Overlap(Observer):
                 touched[number] = mine.merged(theirs)
 
     def look(self, other: Overlap) -> None:
-        """Hold what one has changed to what both have read.
+        """Check what one part modified against reads of both.
 
         Raises:
-            Again: As ``merge``.
+            RetrySharded: As ``merge``.
         """
         numbers = self.loaded & {*self.changed(), *other.changed()}
         if numbers:
             raise RetrySharded(numbers)
 
     def sums(self, allocation: Allocation, before: Flat) -> list[Sum]:
-        """What blocks added to an array's locations; ``before``: its bytes as the host gave it."""
+        """Return the sums added to an array; ``before``: its bytes from the host."""
         marks = self.marks[allocation.number]
         sums: list[Sum] = []
         for kind, (how, type) in enumerate(_KINDS, 1):
@@ -197,7 +197,7 @@ class Overlap(Observer):
         return sums
 
     def copy(self, number: int, source: Flat, target: Flat) -> None:
-        """Bring over what blocks wrote to an array, from one place of its bytes to another."""
+        """Copy the written locations of an array from one buffer to another."""
         type = f"u{self.granule}"
         where = self._written(number, len(source) // self.granule)
         target.view(type)[where] = source.view(type)[where]
@@ -208,7 +208,7 @@ class Overlap(Observer):
         return self._bits[number].where(size)
 
     def apply(self, allocation: Allocation, content: Flat, sums: list[Sum]) -> None:
-        """Do to an array what the blocks did that these marks are of.
+        """Apply the writes and sums of another part to an array.
 
         ``content``: its bytes after the shard, where it wrote.
         """
@@ -225,7 +225,7 @@ class Overlap(Observer):
             allocation.define(np.repeat(written, self.granule)[: len(allocation.missing)])
 
     def changed(self) -> Iterator[int]:
-        """The numbers of arrays that are not as they were."""
+        """Yield the numbers of modified arrays."""
         for touched in (self.marks, self._bits):
             for number, marks in touched.items():
                 if marks.written.any() or (marks.summed is not None and marks.summed.any()):
@@ -233,12 +233,12 @@ class Overlap(Observer):
 
 
 class Sums:
-    """The mark of each of a program's accesses: 0, if it is no atomic whose order leaves no trace.
+    """Kind of sum of each access: 0 unless it is an atomic whose order is not observable.
 
-    For that nobody may want the old value: no instruction reads its register.
+    This requires that no instruction reads its result.
 
     Attributes:
-        any: Whether there is one that may be of global memory.
+        any: Whether there is such an access to global memory.
     """
 
     def __init__(self, program: Program) -> None:
@@ -266,6 +266,6 @@ def _kind(site: Site) -> int:
 
 
 def _ones(chunk: int) -> np.generic:
-    """As many true bools, as one number."""
+    """Return ``chunk`` true flags as one number."""
     value: np.generic = np.frombuffer(b"\1" * chunk, f"u{chunk}")[0]
     return value

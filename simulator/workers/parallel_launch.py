@@ -1,8 +1,8 @@
-"""A launch whose blocks are shared out among processes, this one among them.
+"""Parallel launch: blocks are distributed over processes, including this one.
 
-This one begins. Once it knows that the rest is worth it, it hands on all but the next of the
-blocks and goes on with these. Blocks cost more here and less there: to processes that are done it
-hands on of what it has left. In the end it takes over what all saw, in the blocks' order.
+This process starts alone. Once the remaining work is worth it, it hands all but the next blocks to
+others. As costs differ between blocks, idle processes receive parts of the remaining work. Finally
+it merges all observers in block order.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ _AGAIN = 0.1
 
 
 def why_alone(launch: PreparedLaunch, traced: bool) -> str:
-    """Why a launch cannot be shared out, as far as its text tells; or nothing."""
+    """Return why a launch cannot be sharded, by its text; ``""``: it can."""
     program = launch.program
     if launch.cooperative:
         return WAITS
@@ -70,15 +70,16 @@ Watch = Callable[[Dispatcher], None]
 
 @dataclass
 class ParallelLaunch:
-    """The processes of one attempt at a launch.
+    """Processes of one attempt at a launch.
 
     Args:
-        count: How many there may be, this one among them.
-        asked: Whether someone asked for them; else they have to be worth it.
-        watch: Called with what tells the observers of this process.
+        count: Maximum number of processes, this one included.
+        asked: Whether the user requested them; otherwise they have to be worth it.
+        watch: Called with the dispatcher of this process's observers.
 
     Attributes:
-        shared: How many there were; ``alone``: why it was one, where more were asked for.
+        shared: Number of processes used.
+        alone: Why there was only one, if more were requested.
     """
 
     launch: PreparedLaunch
@@ -99,8 +100,8 @@ class ParallelLaunch:
 
         Raises:
             EscalateCheck, InterBlockWait: As ``run_batches``, from any process.
-            Again: The launch has to be repeated with more bitmaps.
-            Alone: The launch has to be repeated in one process.
+            RetrySharded: The launch has to be repeated with more bitmaps.
+            SerialFallback: The launch has to be repeated in one process.
         """
         launch, self._new = self.launch, not pool.running()
         try:
@@ -151,12 +152,12 @@ class ParallelLaunch:
 
     @property
     def total(self) -> int:
-        """The grid's clusters."""
+        """Clusters of the grid."""
         return math.prod(self.launch.grid) // math.prod(self.launch.cluster)
 
     @functools.cached_property
     def cut(self) -> bool:
-        """Whether batches are cut into pieces: those of one process would be too few to share."""
+        """Whether batches are cut, because those of one process would be too few to share."""
         launch, size = self.launch, batch_size(self.launch)
         few = 1 < self.total < _BATCHES * self.count * size and size > 1
         known = (launch.grid, launch.block) in self._whole
@@ -164,21 +165,21 @@ class ParallelLaunch:
 
     @property
     def _direct(self) -> bool:
-        """Whether all write straight into the memory that they share.
+        """Whether all processes write directly to the shared memory.
 
-        If one came to see what another writes, or both to write, the launch would run again in one
-        process. Sums may meet: each process has to make its own.
+        If one read or wrote what another writes, the launch would be repeated in one process
+        anyway. Sums may overlap, so that each process needs its own.
         """
         return pool.FILES and not self.launch.program.analysis(Sums).any
 
     @property
     def _whole(self) -> dict[object, bool]:
-        """Grids and blocks of this kernel of which pieces were seen not to do."""
+        """Grid and block shapes of this kernel for which cut batches failed."""
         return self.launch.program.memo("whole batches")
 
     @property
     def _known(self) -> dict[int, bool]:
-        """The numbers of arrays that blocks of this kernel were seen to read and write."""
+        """Numbers of arrays that this kernel's blocks read and write."""
         return self.launch.program.memo("read and written")
 
     def _give_up(self) -> None:
@@ -186,7 +187,7 @@ class ParallelLaunch:
             self._common.give_up()
 
     def _mine(self, overlap: Overlap, allocations: dict[int, Allocation]) -> Iterator[Flat]:
-        """This process's batches, of which some are handed on on the way."""
+        """Yield this process's batches, while others receive parts of its work."""
         launch, size = self.launch, batch_size(self.launch)
         total = self.total
         piece = min(max(total // (4 * self.count), 1), size) if self.cut else size
@@ -219,7 +220,7 @@ class ParallelLaunch:
             total = self._hand_more_on(at, total, spent)
 
     def _arrays(self) -> dict[int, Allocation]:
-        """Global memory as the host gives it; in shared memory, where it surely is to be."""
+        """Return global memory as the host provides it, in shared memory if it will be needed."""
         made, unit = self.launch.allocations(), 1 if self.cut else batch_size(self.launch)
         if self.asked and self._direct and self.total > unit:
             self._common = put(made, direct=True)
@@ -228,9 +229,9 @@ class ParallelLaunch:
     def _hand_on(
         self, allocations: dict[int, Allocation], at: int, total: int, spent: float, unit: int
     ) -> int:
-        """Give all but the next clusters to others, whole units of them; gives those' end.
+        """Hand all but the next clusters to other processes, in whole units; return the new end.
 
-        ``allocations``: global memory, as the clusters before left it.
+        ``allocations``: global memory after the clusters so far.
         """
         units = -(-(total - at) // unit)
         others = min(self.count - 1, units - (at == 0))
@@ -252,9 +253,9 @@ class ParallelLaunch:
         return stops[0]
 
     def _hand_more_on(self, at: int, total: int, spent: float) -> int:
-        """Give of what this process has left to one that has nothing to do; gives its end.
+        """Hand remaining clusters to an idle process; return the new end.
 
-        ``spent``: seconds of a cluster, lately.
+        ``spent``: recent seconds per cluster.
         """
         busy = sum(not future.done() for future in self._futures)
         size = batch_size(self.launch)
@@ -266,13 +267,13 @@ class ParallelLaunch:
         return end
 
     def _submit(self, first: int, last: int) -> "Future[bytes]":
-        """Have another process run some clusters."""
+        """Submit some clusters to another process."""
         assert self._task is not None, "the launch is being shared"
         share = dataclasses.replace(self._task, first=first, last=last)
         return pool.submit(run_share, pickle.dumps(share), self.shared - 1)
 
     def _apply(self, done: ShardResult, allocations: dict[int, Allocation]) -> None:
-        """Do to global memory what another process did to it."""
+        """Apply another process's effects to global memory."""
         assert self._task is not None, "the launch was shared"
         assert self._common is not None, "the launch was shared"
         if self._direct:
@@ -285,10 +286,10 @@ class ParallelLaunch:
             done.overlap.apply(allocations[number], contents[number], sums)
 
     def _done(self, packed: bytes, allocations: dict[int, Allocation]) -> ShardResult:
-        """What a process gave back.
+        """Return the result of a process.
 
         Raises:
-            EscalateCheck, InterBlockWait: It did.
+            EscalateCheck, InterBlockWait: The process raised it.
         """
         if packed[:1] == b"!":
             raise pickle.loads(packed[1:])

@@ -1,4 +1,4 @@
-"""The processes that share a launch with their caller, and memory that all of them see."""
+"""Pool of worker processes, and memory shared with them."""
 
 import contextlib
 import errno
@@ -26,7 +26,7 @@ _size = 0
 
 
 def cores() -> int:
-    """How many cores this process may use; one, if it is itself one of several."""
+    """Return the usable cores; 1 in a worker process."""
     if multiprocessing.parent_process() is not None:
         return 1
     if hasattr(os, "sched_getaffinity"):
@@ -35,12 +35,12 @@ def cores() -> int:
 
 
 def possible() -> bool:
-    """Whether this process may start others: those of a ``multiprocessing.Pool`` may not."""
+    """Whether this process may start others, unlike workers of ``multiprocessing.Pool``."""
     return not multiprocessing.current_process().daemon
 
 
 def submit(work: Callable[[bytes], bytes], task: bytes, count: int) -> "Future[bytes]":
-    """Have one of at least ``count`` processes do something; they are kept for the next time."""
+    """Submit a task to a pool of at least ``count`` processes, which persist."""
     global _pool, _size
     if _pool is None or _size < count:
         stop()
@@ -51,12 +51,12 @@ def submit(work: Callable[[bytes], bytes], task: bytes, count: int) -> "Future[b
 
 
 def running() -> bool:
-    """Whether there are processes from before."""
+    """Whether the pool has processes."""
     return _pool is not None
 
 
 def stop(now: bool = False) -> None:
-    """End the processes; ``now``: whatever they are doing."""
+    """Terminate the pool; ``now``: without waiting for running tasks."""
     global _pool
     pool, _pool = _pool, None
     if pool is None:
@@ -101,11 +101,11 @@ def _end_with(sentinel: int) -> None:
 
 
 class SharedArena:
-    """Arrays of bytes in shared memory, and a flag: nobody needs what is being done with them.
+    """Byte arrays in shared memory, with a cancellation flag.
 
     Attributes:
-        name: What other processes find it by.
-        places: Where each array starts, and its bytes.
+        name: Name by which other processes open it.
+        places: Start and size of each array.
     """
 
     def __init__(self, memory: SharedMemory, places: Sequence[tuple[int, int]]) -> None:
@@ -113,10 +113,10 @@ class SharedArena:
 
     @classmethod
     def make(cls, arrays: Sequence[Flat]) -> "SharedArena":
-        """A copy of arrays; ``remove`` has to be called in the end.
+        """Create an arena with copies of arrays; ``remove`` must be called at the end.
 
         Raises:
-            OSError: There is not that much shared memory.
+            OSError: There is not enough shared memory.
         """
         places, end = [], 64
         for array in arrays:
@@ -136,21 +136,21 @@ class SharedArena:
 
     @classmethod
     def find(cls, name: str, places: Sequence[tuple[int, int]]) -> "SharedArena":
-        """What another process has made; ``close`` has to be called in the end."""
+        """Open another process's arena; ``close`` must be called at the end."""
         return cls(SharedMemory(name), places)
 
     def arrays(self) -> list[Flat]:
-        """The arrays; none may be in use when this is closed."""
+        """Return the arrays, which must not be in use at ``close``."""
         return [np.frombuffer(self._bytes, np.uint8, n, at) for at, n in self.places]
 
     def views(self) -> list[Flat]:
-        """The arrays, where there are files; they may be in use when this is closed."""
+        """Return the arrays by memory-mapped files; they may be in use at ``close``."""
         return self._pages(mmap.MAP_SHARED)
 
     def own(self) -> list[Flat]:
-        """The arrays for this process alone: what it writes no other sees.
+        """Return private copy-on-write arrays.
 
-        Only pages that are written are copied, where the system can do so.
+        Only written pages are copied, if the system supports it.
         """
         try:  # Windows has no such pages, others may refuse
             return self._pages(mmap.MAP_PRIVATE)
@@ -158,7 +158,7 @@ class SharedArena:
             return [array.copy() for array in self.arrays()]
 
     def _pages(self, how: int) -> list[Flat]:
-        """The arrays in a view of their file that ends with them."""
+        """Map the arrays; the mapping lives as long as they do."""
         pages = mmap.mmap(self._memory._fd, self._memory.size, how)  # type: ignore[attr-defined]
         return [np.frombuffer(pages, np.uint8, n, at) for at, n in self.places]
 
@@ -169,34 +169,33 @@ class SharedArena:
 
     @property
     def vain(self) -> bool:
-        """The flag."""
+        """Whether the work has been cancelled."""
         return bool(self._bytes[0])
 
     def give_up(self) -> None:
-        """Set the flag."""
+        """Cancel the work."""
         self._bytes[0] = 1
 
     def close(self) -> None:
-        """This process is done with it."""
+        """Close the arena in this process."""
         self._memory.close()
 
     def remove(self) -> None:
-        """All are done with it, or will be soon."""
+        """Delete the arena, once all processes have opened it."""
         self._memory.close()
         self._memory.unlink()
 
 
 def _free(file: int) -> int:
-    """Bytes that are left where a file is; writing more than that ends the process."""
+    """Return the free bytes of a file's device; writing beyond them kills the process."""
     system = os.fstatvfs(file)
     return system.f_bavail * system.f_frsize if system.f_blocks else sys.maxsize  # 0: no limit
 
 
 def _write(file: int, array: Flat, at: int) -> None:
-    """Bytes into a new file, piece by piece: where they are zero, there is nothing to do.
+    """Write bytes to a new file in pieces, skipping zeros.
 
-    (A page of the file that nobody has written costs its first user as much as it would cost here,
-    but that is done by all of them at once.)
+    Untouched pages cost their first user the same, but all processes share that work.
     """
     for start in range(0, len(array), _PIECE):
         piece = array[start : start + _PIECE]

@@ -1,7 +1,7 @@
-"""What observers saw, on its way from one process to another.
+"""Serialisation of observers between processes.
 
-Both have compiled the same PTX, so that what belongs to the launch and its program goes by name: a
-site of one process is the same site in the other, and stays a key of dictionaries.
+Both processes have compiled the same PTX. Objects of the launch and its program are pickled by
+name, so that a site maps to the same site and remains a dictionary key.
 """
 
 import io
@@ -15,7 +15,7 @@ from ..memory.storage.spaces import Allocation
 
 
 def _things(launch: PreparedLaunch, allocations: dict[int, Allocation]) -> Iterator[object]:
-    """What both processes have, in an order that is the same in both."""
+    """Yield the objects that both processes have, in the same order."""
     program = launch.program
     yield from (launch, launch.kernel, program, program.layout, program.module, program.entry)
     yield from (program.blocks, program.sites, program.arithmetic, program.flights)
@@ -31,7 +31,7 @@ def _things(launch: PreparedLaunch, allocations: dict[int, Allocation]) -> Itera
 
 
 class _Pickler(pickle.Pickler):
-    """Writes what belongs to a launch as its place among ``_things``, or its key in the program."""
+    """Pickler that writes objects of a launch by their index or program key."""
 
     def __init__(
         self, file: io.BytesIO, launch: PreparedLaunch, allocations: dict[int, Allocation]
@@ -46,12 +46,12 @@ class _Pickler(pickle.Pickler):
         self.names |= {id(fact): ("fact", make) for make, fact in program.facts.items()}
 
     def persistent_id(self, thing: object) -> object:
-        """A name, or ``None``."""
+        """Return an object's name, or ``None``."""
         return self.names.get(id(thing))
 
 
 class _Unpickler(pickle.Unpickler):
-    """Finds what ``_Pickler`` names."""
+    """Unpickler for names of ``_Pickler``."""
 
     def __init__(
         self, file: io.BytesIO, launch: PreparedLaunch, allocations: dict[int, Allocation]
@@ -61,7 +61,7 @@ class _Unpickler(pickle.Unpickler):
         self.things = list(_things(launch, allocations))
 
     def persistent_load(self, name: object) -> object:
-        """What has a name."""
+        """Return the object with a name."""
         if isinstance(name, int):
             return self.things[name]
         what, key = cast("tuple[str, object]", name)
@@ -71,12 +71,12 @@ class _Unpickler(pickle.Unpickler):
 
 
 def pack(what: object, launch: PreparedLaunch, allocations: dict[int, Allocation]) -> bytes:
-    """What refers to a launch, as bytes."""
+    """Pickle an object that refers to a launch."""
     file = io.BytesIO()
     _Pickler(file, launch, allocations).dump(what)
     return file.getvalue()
 
 
 def unpack(packed: bytes, launch: PreparedLaunch, allocations: dict[int, Allocation]) -> object:
-    """The same in another process, or of this one."""
+    """Unpickle such an object in another process or this one."""
     return _Unpickler(io.BytesIO(packed), launch, allocations).load()

@@ -1,4 +1,4 @@
-"""A share of a launch's blocks, run in a process of its own."""
+"""Shard of a launch: some of its blocks, executed in a worker process."""
 
 import dataclasses
 import pickle
@@ -22,7 +22,7 @@ from .serialization import pack
 
 @dataclass(frozen=True)
 class Array:
-    """What makes an allocation, but for its content."""
+    """Attributes of an allocation without its content."""
 
     number: int
     name: str
@@ -33,21 +33,23 @@ class Array:
 
     @classmethod
     def of(cls, made: Allocation) -> "Array":
-        """That of an allocation."""
+        """Return the attributes of an allocation."""
         return cls(made.number, made.name, made.writable, made.nbytes, made.space, made.unfilled)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A share of a launch.
+    """A shard of a launch.
 
     Attributes:
-        kernel: The kernel; ``fields``: of the launch, but for its program and its arguments.
-        arch, stack: What the program is compiled for; ``both``, ``cut``: see ``Overlap``.
-        direct: Whether it writes into the shared memory itself, see ``ParallelLaunch``.
-        arrays: Its global memory, whose content is at ``places`` of the shared memory ``common``;
-            ``missing``: those with a table of what nothing has written, which come after them.
-        first, last: The share: clusters of the grid, of which a batch has ``size``.
+        kernel: The kernel.
+        fields: Fields of the launch except program and arguments.
+        arch, stack: Compilation parameters.
+        both, cut: See ``Overlap``.
+        direct: Whether it writes directly to shared memory: see ``ParallelLaunch``.
+        arrays: Global memory, with contents at ``places`` of the arena ``common``.
+        missing: Arrays with a table of uninitialised bytes, which follow them.
+        first, last: Range of clusters, ``size`` to a batch.
     """
 
     kernel: Kernel
@@ -68,13 +70,13 @@ class Task:
     last: int
 
     def launch(self) -> PreparedLaunch:
-        """The launch, as far as its blocks need it."""
+        """Return the launch, as far as its blocks need it."""
         program = compile_ptx(self.kernel.ptx, self.kernel.entry, self.arch, self.stack)
         arguments = Arguments(self.kernel.params)
         return PreparedLaunch(self.kernel, program, arguments, **self.fields)  # type: ignore[arg-type]
 
     def allocations(self, contents: list[Flat]) -> dict[int, Allocation]:
-        """The launch's global memory."""
+        """Return the launch's global memory."""
         made = {}
         for array, content in zip(self.arrays, contents, strict=False):
             made[array.number] = Allocation(
@@ -106,13 +108,13 @@ class ShardResult:
 
 
 class Cancelled(Exception):
-    """Nobody needs what this process does."""
+    """The work of this process is no longer needed."""
 
 
 def share_of(
     launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, both: Collection[int]
 ) -> Task:
-    """A task for a launch; its memory and the share are still to be said."""
+    """Return a task for a launch, without memory and range."""
     kernel = dataclasses.replace(launch.kernel, adapter=None, origin=None)
     fields = {f.name: getattr(launch, f.name) for f in dataclasses.fields(launch)}
     for name in ("kernel", "program", "arguments"):
@@ -126,15 +128,15 @@ def share_of(
 
 
 def unset(made: dict[int, Allocation]) -> dict[int, Flat]:
-    """Which bytes nothing has written, by arrays of which there are such."""
+    """Return the flags of uninitialised bytes, by array."""
     return {n: a.missing for n, a in made.items() if a.missing is not None}
 
 
 def put(made: dict[int, Allocation], direct: bool) -> SharedArena:
-    """Global memory in memory that all see: a copy; or all there is, if they write to it.
+    """Copy global memory to an arena, or move it there if processes write directly.
 
     Raises:
-        Alone: There is not that much.
+        SerialFallback: There is not enough shared memory.
     """
     missing = unset(made)
     contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
@@ -153,9 +155,9 @@ def put(made: dict[int, Allocation], direct: bool) -> SharedArena:
 
 
 def run_share(task: bytes) -> bytes:
-    """Run a pickled ``Task``; gives a packed ``ShardResult``, or pickled, what was raised instead.
+    """Execute a pickled ``Task``; return a packed ``ShardResult`` or a pickled exception.
 
-    An empty task is done at once: the process has started.
+    An empty task returns at once, to start the process.
     """
     if not task:
         return b""
@@ -190,10 +192,10 @@ def _run(share: Task, common: SharedArena) -> bytes:
 def _changes(
     share: Task, common: SharedArena, overlap: Overlap, allocations: dict[int, Allocation]
 ) -> dict[int, list[Sum]]:
-    """Put what was written into the shared memory, and tell what was added.
+    """Copy written data to the arena and return the sums.
 
-    Another share that runs now may come to see it: but then it touches what this one changes, and
-    the launch runs again in one process. (Here, so that nothing keeps the memory in use.)
+    Another running shard might read them, but then it conflicts with this one and the launch is
+    repeated in one process. (A separate function, so that no reference keeps the memory in use.)
     """
     arrays = dict(zip((array.number for array in share.arrays), common.arrays(), strict=False))
     sums = {n: overlap.sums(allocations[n], arrays[n]) for n in overlap.changed()}

@@ -60,7 +60,8 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
     help="That has to have the registers and shared memory of a block.",
 )  # fmt: skip
 @click.option("--since", metavar="REF", help="Of pyproject.toml: what git says has changed.")
-@click.option("--no-fix-search", is_flag=True, help="Report hazards without searching for fixes.")
+@click.option("--no-fix-search", "--no-cure", "no_fix_search", is_flag=True,
+              help="Report hazards without searching for fixes.")  # fmt: skip
 @click.option(
     "--fix-time", type=click.FloatRange(0), metavar="SECONDS", help="Limit of the search for fixes."
 )

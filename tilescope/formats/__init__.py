@@ -1,1 +1,1 @@
-"""SARIF, JUnit and report files."""
+"""Report formats: SARIF, JUnit, and other files."""

@@ -1,4 +1,4 @@
-"""A verdict as JUnit's XML, which test dashboards read: a case a build, a failure a hazard."""
+"""Verdicts as JUnit XML for test dashboards: a case for each build, a failure for each hazard."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -8,7 +8,7 @@ from ..text.findings import launch
 
 
 def junit(verdicts: Sequence[Verdict], fail_on: str) -> str:
-    """The document; what does not fail the command stands in ``system-out``."""
+    """Return the document; hazards that do not fail the command go to ``system-out``."""
     suite = ElementTree.Element("testsuite", name="tilescope")
     for verdict in verdicts:
         name = verdict.target.name
@@ -55,5 +55,5 @@ def _cases(suite: ElementTree.Element, verdict: Verdict, name: str, fail_on: str
 
 
 def _plain(text: str) -> str:
-    """Without what XML 1.0 cannot hold."""
+    """Remove characters that XML 1.0 does not allow."""
     return "".join(c for c in text if c in "\t\n" or c >= " ")

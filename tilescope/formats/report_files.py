@@ -1,4 +1,4 @@
-"""The files that a check of one launch, or of several, writes for other tools."""
+"""Report files that a check writes for other tools."""
 
 import errno
 import os
@@ -16,10 +16,10 @@ from .sarif import sarif
 
 @dataclass(frozen=True)
 class Files:
-    """Where to write what; ``-`` is standard output.
+    """Paths of report files; ``-`` is standard output.
 
     Attributes:
-        known: Fingerprints that a new baseline keeps from the one given.
+        known: Fingerprints of the given baseline, which a new one includes.
     """
 
     json: str | None = None
@@ -30,22 +30,22 @@ class Files:
 
     @property
     def quiet(self) -> bool:
-        """Whether standard output is one of them."""
+        """Whether a report goes to standard output."""
         return "-" in (self.json, self.sarif, self.junit, self.baseline)
 
     @property
     def any(self) -> bool:
-        """Whether there are any."""
+        """Whether any report is requested."""
         return any(file is not None for file in (self.json, self.sarif, self.junit, self.baseline))
 
     def check(self, diff: bool) -> None:
-        """Refuse two things on standard output, and folders that are not there.
+        """Reject two reports on standard output, and missing folders.
 
-        ``diff``: one more thing is to go to standard output.
+        ``diff``: a diff also goes to standard output.
 
         Raises:
             UserError: There are two.
-            FileNotFoundError: No such folder.
+            FileNotFoundError: There is no such folder.
         """
         asked = {"--json": self.json, "--sarif": self.sarif, "--junit": self.junit,
                  "--write-baseline": self.baseline}  # fmt: skip
@@ -58,7 +58,7 @@ class Files:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
 
     def write(self, verdicts: Sequence[Verdict], fail_on: str, target: str = "") -> None:
-        """Write all but ``json``; ``target``: what several verdicts are of."""
+        """Write all reports but ``json``; ``target``: the file that several verdicts are of."""
         if self.sarif is not None:
             write_json(self.sarif, sarif(verdicts, target))
         if self.junit is not None:

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the format that code-review tools read.
+"""Findings as SARIF 2.1.0, for code-review tools.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """
@@ -21,9 +21,9 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(verdicts: Sequence[Verdict], target: str = "") -> dict[str, object]:
-    """The whole log: one run, one result a hazard, once for all launches that have it.
+    """Return the log: one run, with one result for each hazard of any launch.
 
-    ``target``: the file that lists the launches, if one does.
+    ``target``: the file that lists the launches, if there is one.
     """
     found: dict[str, dict[str, object]] = {}
     for verdict in verdicts:
@@ -46,7 +46,7 @@ def _properties(verdict: Verdict) -> dict[str, object]:
 
 
 def session_sarif(session: Session, script: str) -> dict[str, object]:
-    """The log of a script: one run, one result a hazard, once for all launches from one place."""
+    """Return the log of a script, with one result for each hazard of launches from one place."""
     found: dict[object, dict[str, object]] = {}
     for launch in session.launches:
         for hazard in launch.run.hazards:
@@ -130,7 +130,7 @@ def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
 
 
 def _location(given: str, item: Participant) -> dict[str, object]:
-    """Where an instruction stands: in the source, or in the PTX file that was given."""
+    """Return an instruction's location in the source, or in the given PTX file."""
     file, line = item.source.file, item.source.line
     if not line:
         file, line = given or "kernel.ptx", item.ptx_line
@@ -147,7 +147,7 @@ def _location(given: str, item: Participant) -> dict[str, object]:
 
 
 def uri(file: str) -> str:
-    """A path as a relative URI, from the working folder."""
+    """Return a path as a URI relative to the working folder."""
     shown = display_path(file)
     if os.path.isabs(shown):
         try:

@@ -1,1 +1,1 @@
-"""Launches on a GPU, counters of Nsight Compute, predictions."""
+"""GPU commands: launches, Nsight Compute counters, predictions."""

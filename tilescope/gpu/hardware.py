@@ -1,4 +1,4 @@
-"""What commands that need a GPU share: is there one, and what it is called."""
+"""GPU detection and errors, shared by the commands that need a GPU."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,10 +25,10 @@ jit_option = click.option(
 
 
 def require_gpu(index: int, purpose: str) -> str:
-    """The GPU's name.
+    """Return the GPU's name.
 
     Raises:
-        UserError: There is none; the message says for what one is needed.
+        UserError: There is none; the message names the purpose.
     """
     there, what = device.available(index)
     if not there:
@@ -38,7 +38,7 @@ def require_gpu(index: int, purpose: str) -> str:
 
 @contextmanager
 def device_errors() -> Iterator[None]:
-    """Errors of the driver become errors of the command."""
+    """Convert driver errors to command errors."""
     try:
         yield
     except device.DeviceError as error:
@@ -46,7 +46,7 @@ def device_errors() -> Iterator[None]:
 
 
 def reference(target: Target) -> Callable[..., Mapping[int, Expected] | None] | None:
-    """A library kernel's reference in the form that ``device.validate`` takes."""
+    """Return a library kernel's reference for ``device.validate``."""
     if target.launch is None or target.expected is None:
         return None
     places, expected = target.launch.outputs, target.expected
@@ -58,7 +58,7 @@ def reference(target: Target) -> Callable[..., Mapping[int, Expected] | None] | 
 
 
 def numpy_product(target: Target) -> Any | None:
-    """NumPy's own float32 matrix product, for the family that computes one."""
+    """Return NumPy's float32 matrix product, for matrix-product kernels."""
     if target.entry is None or target.entry.axes != ("M", "N", "K"):
         return None
     a, b = (array_of(matrix).astype(np.float32, copy=False) for matrix in target.args[:2])

@@ -1,8 +1,7 @@
-"""Run a launch under Nsight Compute, and hold its counters to the simulator's.
+"""Nsight Compute: run a launch under ``ncu`` and compare its counters with the simulator's.
 
-``ncu`` runs ``tilescope _launch`` in a child process, once with the driver's compiler at
-level 0, where machine code follows the PTX instruction for instruction, and once as it is
-by default.
+``ncu`` runs ``tilescope _launch`` in a child process: once with the driver's compiler at level 0,
+where machine code follows the PTX one to one, and once at the default level.
 """
 
 import csv
@@ -78,19 +77,19 @@ _TIMEOUT = 300
 
 
 def max_of(metric: str) -> str:
-    """The key of a noisy metric's highest reading."""
+    """Return the key of a noisy metric's highest reading."""
     return f"{metric} (most)"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One counter, three times.
+    """One counter with its three readings.
 
     Attributes:
-        name: As in ``docs/counters.md``.
-        simulator: The simulator's; ``level0`` and ``default``: ncu's readings, ``None``
-            where this GPU does not have the metric.
-        max_value: The highest reading at level 0 of a counter that varies from launch to launch;
+        name: Name as in ``docs/counters.md``.
+        simulator: The simulator's count.
+        level0, default: Readings of ncu at either level; ``None`` if the GPU lacks the metric.
+        max_value: Highest reading at level 0 of a counter that varies from launch to launch;
             ``level0`` is the lowest.
     """
 
@@ -102,24 +101,24 @@ class Figure:
 
     @property
     def equal(self) -> bool:
-        """Whether the simulator has what the GPU counted at level 0."""
+        """Whether the simulator's count equals the GPU's at level 0."""
         return self.level0 is None or self.simulator == self.level0
 
     @property
     def varies(self) -> bool:
-        """Whether the hardware does not settle it: its readings differ by more than ours does."""
+        """Whether the GPU's readings vary more than they differ from the simulator's."""
         if self.equal or self.max_value is None or self.level0 is None:
             return False
         return 0 < self.level0 - self.simulator <= self.max_value - self.level0
 
     @property
     def verdict(self) -> str:
-        """``=``, ``~`` where the readings vary too much to tell, or ``NOT``."""
+        """``=``, ``~`` if the readings vary too much, or ``NOT``."""
         return "=" if self.equal else "~" if self.varies else "NOT"
 
 
 def figures(counters: Counters, level0: Readings, default: Readings) -> list[Figure]:
-    """Every counter beside its readings, those that are zero throughout left out."""
+    """Return every counter with its readings, except those that are zero throughout."""
     found = []
     for name, metric in METRICS.items():
         group, _, field = name.partition(".")
@@ -135,7 +134,7 @@ def figures(counters: Counters, level0: Readings, default: Readings) -> list[Fig
 
 
 def find_ncu() -> str:
-    """Where ``ncu`` is.
+    """Return the path of ``ncu``.
 
     Raises:
         UserError: It is not installed.
@@ -150,13 +149,13 @@ def find_ncu() -> str:
 
 
 def measure(words: Sequence[str], level: int | None) -> Readings:
-    """Some launches under ncu.
+    """Run some launches under ncu.
 
-    ``words`` are the command line of ``tilescope _launch`` that makes one; ``level``: of the
-    driver's compiler, its default if ``None``.
+    ``words``: command line of ``tilescope _launch``. ``level``: of the driver's compiler; ``None``:
+    its default.
 
     Raises:
-        UserError: ncu failed; the message has its own words.
+        UserError: ncu failed; the message contains its own.
     """
     metrics = ",".join((*ASKED, *LAUNCH))
     with tempfile.TemporaryDirectory() as folder:
@@ -184,10 +183,10 @@ def measure(words: Sequence[str], level: int | None) -> Readings:
 
 
 def parse(text: str) -> Readings:
-    """Metrics of the launches in what ``ncu --csv --page raw`` wrote; the first one's if equal.
+    """Return the metrics of ``ncu --csv --page raw``; those of the first launch if all are equal.
 
-    Its messages start with ``==``; then come a line of names, one of units, and a line a
-    launch. A metric that the GPU lacks reads ``n/a`` and is left out.
+    Its messages start with ``==``. Then there is a line of names, one of units, and one for each
+    launch. A metric that the GPU lacks reads ``n/a`` and is omitted.
     """
     lines = [line for line in text.splitlines() if line.startswith('"')]
     rows = list(csv.reader(lines))
@@ -211,7 +210,7 @@ def parse(text: str) -> Readings:
 
 
 def _failure(log: str, stderr: str, code: int) -> str:
-    """What ncu, or the program under it, had to say: errors first."""
+    """Return the messages of ncu or its child, errors first."""
     lines = [line.strip() for line in (*log.splitlines(), *stderr.splitlines())]
     telling = [line for line in lines if "==ERROR==" in line or line.startswith("error:")]
     said = telling or [line for line in lines if line] or [f"exit code {code}, no output"]

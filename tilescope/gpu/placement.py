@@ -1,4 +1,4 @@
-"""A run on a named GPU: its occupancy there, and its place under that GPU's roofs."""
+"""Occupancy and roofline of a run on a named GPU."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ GIVEN, DRIVER, COMPILER = "as given", "from the driver", "from machine code made
 
 @dataclass(frozen=True)
 class Placement:
-    """A launch on a GPU that need not be there.
+    """A launch on a GPU that need not be present.
 
     Attributes:
-        gpu: Which.
-        occupancy: Blocks of a multiprocessor; without registers an upper bound.
-        roofline: The least times of its parts.
-        source: Where the registers a thread come from; empty if they are not known.
-        blocks: Of the grid.
+        gpu: The GPU.
+        occupancy: Resident blocks of a multiprocessor; without known registers an upper bound.
+        roofline: Lower bounds of the time of each part.
+        source: Origin of the register count; empty if it is unknown.
+        blocks: Blocks of the grid.
     """
 
     gpu: Gpu
@@ -34,7 +34,7 @@ class Placement:
 
     @property
     def waves(self) -> int | None:
-        """Rounds in which the grid's blocks run; ``None`` if a block does not fit at all."""
+        """Number of waves of the grid; ``None`` if no block fits."""
         resident = self.gpu.sms * self.occupancy.blocks
         return -(-self.blocks // resident) if resident else None
 
@@ -52,10 +52,10 @@ class Placement:
 
 
 def find(name: str) -> Gpu:
-    """The GPU that ``--gpu`` names.
+    """Return the GPU that ``--gpu`` names.
 
     Raises:
-        UserError: There is none of that name in the table.
+        UserError: The table has no such GPU.
     """
     try:
         return device.find_gpu(name)
@@ -64,10 +64,10 @@ def find(name: str) -> Gpu:
 
 
 def place(outcome: Outcome, gpu: Gpu, registers: int | None = None) -> Placement:
-    """Put a run on a GPU.
+    """Place a run on a GPU.
 
-    Registers a thread, if they are not given, are asked of the driver where a GPU of this kind is
-    here, else of the compiler of machine code.
+    Unless they are given, registers come from the driver if such a GPU is present, else from the
+    machine-code compiler.
 
     Raises:
         UserError: The driver refuses the kernel.
@@ -91,7 +91,7 @@ def place(outcome: Outcome, gpu: Gpu, registers: int | None = None) -> Placement
 
 
 def _from_driver(outcome: Outcome, gpu: Gpu) -> int | None:
-    """Registers a thread, if there is a GPU whose compiler output is that GPU's."""
+    """Return the registers of a thread, if a GPU of the same architecture is present."""
     if not device.available()[0]:
         return None
     try:

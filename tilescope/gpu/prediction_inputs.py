@@ -1,4 +1,4 @@
-"""What ``predict`` says of a target beside what was run or timed of it."""
+"""Predictions shown next to a run or timing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ GPU = "h200"
 
 @dataclass(frozen=True)
 class Forecast:
-    """A prediction, or why there is none."""
+    """A prediction, or the reason why there is none."""
 
     prediction: Prediction | None
     reason: str = ""
@@ -32,9 +32,9 @@ def forecast(
     target: Target, args: Sequence[Any], symbols: Mapping[str, Any], gpu: str | Gpu,
     registers: int | None = None, quiet: bool = False,
 ) -> Forecast:  # fmt: skip
-    """Predict a target's launch on arguments as they were before it; they stay as they are.
+    """Predict a target's launch on its original arguments, which are not modified.
 
-    It comes beside something that was asked for: whatever keeps it away is a reason, not an error.
+    As it accompanies another result, a failure is a reason and not an error.
     """
     with ProgressBar(f"{target.name}, predicted", quiet, hint=""):
         return _predicted(
@@ -44,9 +44,9 @@ def forecast(
 
 
 def forecast_of(run: Run, gpu: str | Gpu = GPU) -> Forecast:
-    """Predict a launch that was recorded, on arguments as they were before it.
+    """Predict a recorded launch on its original arguments.
 
-    A launch with hazards may do other things on a GPU: of that none is made.
+    A launch with hazards may behave differently on a GPU and is not predicted.
     """
     faulty = any(hazard.severity != "note" for hazard in run.hazards)
     if run.trace is None or not run.checked or faulty:

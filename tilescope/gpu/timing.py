@@ -1,4 +1,4 @@
-"""What a timed launch did: its FLOPs, its rate, and the vendor's own product beside it."""
+"""Timed launches: FLOPs, rates, and the vendor's matrix product."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _BUSY = 8192
 
 @dataclass(frozen=True)
 class LaunchWork:
-    """FLOPs of a launch, and where the figure comes from; array bytes, each once."""
+    """FLOPs of a launch with their origin, and array bytes, each once."""
 
     flops: int
     source: str
@@ -30,16 +30,16 @@ class LaunchWork:
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel's times.
+    """Times of one kernel.
 
     Attributes:
-        target: What ran; for the vendor's product, what it stands beside.
-        times_ms: Of each launch, milliseconds.
-        restored: Whether the arrays were put back before each launch.
-        timing: From the device; ``None`` for the vendor's.
-        label: Of the vendor's product.
-        error: Why it was not timed; empty if it was.
-        forecast: What was predicted of it; ``None`` for the vendor's.
+        target: The target; for the vendor's product, the one that it is compared with.
+        times_ms: Time of each launch, milliseconds.
+        restored: Whether the arrays were restored before each launch.
+        timing: The device's timing; ``None`` for the vendor's.
+        label: Label of the vendor's product.
+        error: Why it was not timed; else empty.
+        forecast: The prediction; ``None`` for the vendor's.
     """
 
     target: Target
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Name in reports."""
         return self.label or self.target.name
 
     @property
@@ -63,20 +63,20 @@ class Row:
 
     @property
     def quartiles_ms(self) -> tuple[float, float]:
-        """The middle half of the launches lies between these."""
+        """Lower and upper quartile, milliseconds."""
         low, high = np.percentile(self.times_ms, (25, 75)) if self.times_ms else (math.nan,) * 2
         return float(low), float(high)
 
     @property
     def gflops(self) -> float | None:
-        """10^9 FLOP a second, at the median; ``None`` without FLOPs."""
+        """GFLOP/s at the median; ``None`` without FLOPs."""
         if not self.work.flops or not self.times_ms:
             return None
         return self.work.flops / self.median_ms / 1e6
 
     @property
     def gigabytes(self) -> float | None:
-        """10^9 bytes of the launch's arrays, each once, a second."""
+        """GB/s of the launch's arrays, each counted once."""
         if not self.work.array_bytes or not self.times_ms:
             return None
         return self.work.array_bytes / self.median_ms / 1e6
@@ -104,7 +104,7 @@ class Row:
 
 
 def work(target: Target, given: int | None = None) -> LaunchWork:
-    """FLOPs of a target's launch: as given, by formula, or counted by the simulator."""
+    """Return the FLOPs of a target's launch: given, by formula, or counted by the simulator."""
     arrays = {id(array): array.nbytes for array in arrays_of(target.args)}
     once = sum(arrays.values())
     if given is not None:
@@ -116,7 +116,7 @@ def work(target: Target, given: int | None = None) -> LaunchWork:
 
 
 def vendor_row(target: Target, index: int, launches: int) -> Row:
-    """The same product by cuBLAS: of float32 without tensor cores, of float16 with them.
+    """Time the same product with cuBLAS: float32 without tensor cores, float16 with them.
 
     Raises:
         UserError: The target is not a matrix product.

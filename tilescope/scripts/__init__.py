@@ -1,4 +1,4 @@
-"""Running a Python script of a GPU's user: the launches of its front ends go to the simulator.
+"""Execution of Python scripts for GPUs: launches of their front ends go to the simulator.
 
-A module a front end; each patches it as it is imported, and everything is undone at the end.
+Each front end has a module that patches it on import; all patches are undone at the end.
 """

@@ -1,4 +1,4 @@
-"""A module's public names: those with a stand-in are replaced, those that need a GPU refused."""
+"""Public names of a module: replaced by stand-ins, or rejected if they need a GPU."""
 
 import functools
 import types
@@ -16,17 +16,17 @@ def replace_public(
     module: ModuleType, patches: Patches, stand_ins: Mapping[str, Any],
     keep: Collection[str] = (), advice: Advice = lambda name: "",
 ) -> None:  # fmt: skip
-    """Go through a module and the public modules below it.
+    """Patch a module and its public submodules.
 
-    What is callable, and its own package's, is refused by name when it is called, unless it has
-    a stand-in or is kept; exceptions and plain values stay. So are names that a later version has.
+    Callables of the module's package without stand-in raise an error when called, unless they are
+    in ``keep``. Exceptions and plain values are unchanged. This includes names of later versions.
 
     Args:
-        module: Where to begin.
-        patches: They are undone with these.
-        stand_ins: By the name behind the module's, ``nvtx.mark`` say.
-        keep: Names that work without a GPU; ``amp.*``: all in a module.
-        advice: What to do instead of a name.
+        module: The module.
+        patches: Collects the patches, to undo them.
+        stand_ins: Replacements by name relative to the module, such as ``nvtx.mark``.
+        keep: Names that work without a GPU; ``amp.*``: all names of a module.
+        advice: Returns an alternative for a rejected name.
     """
     _replace(_Walk(module, patches, stand_ins, keep, advice), module, "")
 
@@ -64,7 +64,7 @@ def _replace(walk: _Walk, module: ModuleType, prefix: str) -> None:
 
 
 def _own(value: Any, package: str) -> bool:
-    """Whether it does something, and is the package's own."""
+    """Whether a value is a callable of the package itself."""
     if not callable(value) or isinstance(value, types.GenericAlias):
         return False
     if isinstance(value, type) and issubclass(value, BaseException):
@@ -73,7 +73,7 @@ def _own(value: Any, package: str) -> bool:
 
 
 def _refused(value: Any, name: str, advice: Advice) -> Any:
-    """What says that it has no stand-in; of a class, a class."""
+    """Return a function or class that raises the error."""
     said = refuse(name, advice(name))
     if not isinstance(value, type):
         return functools.update_wrapper(said, value)
@@ -81,7 +81,7 @@ def _refused(value: Any, name: str, advice: Advice) -> Any:
 
 
 class _Refused(type):
-    """The class of classes that cannot be had; ``isinstance`` works."""
+    """Metaclass of rejected classes, for which ``isinstance`` works."""
 
     _said: Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""``session``: every launch made inside of it, in one report."""
+"""``session``: collects every launch inside a ``with`` in one report."""
 
 import contextlib
 import linecache
@@ -27,14 +27,14 @@ _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda"
 
 @dataclass
 class Session:
-    """Launches in the order in which they were made, and what orders them on a GPU.
+    """Launches in the order in which they were made, and their order on a GPU.
 
-    A launch outside ``with stream:`` is in the legacy default stream. One that touches what
-    another touched which it is not ordered after is a ``host-order`` hazard of it.
+    A launch outside ``with stream:`` is in the legacy default stream. A launch that accesses what
+    an unordered one accesses has a ``host-order`` hazard.
 
     Attributes:
-        set_aside: How many hazards of a place comments say are to be ignored.
-        left_out: How many the policy leaves out.
+        set_aside: Number of ignored hazards of each place, by source comments.
+        left_out: Number of hazards that the policy ignores, likewise.
     """
 
     launches: list[RecordedLaunch] = field(default_factory=list)
@@ -44,17 +44,17 @@ class Session:
 
     @property
     def hazards(self) -> list[Hazard]:
-        """The hazards of all launches, and between copies."""
+        """Hazards of all launches, and between copies."""
         own = [hazard for launch in self.launches for hazard in launch.run.hazards]
         return own + self.order.hazards
 
     def judge(self, policy: Policy) -> None:
-        """Keep the hazards that a policy and comments leave, for all that tells of them."""
+        """Apply a policy and source comments to all hazards."""
         self.set_aside += self._keep(lambda found, name: set_aside(policy, found, name)[0])
         self.left_out += self._keep(lambda found, _: apply(policy, found)[0])
 
     def _keep(self, chosen: Callable[[list[Hazard], str], list[Hazard]]) -> Counter[Place]:
-        """Keep the hazards that are chosen; how many others there were."""
+        """Filter the hazards; return the number of removed ones by place."""
         before = self._found()
         for launch in self.launches:
             launch.run.hazards = chosen(launch.run.hazards, launch.kernel.name)
@@ -62,36 +62,38 @@ class Session:
         return before - self._found()
 
     def _found(self) -> Counter[Place]:
-        """How many hazards each place has; those between copies are of none."""
+        """Return the number of hazards of each place; those between copies have none."""
         found = Counter({place: len(distinct(some)) for place, some in self.places().items()})
         found["", "", 0] = len(self.order.hazards)
         return found
 
     def stream(self, blocking: bool = True) -> Stream:
-        """A stream, for ``with stream:``, with ``record``, ``wait`` and ``synchronize``.
+        """Create a stream, for ``with stream:``, ``record``, ``wait`` and ``synchronize``.
 
         Args:
-            blocking: Whether it and the default stream wait for each other; not so with
+            blocking: Whether it synchronises with the default stream, unlike
                 ``cudaStreamNonBlocking``.
         """
         return self.order.stream(blocking)
 
     def synchronize(self) -> None:
-        """The host waits for all that was launched."""
+        """Make the host wait for all launches."""
         self.order.synchronize()
 
     def show(self) -> Any:
-        """All launches as one page, drawn inline in Jupyter; its ``save(file)`` writes it.
+        """Return all launches as one page, which Jupyter draws inline.
+
+        Its ``save(file)`` writes it.
 
         Raises:
-            NoTrace: None was launched with ``trace=True``.
+            NoTrace: No launch recorded a trace.
         """
         from ..view.launches import launches_page
 
         return launches_page(self.launches)
 
     def places(self) -> dict[Place, list[RecordedLaunch]]:
-        """Launches of one kernel from one place together, in the order of their first ones."""
+        """Return the launches of each kernel and place, in order of their first launch."""
         found: dict[Place, list[RecordedLaunch]] = {}
         for launch in self.launches:
             found.setdefault(launch.place, []).append(launch)
@@ -111,7 +113,7 @@ class Session:
 
 
 def distinct(launches: list[RecordedLaunch]) -> list[Hazard]:
-    """The hazards of launches, errors first, each once."""
+    """Return the distinct hazards of launches, errors first."""
     found: dict[object, Hazard] = {}
     for launch in launches:
         for hazard in launch.run.hazards:
@@ -121,9 +123,9 @@ def distinct(launches: list[RecordedLaunch]) -> list[Hazard]:
 
 @contextlib.contextmanager
 def session() -> Iterator[Session]:
-    """Collect every ``simulator.launch`` made inside a ``with``.
+    """Collect every ``simulator.launch`` inside a ``with``.
 
-    Module variables keep what launches leave in them, as in one program on a GPU.
+    Module variables persist between launches, as in one program on a GPU.
     """
     made = Session()
 
@@ -150,7 +152,7 @@ def placed_at(find: Callable[[], Source]) -> Iterator[None]:
 
 
 def user_line() -> Source:
-    """The innermost line of code that is running and the user's own."""
+    """Return the innermost running line of the user's own code."""
     if _places:
         return _places[-1]()
     frame: FrameType | None = sys._getframe(1)

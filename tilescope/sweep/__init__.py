@@ -1,4 +1,4 @@
-"""Many launches: every size with every tile, GPU, schedule and seed, on any executor."""
+"""Sweeps: every size with every tile, GPU, schedule and seed, on any executor."""
 
 from .cells import Cell, grid
 from .sweeping import sweep

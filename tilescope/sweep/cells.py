@@ -1,4 +1,4 @@
-"""The cells of a sweep: what is launched, and what came of it as a row."""
+"""Cells of a sweep: launches, and their results as rows."""
 
 import functools
 import hashlib
@@ -33,16 +33,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """One launch of a sweep; what is not said takes its default.
+    """One launch of a sweep, with defaults for unspecified fields.
 
     Attributes:
-        kernel: A kernel of the library, or a file; ``words``: of a file, its entry and arguments.
-        size, tile: Of a library kernel; of a file they fill the blanks ``{size}``, ``{tile}`` and
-            ``{size/tile}`` (rounded up) in its words, grid, block and macros.
-        gpu: Whose caches to follow, or whose time to predict.
-        schedule, checks, step_limit: As ``simulator.launch`` takes them.
-        seed: For random inputs.
-        predict: Whether to predict its time on the GPU, and not to run all of it.
+        kernel: A library kernel, or a file.
+        words: For a file, entry and arguments.
+        size, tile: Size and tile of a library kernel; for a file they replace ``{size}``,
+            ``{tile}`` and ``{size/tile}`` (rounded up) in words, grid, block and macros.
+        gpu: GPU whose caches are simulated, or for which the time is predicted.
+        schedule, checks, step_limit: As for ``simulator.launch``.
+        seed: Seed of random inputs.
+        predict: Whether to predict the time instead of a complete run.
     """
 
     kernel: str
@@ -64,7 +65,7 @@ class Cell:
     build: str | None = None
 
     def target(self) -> Target:
-        """The launch; raises what ``target.resolve`` does."""
+        """Return the launch; raises what ``target.resolve`` does."""
         filled = self
         if is_file(self.kernel):
             fill = functools.partial(_filled, size=self.size, tile=self.tile)
@@ -81,10 +82,10 @@ class Cell:
 
 
 def _filled(text: str, size: str | None, tile: int | None) -> str:
-    """A text without its blanks.
+    """Replace the placeholders of a text.
 
     Raises:
-        ValueError: What belongs into one is not said, or no number.
+        ValueError: A value is missing or no number.
     """
     known = {"size": size, "tile": tile}
 
@@ -109,9 +110,9 @@ def grid(
     seeds: Sequence[int] = (0,),
     **rest: Any,
 ) -> Iterator[Cell]:
-    """Every kernel with every size, tile, GPU, schedule and seed; ``rest``: what all have.
+    """Yield every kernel with every size, tile, GPU, schedule and seed; ``rest``: common fields.
 
-    ``NAME:TILE`` gives a library kernel one tile of its own; a prediction has no schedule.
+    ``NAME:TILE`` gives a library kernel a tile of its own. Predictions have no schedule.
     """
     if rest.get("predict"):
         gpus, schedules = [gpu or "h200" for gpu in gpus], schedules[:1]
@@ -130,7 +131,7 @@ def grid(
 
 @functools.cache
 def code() -> str:
-    """The version that makes rows: its number, and what its files hold."""
+    """Return the version that produces rows: its number, and a digest of its files."""
     digest = hashlib.sha256()
     rooms = [Path(str(room.__file__)).parent for room in (kernels, simulator, device)]
     for folder in (*rooms, Path(__file__).parents[1]):
@@ -140,7 +141,7 @@ def code() -> str:
 
 
 def key(cell: Cell, target: Target) -> str:
-    """What a row depends on, as a digest: kernel, launch, contents of the arguments and version."""
+    """Return a digest of everything a row depends on: kernel, launch, arguments, version."""
     kernel = target.kernel
     how = (cell.gpu, cell.schedule, cell.seed, cell.checks, cell.step_limit, cell.predict)
     shape = target.grid, target.block, target.shared_bytes, sorted(target.how.items())
@@ -173,7 +174,7 @@ def run_cell(cell: Cell, known: Collection[str] = ()) -> Row:
 
 
 def said(cell: Cell) -> Row:
-    """What a cell is, as the first columns of its row."""
+    """Return the identifying columns of a cell."""
     listed = {name: list(getattr(cell, name)) for name in ("words", "defines", "includes")}
     row = asdict(cell) | listed
     checks = cell.checks if isinstance(cell.checks, str) else list(cell.checks)
@@ -188,7 +189,7 @@ def _size(cell: Cell, target: Target) -> str | None:
 
 
 def _run(cell: Cell, target: Target) -> Mapping[str, Any]:
-    """The figures of a run."""
+    """Return the figures of a run."""
     if cell.gpu:
         target.how["gpu"] = cell.gpu
     outcome = execute(target, cell.schedule, cell.checks, True, cell.step_limit, workers=1)
@@ -221,7 +222,7 @@ def _run(cell: Cell, target: Target) -> Mapping[str, Any]:
 
 
 def _predicted(cell: Cell, target: Target) -> Mapping[str, Any]:
-    """The figures of a prediction."""
+    """Return the figures of a prediction."""
     found = simulator.predict(
         target.kernel, target.grid, target.block, target.args, cell.gpu or "h200",
         target.shared_bytes, symbols=target.symbols, **target.how,

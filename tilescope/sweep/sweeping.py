@@ -1,4 +1,4 @@
-"""Cells on an executor, and their rows in a folder, by what they depend on."""
+"""Execution of cells on an executor, with rows stored by key."""
 
 import contextlib
 import json
@@ -14,17 +14,17 @@ from .cells import Cell, Row, run_cell, said
 
 
 class Rows:
-    """Finished rows, a file each, by their keys."""
+    """Folder of finished rows, one file for each key."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def known(self) -> frozenset[str]:
-        """The keys of rows that can be read."""
+        """Return the keys of readable rows."""
         return frozenset(path.stem for path in self.folder.glob("*.json") if self.get(path.stem))
 
     def get(self, key: str) -> Row | None:
-        """A row; ``None`` where there is none, or it cannot be read, or is another's."""
+        """Return a row; ``None`` if it is missing, unreadable, or another's."""
         try:
             row = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -32,7 +32,7 @@ class Rows:
         return row if isinstance(row, dict) and row.get("key") == key else None
 
     def put(self, row: Row) -> None:
-        """Keep a row that came of a cell; those that failed may not fail again."""
+        """Store a successful row; failed cells may succeed later."""
         if row["status"] != "ok":
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -49,16 +49,16 @@ def sweep(
     resume: bool = False,
     on_row: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
-    """Run cells, wherever an executor does; gives their rows in the cells' order.
+    """Run cells on an executor; return their rows in the cells' order.
 
     Args:
-        cells: What to run.
-        executor: Any of ``concurrent.futures``' kind, as ``distributed.Client().get_executor()``
-            is; by default processes of this machine, one a core.
-        folder: Where rows are kept as they come.
-        resume: Whether rows that are there stand for cells of the same kernel, launch, contents
-            of the arguments, seed and version.
-        on_row: Called with each row as it comes.
+        cells: Cells to run.
+        executor: A ``concurrent.futures`` executor, such as
+            ``distributed.Client().get_executor()``; default: one process for each core.
+        folder: Folder for finished rows.
+        resume: Whether stored rows replace cells with the same kernel, launch, arguments, seed and
+            version.
+        on_row: Called with each row when it is finished.
     """
     rows = Rows(Path(folder)) if folder else None
     known = rows.known() if rows and resume else frozenset()
@@ -79,7 +79,7 @@ def sweep(
 def _all(
     cells: Sequence[Cell], executor: Executor | None, known: frozenset[str]
 ) -> Iterator[tuple[int, Row]]:
-    """Rows as they come, by their cells' numbers."""
+    """Yield rows as they finish, with the numbers of their cells."""
     if executor is not None:
         yield from _on(executor, range(len(cells)), cells, known)
         return
@@ -99,7 +99,7 @@ def _all(
 
 @contextlib.contextmanager
 def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes, which end at once where what is done with them does not end well."""
+    """Provide a process pool that is killed on errors."""
     pool = ProcessPoolExecutor(max(count, 1), multiprocessing.get_context("spawn"))
     try:
         yield pool
@@ -132,7 +132,7 @@ def _on(
 
 
 def _row(future: "Future[Row]", cell: Cell) -> Row:
-    """The row of a cell that is done, or of one whose process is gone."""
+    """Return the row of a finished cell, or of one whose process died."""
     try:
         return future.result()
     except BrokenProcessPool:

@@ -1,1 +1,1 @@
-"""Reports as plain text of 80 columns."""
+"""Reports as plain text of at most 80 columns."""

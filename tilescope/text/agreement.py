@@ -1,4 +1,4 @@
-"""Whether two launches of one's own leave the same in all that they were given."""
+"""Comparison of the results of two launches on a user's own arguments."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from .layout import wrapped
 
 
 def agreement(first: Outcome, second: Outcome) -> list[str]:
-    """What differs, by name, and what was not compared."""
+    """Return the differences by array name, and what was not compared."""
     (a, missing), (b, more) = _remaining(first), _remaining(second)
     if len(first.target.args) != len(second.target.args) or len(a) != len(b):
         return ["arrays: not compared, the kernels take different arguments"]
@@ -37,9 +37,9 @@ def agreement(first: Outcome, second: Outcome) -> list[str]:
 
 
 def _remaining(outcome: Outcome) -> tuple[list[tuple[str, Any]], set[str]]:
-    """By name the arrays that a launch may have written, in structures and variables too.
+    """Return the arrays that a launch may have written, by name, in structures and variables too.
 
-    And variables that it may have written, of which nothing comes back.
+    Also returns variables that it may have written without a result for the host.
     """
     target = outcome.target
     module = parse(target.kernel.ptx)
@@ -54,7 +54,7 @@ def _remaining(outcome: Outcome) -> tuple[list[tuple[str, Any]], set[str]]:
 
 
 def _given_away(module: Module, entry: str) -> set[str]:
-    """Variables that a kernel may write: of others it knows no address, or reads there at most."""
+    """Return the variables that a kernel may write, because it takes their address."""
     named, given = set[str](), set[str]()
     for function in reachable(module, entry):
         for ins in function.body:
@@ -73,7 +73,7 @@ def _given_away(module: Module, entry: str) -> set[str]:
 
 
 def _elements(outcome: Outcome) -> dict[str, str]:
-    """The element types in C++ of the arrays that are parameters, where they are known."""
+    """Return the C++ element types of the parameter arrays, where known."""
     kernel = outcome.target.kernel
     names = kernel.labels()
     kinds = enumerate(kernel.element_types)
@@ -81,7 +81,7 @@ def _elements(outcome: Outcome) -> dict[str, str]:
 
 
 def _largest(x: Any, y: Any, element: str) -> str:
-    """By how much two arrays differ at most, where that is a number."""
+    """Return the largest difference of two arrays, if it is a number."""
     a, b = (_numbers(array, element) for array in (x, y))
     if a is None:
         return ""
@@ -91,7 +91,7 @@ def _largest(x: Any, y: Any, element: str) -> str:
 
 
 def _numbers(array: Any, element: str) -> Any:
-    """An array as float64; ``None``: it may hold the bits of a type that NumPy lacks."""
+    """Return an array as float64; ``None``: it may hold bits of a type that NumPy lacks."""
     if element == "__nv_bfloat16":
         wide = _bits(array).view(np.uint16).astype(np.uint32) << 16
         return wide.view(np.float32).astype(np.float64)
@@ -101,5 +101,5 @@ def _numbers(array: Any, element: str) -> Any:
 
 
 def _bits(array: Any) -> Any:
-    """The bytes of each element."""
+    """Return the bytes of each element."""
     return np.ascontiguousarray(array).reshape(-1, 1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""Each barrier with what goes wrong without it."""
+"""Report of ``tilescope barriers``: each barrier, with the hazards without it."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from .layout import columns, shape, wrapped
 
 
 def barriers(name: str, run: Run, verdicts: Sequence[BarrierVerdict]) -> str:
-    """A header, and two lines or more for each barrier."""
+    """Return a header, and two or more lines for each barrier."""
     build = "" if run.build == "ptx" else f" ({run.build} build)"
     which = f"{name}, grid {shape(run.grid)}, block {shape(run.block)}{build}"
     if not verdicts:
@@ -42,7 +42,7 @@ def _verdict(verdict: BarrierVerdict) -> str:
 
 
 def _line(hazard: Hazard) -> str:
-    """A hazard and its places in one sentence."""
+    """Return a hazard and its places in one sentence."""
     places = list(dict.fromkeys(str(source) for source in hazard.sources))
     mild = "warning: " if hazard.severity == "warning" else ""
     where = places and not hazard.heading  # which names the lines

@@ -1,4 +1,4 @@
-"""Two runs side by side."""
+"""Report of ``--compare``: two runs side by side."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,7 +17,7 @@ _LABEL = 24
 
 
 def comparison(first: Outcome, second: Outcome) -> str:
-    """Both runs' figures in two columns, with ratios."""
+    """Return the figures of both runs in two columns, with ratios."""
     titles = _titles(first, second)
     names = _short(*titles)
     cells = [max(19, len(name) + 2) for name in names]
@@ -43,7 +43,7 @@ def comparison(first: Outcome, second: Outcome) -> str:
 
 
 def ratios(first: Outcome, second: Outcome) -> dict[str, float | None]:
-    """The same ratios for JSON; ``None`` where there is nothing to divide by."""
+    """Return the ratios for JSON; ``None`` for a division by zero."""
     return {
         name.replace(" ", "_"): a / b if a is not None and b else None
         for group in _groups(first, second)
@@ -52,7 +52,7 @@ def ratios(first: Outcome, second: Outcome) -> dict[str, float | None]:
 
 
 def _titles(first: Outcome, second: Outcome) -> tuple[str, str]:
-    """What tells the two apart: their names, or else their files."""
+    """Return distinct titles of the two: their names, or else their files."""
     a, b = first.target, second.target
     return (a.name, b.name) if a.name != b.name else (a.file or a.name, b.file or b.name)
 
@@ -63,7 +63,7 @@ def _sizes(first: Outcome, second: Outcome) -> str:
 
 
 def _short(first: str, second: str) -> tuple[str, str]:
-    """Names without the family that both share."""
+    """Return names without a common family prefix."""
     family = first.partition("_")[0] + "_"
     if not second.startswith(family):
         family = ""

@@ -1,4 +1,4 @@
-"""The report of a check, and of ``--demonstrate``."""
+"""Report of ``tilescope check``, and of ``--demonstrate``."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def findings(verdict: Verdict, max_hazards: int) -> str:
 
 
 def together(hazards: list[Hazard]) -> list[list[Hazard]]:
-    """Hazards of one update side by side, in the order of their first ones."""
+    """Group hazards of one update, in the order of the first of each group."""
     found: dict[object, list[Hazard]] = {}
     for number, hazard in enumerate(hazards):
         key: tuple[object, ...] = ("alone", number)
@@ -39,13 +39,13 @@ def together(hazards: list[Hazard]) -> list[list[Hazard]]:
 
 
 def telling(hazard: Hazard) -> tuple[bool, int]:
-    """Of one update's hazards those come first that say most: that it is lost, and how far."""
+    """Sort key for hazards of one update: lost updates first, then by reach."""
     lost = hazard.case == UPDATES[0]
     return not lost, -list(REACHES).index(hazard.reach) if lost else 0
 
 
 def _hazard_text(group: list[Hazard]) -> str:
-    """The first hazard in full, the others with a line or two each."""
+    """Return the first hazard in full, and the others in a line or two each."""
     first, *others = group
     if not others:
         return _found(first)
@@ -59,7 +59,7 @@ def _found(hazard: Hazard) -> str:
 
 
 def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:
-    """What has the same cause as a hazard, with a line or two each."""
+    """Return hazards with the same cause, in a line or two each."""
     lines = wrap(f"{cause}: the above and", columns(), "  ", "  ")
     for text in dict.fromkeys(hazard.in_short() for hazard in others):
         lines += wrap(text, columns(), "    ", "      ")
@@ -67,7 +67,7 @@ def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:
 
 
 def header(verdict: Verdict) -> str:
-    """``1 error in NAME, grid 4x4, block 16x16 (all checks ran)``."""
+    """Return ``1 error in NAME, grid 4x4, block 16x16 (all checks ran)``."""
     run = verdict.runs[0]
     found = [count(verdict.errors, "error")] if verdict.errors else []
     found += [count(verdict.warnings, "warning")] if verdict.warnings else []
@@ -87,13 +87,13 @@ def header(verdict: Verdict) -> str:
 
 
 def launch(verdict: Verdict) -> str:
-    """The launch shape."""
+    """Return the launch shape as text."""
     run = verdict.runs[0]
     return f"grid {shape(run.grid)}, block {shape(run.block)}"
 
 
 def footer(verdict: Verdict) -> list[str]:
-    """What was looked at, and how far a clean verdict reaches."""
+    """Return what was checked, and the scope of a clean verdict."""
     run = verdict.runs[0]
     lines = []
     if not verdict.errors + verdict.warnings:
@@ -119,7 +119,7 @@ def footer(verdict: Verdict) -> list[str]:
 
 
 def refusals(verdict: Verdict) -> list[str]:
-    """The builds that could not be checked, and why."""
+    """Return the builds that could not be checked, and why."""
     return [
         "\n".join(
             piece
@@ -131,7 +131,7 @@ def refusals(verdict: Verdict) -> list[str]:
 
 
 def reach(verdict: Verdict) -> list[str]:
-    """Whether the verdict holds for other contents of the arrays too."""
+    """Return whether the verdict holds for other array contents."""
     steered = [run.data_dependence for run in verdict.runs if run.data_dependence]
     lines = ["reach: every content of the arrays, at this launch shape"]
     if steered:
@@ -142,7 +142,7 @@ def reach(verdict: Verdict) -> list[str]:
 
 
 def assumed(verdict: Verdict) -> list[str]:
-    """What of the verdict rests on an assumption, a sentence each."""
+    """Return the assumptions of the verdict, a sentence each."""
     orders = sorted({run.one_order for run in verdict.runs if run.one_order})
     found = [f"locks, tickets and counters in the order of this run: {why}" for why in orders[:1]]
     arrays = sorted({name for run in verdict.runs for name in run.padding})
@@ -157,13 +157,13 @@ def assumed(verdict: Verdict) -> list[str]:
 
 
 def code(text: str) -> list[str]:
-    """A line of code, indented and cut to the width."""
+    """Return a line of code, indented and clipped."""
     clipped = text if len(text) <= columns() - 4 else text[: columns() - 7] + "..."
     return [f"    {clipped}"] if text else []
 
 
 def count(number: int, noun: str, several: str = "") -> str:
-    """``1 error``, ``2 errors``."""
+    """Return ``1 error`` or ``2 errors``."""
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"
 
 
@@ -171,7 +171,7 @@ _TRIED = f"{len(SCHEDULES)} schedules (lockstep, warps, reverse, seeds 0 to {SCH
 
 
 def demonstration(difference: Difference | None, racy: bool) -> str:
-    """What ``--demonstrate`` has to say."""
+    """Return the report of ``--demonstrate``."""
     if difference is None:
         text = f"demonstration: the same bits under {_TRIED}"
         if racy:

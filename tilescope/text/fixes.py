@@ -1,4 +1,4 @@
-"""What a search for fixes found, behind the findings; and what it did not."""
+"""Report of a search for fixes, printed after the findings."""
 
 import re
 
@@ -20,7 +20,7 @@ _WHY = {
 
 
 def fixes_text(verdict: Verdict) -> str:
-    """Each fix with its hazards, what stands in the way of others, and how the search ended."""
+    """Return each fix with its hazards, obstacles to others, and how the search ended."""
     if verdict.search is None:
         return ""
     groups: dict[int, list[Hazard]] = {}
@@ -44,7 +44,7 @@ def fixes_text(verdict: Verdict) -> str:
 
 
 def unfound(verdict: Verdict) -> str:
-    """That nothing was found for some hazards, and how many edits were tried; or nothing."""
+    """Return for how many hazards no fix was found, and how many edits were tried; or ``""``."""
     search = verdict.search
     without = sum(hazard.fix is None for hazard in verdict.hazards)
     if search is None or not without:
@@ -63,7 +63,7 @@ def _tried(search: Watch) -> str:
 
 
 def _fix_text(group: list[Hazard]) -> str:
-    """A fix under the first hazard that it removes, and the others."""
+    """Return a fix below the first hazard that it removes, with the others."""
     first, *others = group
     assert first.fix is not None
     lines = [*wrap(first.in_short(), columns(), others="  "), *fix_lines(first.fix, columns())]

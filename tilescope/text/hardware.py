@@ -1,4 +1,4 @@
-"""Counters of the simulator beside those of the hardware, with what makes them differ."""
+"""Report of ``tilescope counters``: simulator and hardware, with explanations of differences."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _WIDTHS = (28, 15, 15, 15, 5)
 def hardware(
     run: Run, found: Sequence[Figure], level0: Readings, default: Readings, gpu: str
 ) -> str:
-    """The report."""
+    """Return the report."""
     lines = [f"{run.kernel}, grid {shape(run.grid)}, block {shape(run.block)}; {gpu}", ""]
     head = ("counter", "simulator", "level 0", "default", "")
     rows = [
@@ -37,7 +37,7 @@ def hardware(
 
 
 def explanations(found: Sequence[Figure]) -> list[str]:
-    """Why the readings differ: from the simulator's, and between the compiler's levels."""
+    """Explain differences between simulator, hardware and compiler levels."""
     by_name = {figure.name: figure for figure in found}
     texts = []
     for figure in found:
@@ -79,7 +79,7 @@ def _suspicion(figure: Figure) -> str:
 
 
 def _occupancy(run: Run, level0: Readings, default: Readings, gpu: str) -> list[str]:
-    """Blocks on a multiprocessor: ours from ncu's register count, and ncu's own limits."""
+    """Return resident blocks of a multiprocessor: from ncu's register count, and by ncu."""
     try:
         chip = find_gpu(gpu)
     except UnknownGpu:

@@ -1,4 +1,4 @@
-"""A program's launches as commands, and what is wanted where a command does not say all."""
+"""A program's launches as commands, and messages about incomplete ones."""
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,14 +25,14 @@ _MAX_LINES = 24
 
 
 def typed() -> str:
-    """The command that was typed, if it is one that launches."""
+    """Return the command line of the user, if it launches a kernel."""
     context = click.get_current_context(silent=True)
     launches = context and any(one.name == "launch" for one in context.command.params)
     return f"tilescope {context.info_name if context and launches else 'run'}"
 
 
 def command(words: Iterable[str], indent: str = "") -> list[str]:
-    """A command line to be copied: a long one in several lines."""
+    """Return a command line for copying, in several lines if it is long."""
     lines = [indent + typed()]
     for word in words:
         quoted = word if word == "?" else shlex.quote(plain_name(word))
@@ -45,12 +45,12 @@ def command(words: Iterable[str], indent: str = "") -> list[str]:
 
 
 def spelled_options(options: Sequence[str]) -> list[str]:
-    """NVRTC's options as the command line takes them."""
+    """Return NVRTC options in the command line's form."""
     return [o if o.startswith(("-D", "-I")) else f"--option={o}" for o in options]
 
 
 def error_text(text: str) -> str:
-    """Lines that fit, behind ``error: `` and with commands as they are."""
+    """Return wrapped lines for a message behind ``error: ``, with commands unwrapped."""
     first, _, rest = text.partition("\n")
     lines = fitted(f"error: {first}").removeprefix("error: ")
     return f"{lines}\n{rest}" if rest else lines
@@ -60,7 +60,7 @@ def listing(
     file: str, launches: Sequence[HostLaunch], others: Sequence[tuple[str, int, str]],
     kernels: Sequence[str], options: Sequence[str],
 ) -> str:  # fmt: skip
-    """What to say where a command does not name one; ``others``: launches that are not read."""
+    """Return the message if a command names no launch; ``others``: unsupported launches."""
     head = f"--grid is missing: its kernel, --grid and --block have to be written for {file}"
     if launches:
         head = f"--grid is missing, or --launch N: which launch of {file}?"
@@ -71,7 +71,7 @@ def overview(
     file: str, launches: Sequence[HostLaunch], others: Sequence[tuple[str, int, str]],
     kernels: Sequence[str], options: Sequence[str],
 ) -> list[str]:  # fmt: skip
-    """A file's kernels, and what it launches, as commands."""
+    """Return a file's kernels, and its launches as commands."""
     lines = [fitted(f"kernels: {', '.join(kernels) or 'none found'}")]
     if launches or others:
         what = "; words behind --launch N stand for the arguments' ?" if launches else ""
@@ -87,7 +87,7 @@ def overview(
 
 
 def place(file: str, line: int) -> str:
-    """``line 8``, of the file itself or of a header."""
+    """Return ``line 8``, of the file itself or of a header."""
     return f"{plain_name(file)} line {line}" if file else f"line {line}"
 
 
@@ -95,9 +95,9 @@ def wanted(
     launch: HostLaunch, missing: Collection[str], arguments: Sequence[int],
     sources: Mapping[str, str],
 ) -> tuple[list[str], list[str]]:  # fmt: skip
-    """What a launch does not say, a line each, and words that may stand for it.
+    """Return the unknown parts of a launch, a line each, and example words for them.
 
-    ``missing``: options, and ``kernel``; ``arguments``: the numbers of those that are unknown.
+    ``missing``: options, and ``kernel``. ``arguments``: numbers of unknown arguments.
     """
     rows, words = list[tuple[str, str, str]](), list[str]()
     if "kernel" in missing:
@@ -122,7 +122,7 @@ def wanted(
 
 
 def _example(kind: str, sources: Mapping[str, str]) -> str:
-    """A word that a parameter of a type may take."""
+    """Return an example word for a parameter's type."""
     handle = _HANDLES.get(kind.removeprefix("const").strip())
     plain = spelled(kind, sources)
     element = element_word(vector_of(plain.rstrip("*"))[0])

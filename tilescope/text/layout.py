@@ -1,4 +1,4 @@
-"""Numbers, tables and paths as a person reads them."""
+"""Formatting of numbers, tables and paths."""
 
 import shutil
 import textwrap
@@ -12,19 +12,19 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def columns() -> int:
-    """Of a report: as many as the terminal has, 80 at most."""
+    """Return the width of reports: that of the terminal, at most 80."""
     return max(
         _MIN_COLUMNS, min(_MAX_COLUMNS, shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns)
     )
 
 
 def wrapped(text: str) -> str:
-    """The text in lines that fit."""
+    """Wrap a text."""
     return "\n".join(wrap(text, columns(), others="  "))
 
 
 def fitted(text: str) -> str:
-    """Lines that are too long, wrapped under their own indentation."""
+    """Wrap long lines under their own indentation."""
     lines = []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -37,12 +37,12 @@ def fitted(text: str) -> str:
 
 
 def hazard_text(hazard: Hazard) -> str:
-    """A hazard's report."""
+    """Return a hazard's report."""
     return hazard.text(columns())
 
 
 def human_bytes(count: float) -> str:
-    """``8.00 MiB``: units are powers of 1024."""
+    """Return ``8.00 MiB``; units are powers of 1024."""
     for unit in _UNITS:
         if count < 1024 or unit == _UNITS[-1]:
             break
@@ -51,7 +51,7 @@ def human_bytes(count: float) -> str:
 
 
 def human_count(count: float) -> str:
-    """``690 million``."""
+    """Return ``690 million``."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if count >= size:
             return f"{count / size:.3g} {word}"
@@ -59,14 +59,14 @@ def human_count(count: float) -> str:
 
 
 def percent(share: float) -> str:
-    """``62.5%``; a share that is not quite all never reads as 100.0%."""
+    """Return ``62.5%``; a share below one never reads as 100.0%."""
     if 0.9995 <= share < 1:
         return "99.9%"
     return f"{100 * share:.1f}%"
 
 
 def shape(numbers: Sequence[int]) -> str:
-    """``16x16``: without the trailing ones, x first."""
+    """Return ``16x16``, without trailing ones, x first."""
     extents = list(numbers)
     while len(extents) > 1 and extents[-1] == 1:
         extents.pop()
@@ -74,15 +74,15 @@ def shape(numbers: Sequence[int]) -> str:
 
 
 def clip(text: str, width: int) -> str:
-    """The text, cut to a width."""
+    """Clip a text to a width."""
     return text if len(text) <= width else text[: max(0, width - 3)].rstrip() + "..."
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right.
+    """Return the lines of a table, first column left-aligned, others right-aligned.
 
-    Where the terminal is narrower than ``widths``, columns are as wide as they have to be; where
-    that is still too much, each cell has a line of its own.
+    On a terminal narrower than ``widths``, columns shrink to their contents; if that does not
+    suffice, each cell has a line.
     """
     if sum(widths) > columns():
         needed = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
@@ -99,7 +99,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[i
 
 
 def _stacked(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Each row as its name, and below it what the columns say."""
+    """Return each row as its name with one line for each column."""
     width = max(map(len, head[1:]))
     lines = [head[0]] if head[0] else []
     for row in rows:

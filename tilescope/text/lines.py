@@ -1,4 +1,4 @@
-"""Source lines: the busiest ones, and all of them with their traffic."""
+"""Report by source line: the most expensive ones, or all with their traffic."""
 
 import textwrap
 
@@ -19,7 +19,7 @@ _CODE = 20
 
 
 def busiest(run: Run, by: str = "cost") -> str:
-    """The lines that cost most, with their share of what costs time."""
+    """Return the most expensive lines, with their shares of the total cost."""
     lines = [line for line in run.lines if line.line]
     if not lines:
         return "no source lines: this PTX was made without line information (-lineinfo)"
@@ -43,7 +43,7 @@ def busiest(run: Run, by: str = "cost") -> str:
 
 
 def _with_code(text: list[str], codes: list[str], width: int) -> list[str]:
-    """The table with each line's code beside it, or below it where there is no room."""
+    """Add each line's code to the table, beside it or below it."""
     room = columns() - width - 2
     if room >= _CODE:
         rows = zip(text[1:], codes, strict=True)
@@ -67,7 +67,7 @@ def _order(line: Line, by: str) -> tuple[float, str, int]:
 
 
 def by_line(run: Run, by: str = "line") -> str:
-    """Every line with its code, and below it what it did."""
+    """Return every line with its code, and its counters below."""
     text = [_titled("traffic of each line", run)]
     for line in sorted(run.lines, key=lambda line: _order(line, by)) if by != "line" else run.lines:
         counters = line.counters
@@ -84,7 +84,7 @@ def by_line(run: Run, by: str = "line") -> str:
 
 
 def used(counters: Counters, spaces: tuple[str, ...]) -> list[tuple[str, Traffic]]:
-    """The kinds of access to these spaces that happened, with a readable name."""
+    """Return the kinds of access to these spaces that occurred, with readable names."""
     return [
         (name.replace("_", " "), getattr(counters, name))
         for name in TRAFFIC
@@ -123,7 +123,7 @@ def _files(run: Run) -> set[str]:
 
 
 def _titled(title: str, run: Run) -> str:
-    """A title with the file's name, if there is only one."""
+    """Return a title with the file's name, if there is only one."""
     files = _files(run)
     head = f"{title}, "
     path = shortened(display_path(files.pop()), columns() - len(head)) if len(files) == 1 else ""
@@ -131,7 +131,7 @@ def _titled(title: str, run: Run) -> str:
 
 
 def _place(line: Line, run: Run) -> str:
-    """The line's number, with its file's name where there are several (its path: of a name)."""
+    """Return a line's number, with the file if there are several."""
     files = [display_path(file) for file in _files(run)]
     if len(files) == 1:
         return str(line.line)

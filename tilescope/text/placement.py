@@ -1,4 +1,4 @@
-"""Occupancy and roofline of a run on a named GPU."""
+"""Report of occupancy and roofline on a named GPU."""
 
 from device import Occupancy
 from simulator.prediction.roofline import RooflineBound
@@ -11,7 +11,7 @@ _WIDTHS = (22, 14, 14, 28)
 
 
 def placement(place: Placement, name: str = "") -> str:
-    """Both, without a line break at the end; with the kernel's name, where there are several."""
+    """Return both as text; ``name``: the kernel, if there are several."""
     gpu = place.gpu
     head = (
         f"{name} on {gpu.name}: {gpu.sms} multiprocessors, {gpu.fp32 / 1e12:g} TFLOP/s of FP32, "

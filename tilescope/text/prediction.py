@@ -1,4 +1,4 @@
-"""Predictions as a table."""
+"""Report of ``tilescope predict``."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ LIMITS = {
 
 
 def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str) -> str:
-    """A line a kernel and GPU, and how to read it."""
+    """Return a line for each kernel and GPU, with an explanation."""
     several = len(rows[0][1]) > 1
     head = ("", "time", "limited by", "DRAM read", "written", "L1", "L2")
     lines = list(dict.fromkeys(filter(None, (settled(target) for target, _ in rows))))
@@ -51,7 +51,7 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
 
 
 def advice(made: Forecast, name: str = "") -> list[str]:
-    """What would help, a sentence each, as one part; nothing where nothing would help much."""
+    """Return the advice as one part, a sentence each; empty without effective advice."""
     p, of = made.prediction, f" {name}" if name else ""
     if p is None:
         return [wrapped(f"no advice{f' on{of}' if of else ''}: {made.reason}")]
@@ -60,7 +60,7 @@ def advice(made: Forecast, name: str = "") -> list[str]:
 
 
 def _ranges(p: Prediction) -> list[str]:
-    """Between which values what the table shows is expected."""
+    """Return the error ranges of the figures in the table."""
     found = [f"{_time(p.low_ms)} to {_time(p.high_ms)}"]
     for name, said, shown in (
         ("dram_read_bytes", "DRAM read", _bytes), ("dram_write_bytes", "written", _bytes),
@@ -73,7 +73,7 @@ def _ranges(p: Prediction) -> list[str]:
 
 
 def _lines(p: Prediction) -> list[str]:
-    """Registers, what comes next after the limiter, and notes."""
+    """Return registers, the second limiter, and notes."""
     found = ["registers unknown" if p.registers is None else f"{p.registers} registers"]
     found.append(f"{percent(p.warps_active)} of the warps")
     others = sorted(

@@ -1,4 +1,4 @@
-"""The report of one run."""
+"""Report of ``tilescope run``."""
 
 import textwrap
 
@@ -19,7 +19,7 @@ _PRINTED = 20
 
 
 def report(outcome: Outcome, by: str = "cost") -> str:
-    """All but the verdict; ``by``: what the busiest lines are sorted by."""
+    """Return everything except the verdict; ``by``: sort key of the busiest lines."""
     counters = outcome.run.counters
     parts = [
         heading(outcome),
@@ -35,7 +35,7 @@ def report(outcome: Outcome, by: str = "cost") -> str:
 
 
 def heading(outcome: Outcome) -> str:
-    """What ran, and in which shape."""
+    """Return kernel and launch shape."""
     run, target = outcome.run, outcome.target
     lines = [target.name]
     if target.entry is not None:
@@ -121,7 +121,7 @@ def _arithmetic(run: Run) -> str:
 
 
 def _printed(output: str) -> str:
-    """The first lines of what the kernel printed."""
+    """Return the first lines of the kernel's output."""
     lines = plain(output).splitlines()
     shown = [f"  {line}" for line in lines[:_PRINTED]]
     if rest := len(lines[_PRINTED:]):
@@ -131,7 +131,7 @@ def _printed(output: str) -> str:
 
 
 def results(outcome: Outcome) -> list[str]:
-    """Whether the outputs are right."""
+    """Return whether the outputs are right."""
     notes = [f"note: {note}" for note in outcome.run.notes]
     if not outcome.agreements:
         return ["result: not checked, there is no reference", *notes]
@@ -145,7 +145,7 @@ def results(outcome: Outcome) -> list[str]:
 
 
 def verdict(outcome: Outcome) -> str:
-    """In a line: whether anything is wrong, and what was not looked at."""
+    """Return in one line whether anything is wrong, and what was not checked."""
     run, bad = outcome.run, [a.name for a in outcome.agreements if not a.within]
     hazards = fold_updates(run.hazards)
     found = [sum(h.severity == s for h in hazards) for s in ("error", "warning", "note")]
@@ -169,7 +169,7 @@ def verdict(outcome: Outcome) -> str:
 
 
 def clean(run: Run, set_aside: int = 0) -> str:
-    """What a run without hazards may say of them, but for those that comments set aside."""
+    """Return the sentence for a run without hazards except ignored ones."""
     said = f"no hazards but {set_aside:,} ignored" if set_aside else "no hazards"
     if run.checked == CHECKS:
         return said
@@ -178,13 +178,13 @@ def clean(run: Run, set_aside: int = 0) -> str:
 
 
 def wrong(outcome: Outcome) -> list[str]:
-    """Only what makes the run fail, or may."""
+    """Return only what makes the run fail, or may do so."""
     bad = [result(agreement) for agreement in outcome.agreements if not agreement.within]
     return bad + [hazard_text(h) for h in outcome.run.hazards if h.severity != "note"]
 
 
 def result(agreement: Agreement) -> str:
-    """How an output compares with its reference."""
+    """Return how an output compares with its reference."""
     name, error = agreement.name, f"largest error {agreement.max_error:.2g}"
     if agreement.within:
         share = percent(agreement.used)
@@ -194,7 +194,7 @@ def result(agreement: Agreement) -> str:
 
 
 def hazards(outcome: Outcome) -> list[str]:
-    """What was found, and what was looked for."""
+    """Return the hazards, and what was checked."""
     run, known = outcome.run, outcome.set_aside
     if run.hazards:
         omitted = [f"ignored by comments: {known:,} of the hazards found"] if known else []

@@ -1,4 +1,4 @@
-"""The report of a script's launches."""
+"""Report of ``tilescope exec``."""
 
 import textwrap
 
@@ -17,7 +17,7 @@ _MAX_LAUNCHES = 5
 
 
 def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
-    """What was launched from where, what it did, and what is wrong."""
+    """Return the launches by place, their counters, and hazards."""
     places = session.places()
     kernels = {name for name, _, _ in places}
     found = hazards(session)
@@ -48,7 +48,7 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
 
 
 def hazards(session: Session) -> list[Hazard]:
-    """What is wrong, each hazard once for all launches of a kernel from one place."""
+    """Return each hazard once for all launches of a kernel from one place."""
     found = [h for some in session.places().values() for h in distinct(some)]
     return found + session.order.hazards
 
@@ -58,7 +58,7 @@ def _launches(number: int) -> str:
 
 
 def _found(found: list[Hazard], clean: str) -> str:
-    """``2 hazards``, ``no hazards, 1 note``; ``clean``: what to say where there are none."""
+    """Return ``2 hazards`` or ``no hazards, 1 note``; ``clean``: the text for none."""
     notes = sum(hazard.severity == "note" for hazard in found)
     wrong = len(found) - notes
     said = count(wrong, "hazard") if wrong else clean

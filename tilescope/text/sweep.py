@@ -1,4 +1,4 @@
-"""A sweep's rows as a table, and as a figure."""
+"""Report of ``tilescope sweep``: a table and a figure."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _SHOWN = 80
 
 
 def table(rows: Sequence[Row]) -> str:
-    """What rows differ in, and what came of them; predictions are ranked by time."""
+    """Return the varying columns and the results; predictions are ranked by time."""
     if not rows:
         return "no cells"
     ranked = sorted(rows, key=lambda row: row.get("time_ms", math.inf))
@@ -43,7 +43,7 @@ def _plain(row: Row, name: str) -> Any:
 
 
 def _came(row: Row) -> list[str]:
-    """The last columns."""
+    """Return the result columns."""
     if row["status"] == "failed":
         return []
     if row["predict"]:
@@ -57,7 +57,7 @@ def _came(row: Row) -> list[str]:
 
 
 def _hazards(row: Row) -> str:
-    """What was found; where that is nothing, what was not looked for."""
+    """Return the number of hazards; without any, the disabled checks."""
     if not row["checked"]:
         return "not checked"
     if found := row["errors"] + row["warnings"]:
@@ -70,7 +70,7 @@ _COLOURS = ("#1f5fbf", "#b3431e", "#0f766e", "#7c3aed", "#9a6700", "#5b6576")
 
 
 def figure(rows: Sequence[Row]) -> str:
-    """SVG: predicted milliseconds, or sectors of global memory, over sizes; a line a kernel.
+    """Return an SVG: predicted milliseconds or global sectors over sizes, a line for each kernel.
 
     Raises:
         ValueError: No row has both.

@@ -1,4 +1,4 @@
-"""Times on a GPU as a table."""
+"""Report of ``tilescope time``."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _HEAD = ("", "median ms", "middle half ms", "predicted", "GFLOP/s", "GB/s")
 
 
 def timings(rows: Sequence[Row], device: str, release: str) -> str:
-    """A line a kernel, and how to read it."""
+    """Return a line for each kernel, with an explanation."""
     lines = [f"{device}, driver {release}; median of {len(rows[0].times_ms)} launches"]
     sizes = dict.fromkeys(filter(None, (settled(row.target) for row in rows)))
     lines += [*sizes, ""]
@@ -45,7 +45,7 @@ def _row(row: Row) -> tuple[str, ...]:
 
 
 def _comparison(row: Row) -> str:
-    """What the prediction says, held to the time."""
+    """Return the prediction compared with the measured time."""
     if row.forecast is None or row.error:
         return ""
     p = row.forecast.prediction

@@ -1,4 +1,4 @@
-"""NumPy, simulator and device side by side."""
+"""Report of ``tilescope validate``: NumPy, simulator and device."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ _HEAD = ("", "max error vs float64", "of its bound", "equal to simulator")
 
 
 def validation(target: Target, found: Validation, release: str, product: Any | None) -> str:
-    """The report.
+    """Return the report.
 
-    ``product`` is NumPy's own float32 result, where there is one to show.
+    ``product``: NumPy's own float32 result, if there is one.
     """
     run, out = found.run, found.output
     lines = [target.name]
@@ -66,7 +66,7 @@ def _table(
 
 
 def _of_interest(target: Target, found: Validation, comparison: Comparison) -> bool:
-    """Whether a reference speaks of the array, the launch changed it, or machines differ."""
+    """Whether an array has a reference, was changed, or differs between machines."""
     before, after = target.args[comparison.place], found.simulated[comparison.place]
     changed = before.tobytes() != after.tobytes()
     return changed or comparison.simulator is not None or not comparison.same

@@ -52,7 +52,7 @@ def register_type(kind: str) -> str:
 
 @functools.cache
 def registers(modifiers: tuple[str, ...]) -> dict[str, tuple[int, str]]:
-    """How many registers of which type the matrices ``d``, ``a``, ``b`` and ``c`` are."""
+    """Return number and type of the registers of the matrices ``d``, ``a``, ``b`` and ``c``."""
     m, n, k = shape(modifiers)
     if "load" in modifiers or "store" in modifiers:
         return {"m": _registers(modifiers, ProductShape(m, n, k))}
@@ -91,12 +91,12 @@ def _word(kind: str, name: str, modifiers: tuple[str, ...]) -> str:
 
 
 def _count(size: int, kind: str) -> int:
-    """How many registers hold so many elements."""
+    """Return the number of registers for so many elements."""
     return size * BITS[kind] // (2048 if kind == "f64" else 1024)
 
 
 def _registers(modifiers: tuple[str, ...], size: ProductShape) -> tuple[int, str]:
-    """Of the matrix that is loaded or stored."""
+    """Return number and type of registers of a loaded or stored matrix."""
     name = next(m for m in modifiers if m in ("a", "b", "c", "d"))
     kind = kinds(modifiers)[0]
     if name in ("a", "b") and kind == "f16":

@@ -58,7 +58,7 @@ def load_matrices(ins: Instruction) -> Op:
     """,
 )  # fmt: skip
 def store_matrices(ins: Instruction) -> Op:
-    """The same back: the function gets the elements, and gives lanes the rows that they store."""
+    """Return the inverse operation: from elements to the rows that lanes store."""
     count = matrices(ins)
 
     def apply(warp: WarpView, *fragments: Lanes) -> Results:
@@ -79,7 +79,7 @@ def store_matrices(ins: Instruction) -> Op:
 
 
 def matrices(ins: Instruction) -> int:
-    """How many matrices an instruction is about."""
+    """Return the number of matrices of an instruction."""
     return next(int(m[1:]) for m in ins.modifiers if m in ("x1", "x2", "x4"))
 
 

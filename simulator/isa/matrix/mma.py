@@ -90,12 +90,12 @@ def multiply(ins: Instruction) -> Op:
 
 
 def counted(kind: str) -> str:
-    """What operations on a type of A count as."""
+    """Return the counter of operations with a type of A."""
     return {"e4m3": "fp8", "e5m2": "fp8"}.get(kind, kind if "f" in kind else "int")
 
 
 def product(ins: Instruction, arch: int, warpgroup: bool = False, step: int = 0) -> Product:
-    """What an instruction makes of matrices; ``step``: if it sums fewer products at once."""
+    """Return the matrix function of an instruction; ``step``: products summed at once, if fewer."""
     types = kinds(ins.modifiers)
     kind = types[1]
     if kind == "f64":

@@ -42,7 +42,7 @@ def _forms() -> str:
 
 
 def places(geometry: Geometry, word: Lanes, compressed: int, bits: int, selector: int) -> Lanes:
-    """Where along K the elements of A stand, ``(kept, 16, warps)``."""
+    """Return the positions of A's elements along K, ``(kept, 16, warps)``."""
     size = 4 if bits == 32 else 2  # bits of a place
     lanes = fragments.stacked(geometry, [word], 1)[0]  # warps, 8, 4, blocks
     warps, blocks = lanes.shape[0], lanes.shape[3]

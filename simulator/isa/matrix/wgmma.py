@@ -72,11 +72,12 @@ register_effect_only(
 
 
 class Fetch(NamedTuple):
-    """How a warp reads a matrix of shared memory.
+    """Loads of a matrix from shared memory by a warp.
 
     Attributes:
-        addresses: Of a descriptor, for each load, the address of a lane's sixteen bytes.
-        lanes: How many lanes each load has.
+        addresses: Function from a descriptor to the address of each lane's sixteen bytes, for each
+            load.
+        lanes: Number of lanes of each load.
     """
 
     addresses: Op
@@ -93,7 +94,7 @@ def turned(ins: Instruction) -> tuple[bool, bool]:
 
 
 def fetches(ins: Instruction) -> list[Fetch]:
-    """Of A, if it has a descriptor, and of B."""
+    """Return the loads of A, if it has a descriptor, and of B."""
     turns, n = turned(ins), shape(ins.modifiers).n
     found = [] if isinstance(ins.operands[1], Vector) else [_fetch(ROWS, turns[0], True)]
     return [*found, _fetch(n, turns[1], False, _chunks(ins))]
@@ -105,7 +106,7 @@ def _constant(operand: Operand | None) -> int:
 
 
 def _chunks(ins: Instruction) -> int:
-    """How many rows of sixteen bytes B has along K: twice as many as A, if that is sparse."""
+    """Return the sixteen-byte rows of B along K: twice those of A if that is sparse."""
     return 4 if ins.has("sp") else 2
 
 

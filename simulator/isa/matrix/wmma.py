@@ -57,13 +57,14 @@ _LOADS = [*lines(_MATRICES), *(f"c {line}" for line in lines(_SUMS))]
 
 
 class FragmentAccess(NamedTuple):
-    """What a lane accesses at once.
+    """One access of a lane to a fragment.
 
     Attributes:
-        register: Where it stands; ``shift``: the lowest of its bits there.
-        type: As which it is accessed.
-        major: By lane, the row of a matrix that lies in rows, the column of one in columns;
-            ``minor``: the place in it.
+        register: The register.
+        shift: Lowest accessed bit of the register.
+        type: PTX type of the access.
+        major: For each lane, the row of a row-major matrix, or the column of a column-major one.
+        minor: Position in that row or column.
     """
 
     register: int
@@ -128,7 +129,7 @@ def pieces(modifiers: tuple[str, ...]) -> tuple[FragmentAccess, ...]:
 
 
 def addresses(ins: Instruction, strided: bool) -> Op:
-    """Of the matrix's address and its stride, the address of each piece."""
+    """Return a function from base address and stride to the address of each access."""
     modifiers = ins.modifiers
     name = next(m for m in modifiers if m in ("a", "b", "c", "d"))
     bits = BITS[kinds(modifiers)[0]]

@@ -107,7 +107,7 @@ def map_address(ins: Instruction) -> Op:
 
 
 def at_rank(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
-    """The same place in the shared memory of a block, by its number (uint32); the own is plain."""
+    """Map an address to the shared memory of a block by its rank (uint32); the own is plain."""
     make = address.dtype.type
     whose = np.minimum(rank, np.uint32(MOST_RANK)) + np.uint32(1)
     mine = whose == np.maximum(own, np.uint32(1))

@@ -27,7 +27,7 @@ def _copies() -> str:
 
 
 def length(ins: Instruction, size: int, ignoring: bool) -> Op:
-    """How many bytes of a copy come from its source; the others are zero."""
+    """Return the number of bytes copied from the source; the others are zero."""
 
     def ignored(ignore: Mask) -> Lanes:
         return np.where(ignore, np.uint32(0), np.uint32(size))

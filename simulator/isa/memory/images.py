@@ -21,7 +21,7 @@ QUERIES = ("width", "height", "depth")
 
 
 def coordinates(geometry: str) -> int:
-    """How many values name a place: the layer among them, and what fills them up to four."""
+    """Return the number of coordinate operands, including layer and padding."""
     count = _AXES[geometry] + (geometry[0] == "a")
     return 4 if count == 3 else count
 
@@ -128,11 +128,13 @@ def _istypep(ins: Instruction) -> Op:
 
 
 class CoordinateShape(NamedTuple):
-    """What an instruction's coordinates are.
+    """Coordinates of an instruction.
 
     Attributes:
-        axes: How many there are; ``layered``: whether a layer comes first.
-        values: How many values stand for them; ``floats``: whether they are floats.
+        axes: Number of axes.
+        layered: Whether a layer comes first.
+        values: Number of operands.
+        floats: Whether they are floats.
     """
 
     axes: int
@@ -151,5 +153,5 @@ def shape(ins: Instruction) -> CoordinateShape:
 
 
 def operation(ins: Instruction) -> str:
-    """What a reduction does."""
+    """Return the operation of a reduction."""
     return next((m for m in ins.modifiers if m in OPERATIONS), "") if ins.opcode == "sured" else ""

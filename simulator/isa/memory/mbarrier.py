@@ -52,9 +52,9 @@ def arrived(
 
 
 def to_come(state: int) -> tuple[int, int, int]:
-    """Of an object: the arrivals of a phase; those, and the bytes, that are still to come in it.
+    """Return a phase's arrivals, and its pending arrivals and bytes, from a state.
 
-    Less than none where more have come than the phase has.
+    Pending numbers are negative if there were too many.
     """
     wanted, pending = state >> int(_EACH) & MOST_ARRIVALS, state & MOST_ARRIVALS
     come = state >> int(_SUM) & int(_BYTES)

@@ -49,7 +49,7 @@ def allocate(ins: Instruction) -> Op:
 
 @row("stacksave", section=SECTION, forms=".u32|u64 : t = stack SP")
 def save(ins: Instruction) -> Op:
-    """Where the stack ends."""
+    """Return the operation that reads the stack pointer."""
     type = scalar_type(ins)
     size = np.dtype(f"u{int(type[1:]) // 8}")
     return Op(lambda start, used: (start + used).astype(size), ("u64", "u64"), (type,))

@@ -83,7 +83,7 @@ def rounds_once() -> bool:
 
 
 def fused_products() -> str:
-    """Which way of multiplying and adding is in use, in words."""
+    """Describe the implementation of fused multiply-add in use."""
     exact = {"f32": rounds_once(),
              "f64": fused_multiply_add.rounds_once(_fma_f64, np.float64)}  # fmt: skip
     ways = [f"{kind} {'by complex product' if ok else 'in steps'}" for kind, ok in exact.items()]

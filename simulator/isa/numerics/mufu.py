@@ -189,7 +189,7 @@ _UNIT: dict[str, Function] = {
 
 
 def flushing(name: str, x: Lanes) -> Lanes:
-    """What the unit makes of a 1-D float32 array; subnormals are zeros, but for tanh."""
+    """Return the unit's result for a 1-D float32 array; subnormals are zeros except for tanh."""
     result = _UNIT[name](x)
     if ieee.has_nan(x):
         result = np.where(np.isnan(x), ieee.NAN32, result)

@@ -1,4 +1,4 @@
-"""What stands around a floating-point operation: its rounding, ``.ftz``, ``.sat``, its NaN."""
+"""Modifiers of floating-point operations: rounding, ``.ftz``, ``.sat``, and NaN results."""
 
 import numpy as np
 

@@ -80,7 +80,7 @@ def _field(x: Lanes, bits: int) -> Lanes:
 
 
 def _low_ones(length: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
-    """So many ones from the lowest bit on; all of them where there are no more bits."""
+    """Return numbers with so many low bits set; at most all."""
     bits = dtype.itemsize * 8
     some = (dtype.type(1) << np.minimum(length, bits - 1).astype(dtype)) - dtype.type(1)
     return np.where(length < bits, some, dtype.type(2**bits - 1))

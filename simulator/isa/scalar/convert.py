@@ -76,7 +76,7 @@ _CLAMPED = "\n".join(  # .sat where the target does not hold all numbers of the 
     """,
 )  # fmt: skip
 def convert(ins: Instruction) -> Op:
-    """Between any two of the integer and floating types, and packing of two."""
+    """Conversion between integer and floating-point types, and packing of two values."""
     if ins.has("pack"):
         return _pack(ins)
     if ins.has("tf32"):

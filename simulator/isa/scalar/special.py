@@ -45,7 +45,7 @@ def rcp_sqrt(ins: Instruction) -> Op:
     """,
 )  # fmt: skip
 def approximate(ins: Instruction) -> Op:
-    """What the special-function unit gives."""
+    """Function of the special-function unit."""
     type, ftz = scalar_type(ins), ins.has("ftz")
     if type in half.HALF_TYPES:
         word, one = half.carrier(type), type.removesuffix("x2")

@@ -23,7 +23,7 @@ _BITS = 16
 
 
 class _TargetFormat(NamedTuple):
-    """What a type keeps: bits of the significand, the least exponent, the largest number."""
+    """Limits of a target type: significand bits, least exponent, largest number."""
 
     bits: int
     least: int

@@ -1,1 +1,1 @@
-"""What would make a launch faster, a row for each defect."""
+"""Advice: changes that would make a launch faster, one rule for each defect."""

@@ -1,4 +1,4 @@
-"""What would make a launch faster: a row a defect, its gain a prediction without it."""
+"""Advice: one rule for each defect; its gain is the predicted time without the defect."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Advice:
 
     @property
     def gain(self) -> float:
-        """How many times faster."""
+        """Predicted speed-up."""
         return self.time_ms / self.changed_ms
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def span(before: float, after: float) -> str:
 
 
 def advise(case: PredictionCase) -> tuple[Advice, ...]:
-    """What would help a launch most."""
+    """Return the most effective changes of a launch."""
     before, launch = case.took.total, case.rates.launch_us * 1e-6
     found = []
     sources = Sources(case.launch.kernel.source_text)

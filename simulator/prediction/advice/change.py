@@ -14,12 +14,12 @@ from ..work import SiteWork
 
 @dataclass(frozen=True)
 class Change:
-    """What a rule found.
+    """Finding of a rule.
 
     Attributes:
         case: The launch without the defect.
-        instruction: Where the defect shows most; none if it is the whole launch's.
-        fields: What the rule's words say of it.
+        instruction: Most affected instruction; ``None``: the whole launch.
+        fields: Values for the rule's texts.
     """
 
     case: PredictionCase
