@@ -14,7 +14,7 @@ import numpy as np
 
 from simulator import Prediction, Run, SimulatorError
 from simulator.hazards.hazard import Triple
-from simulator.observe.trace.trace import Trace
+from simulator.observe.trace.trace import Batch, Trace
 
 from ..gpu.prediction_inputs import forecast_of
 from ..release import version
@@ -23,6 +23,7 @@ from . import describe, limits
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
 from .pool import Pool
+from .story.story import Teller
 
 BUDGET = 1_650_000
 """Characters of a page's packed numbers; together with script and styles below 2 MB."""
@@ -122,6 +123,7 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
                 "this run was not recorded: launch it with simulator.launch(..., trace=True)"
             )
     most = max(len(_recorded(story.run.trace)) for story in stories)
+    tellers: dict[int, Teller] = {}
     while True:
         pool = Pool()
         runs = [_described(story, pool) for story in stories]
@@ -137,6 +139,12 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             # What nobody counts as a step is followed, but not shown.
             quiet = {n for n, w in enumerate(run["watched"]) if {"address", "predicate"} & w.keys()}
             run["batches"] = _batches(story, most, pool, limit, kinds, quiet)
+            if i not in tellers:
+                assert story.run.trace is not None
+                tellers[i] = Teller(story.run, run["watched"], run["arrays"], run["shared"])
+            packed_batches = zip(_kept_batches(story, most), run["batches"], strict=True)
+            told = [(batch, b["blocks"], b.pop("taken")) for batch, b in packed_batches]
+            run["story"] = tellers[i].tell(told, pool)
             room -= pool.nbytes - start
         packed = pool.packed()
         if most <= 1 or len(packed["bytes"]) <= budget:
@@ -183,11 +191,17 @@ def _batches(
     assert trace is not None
     chosen = set(_chosen(story, most))
     found = []
-    for batch in trace.batches:
+    for batch in _kept_batches(story, most):
         blocks = [block for block in batch.blocks if block in chosen]
-        if blocks:
-            found.append(pack_batch(trace, batch, blocks, pool, limit, kinds, quiet))
+        found.append(pack_batch(trace, batch, blocks, pool, limit, kinds, quiet))
     return found
+
+
+def _kept_batches(story: Story, most: int) -> list[Batch]:
+    """The batches of which any block is shown."""
+    assert story.run.trace is not None
+    chosen = set(_chosen(story, most))
+    return [batch for batch in story.run.trace.batches if chosen & set(batch.blocks)]
 
 
 def _described(story: Story, pool: Pool) -> dict[str, Any]:
