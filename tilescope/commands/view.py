@@ -4,7 +4,7 @@ import math
 import re
 import shlex
 import webbrowser
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -174,14 +174,31 @@ def _story(
     agreements: list[Agreement] = []
     if target.launch is not None and target.expected is not None:
         agreements = target.compare(target.args, run)
+    fixed = None
     if any(hazard.row.is_race for hazard in run.hazards):
-        find_cures(target.kernel, run, launch)
+        fixed = _fixed(target, run, launch)
     clean = checks != "none" and not run.hazards
     there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
     return Story(
         run, target.name, settled(target), [a.to_dict() for a in agreements],
-        there.prediction if there else None, asked, command,
+        there.prediction if there else None, asked, command, fixed,
     )  # fmt: skip
+
+
+def _fixed(target: Target, run: Run, launch: Callable[..., Run]) -> Run | None:
+    """Look for fixes, and run the one that leaves no error again, recorded."""
+    clean: list[Kernel] = []
+
+    def again(kernel: Kernel) -> Run:
+        tried = launch(kernel)
+        if tried.build == run.build and not any(h.severity == "error" for h in tried.hazards):
+            clean.append(kernel)
+        return tried
+
+    find_cures(target.kernel, run, again)
+    if not clean or not any(hazard.cure for hazard in run.hazards):
+        return None
+    return launch(clean[-1], None, Trace(set(hazard_blocks(run)[:1])))
 
 
 def _spread(target: Target, wanted: Sequence[int]) -> set[int]:

@@ -23,6 +23,7 @@ from . import describe, limits
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
 from .pool import Pool
+from .story.moments import wrong_outputs
 from .story.story import Teller
 
 BUDGET = 1_650_000
@@ -47,6 +48,7 @@ class Story:
         prediction: What is expected of the launch on a GPU.
         blocks: Which of the recorded blocks to keep before all others, by linear number.
         command: The command line that made it, for the page to offer with other blocks.
+        fixed: The run with the fix of its first race, recorded for the same block.
     """
 
     run: Run
@@ -56,6 +58,7 @@ class Story:
     prediction: Prediction | None = None
     blocks: Sequence[int] = ()
     command: str = ""
+    fixed: Run | None = None
 
 
 def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
@@ -73,7 +76,7 @@ def parts(stories: Sequence[Story], budget: int) -> dict[str, str]:
     content = _content(stories, budget)
     packed = content.pop("pool")
     return {
-        "title": " / ".join(run["name"] for run in content["runs"]),
+        "title": " / ".join(run["name"] for run in content["runs"] if not run.get("hidden")),
         "data": to_json({**content, "pool": {k: v for k, v in packed.items() if k != "bytes"}}),
         "numbers": packed["bytes"],
     }
@@ -123,6 +126,8 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
                 "this run was not recorded: launch it with simulator.launch(..., trace=True)"
             )
     most = max(len(_recorded(story.run.trace)) for story in stories)
+    shown = len(stories)
+    stories = [*stories, *(_with_fix(story) for story in stories if story.fixed is not None)]
     tellers: dict[int, Teller] = {}
     while True:
         pool = Pool()
@@ -141,17 +146,37 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             run["batches"] = _batches(story, most, pool, limit, kinds, quiet)
             if i not in tellers:
                 assert story.run.trace is not None
-                tellers[i] = Teller(story.run, run["watched"], run["arrays"], run["shared"])
+                tellers[i] = Teller(
+                    story.run, run["watched"], run["arrays"], run["shared"], run["sources"]
+                )
             packed_batches = zip(_kept_batches(story, most), run["batches"], strict=True)
             told = [(batch, b["blocks"], b.pop("taken")) for batch, b in packed_batches]
             run["story"] = tellers[i].tell(told, pool)
             room -= pool.nbytes - start
+        _link_fixes(stories[:shown], runs)
         packed = pool.packed()
         if most <= 1 or len(packed["bytes"]) <= budget:
             break
         share = budget / len(packed["bytes"])
         most = max(1, min(most - 1, int(most * share)))
     return {"version": version(), "fields": FIELDS, "runs": runs, "pool": packed}
+
+
+def _with_fix(story: Story) -> Story:
+    assert story.fixed is not None
+    return Story(story.fixed, f"{story.name}, fixed", story.note)
+
+
+def _link_fixes(stories: Sequence[Story], runs: list[dict[str, Any]]) -> None:
+    """Tell each run where its fixed run is, and how many results that one has otherwise."""
+    place = len(stories)
+    for story, run in zip(stories, runs, strict=False):
+        run["fixed"] = -1
+        if story.fixed is not None:
+            run["fixed"], run["wrong"] = place, list(wrong_outputs(story.run, story.fixed))
+            place += 1
+    for run in runs[len(stories) :]:
+        run["fixed"], run["hidden"] = -1, True
 
 
 def _recorded(trace: Trace | None) -> list[int]:

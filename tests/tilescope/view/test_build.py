@@ -246,11 +246,12 @@ def test_the_command_keeps_a_schedule_and_compares(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_proves_cures(tmp_path):
+def test_the_command_proves_fixes(tmp_path):
     file = tmp_path / "out.html"
     done = invoke("matmul_missing_first_barrier", "--size", "32", "-q", "-o", str(file))
     assert done.exit_code == 0, done.output
-    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    run, *fixed = content(file.read_text(encoding="utf-8"))["runs"]
+    assert all(other["hidden"] for other in fixed)
     cures = [hazard["cure_text"] for hazard in run["hazards"] if hazard["kind"] == "raw-race"]
     assert any("__syncthreads() after line 25: verified" in cure for cure in cures)
 
@@ -261,7 +262,8 @@ def test_the_command_takes_a_file_of_ones_own(tmp_path):
     file = tmp_path / "out.html"
     done = invoke(str(source), "--grid", "1", "--block", "8", "f32[8]=arange", "-o", str(file))
     assert done.exit_code == 0, done.output
-    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    run, *fixed = content(file.read_text(encoding="utf-8"))["runs"]
+    assert all(other["hidden"] for other in fixed)
     assert [array["name"] for array in run["arrays"]] == ["a"]
 
 
@@ -317,7 +319,8 @@ def test_blocks_with_hazards_are_recorded(tmp_path):
     words = ["--grid", "100", "--block", "32", "f32[64]", "-q", "-o", str(file)]
     done = invoke(str(tmp_path / "last.cu"), *words)
     assert done.exit_code == 0, done.output
-    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    run, *fixed = content(file.read_text(encoding="utf-8"))["runs"]
+    assert all(other["hidden"] for other in fixed)
     assert {item["block"][0] for h in run["hazards"] for item in h["involved"]} == {77}
     assert 77 in {block for batch in run["batches"] for block in batch["blocks"]}
     assert "last.cu" in run["command"]

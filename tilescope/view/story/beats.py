@@ -47,13 +47,13 @@ def beats_of(steps: StorySteps, roles: Roles, hues: dict[int, int], variables: l
     for warp in range(steps.lanes.shape[1]):
         own = np.flatnonzero(steps.lanes[:, warp]).tolist()
         acts = steps.acts[own].tolist()
-        found.beats += _warp_beats(steps, warp, own, acts)
+        found.beats += _warp_beats(steps, roles, warp, own, acts)
         found.segments += _segments(steps, roles, hues, variables, warp, own, acts)
     return found
 
 
 def _warp_beats(
-    steps: StorySteps, warp: int, own: list[int], acts: list[int]
+    steps: StorySteps, roles: Roles, warp: int, own: list[int], acts: list[int]
 ) -> list[tuple[int, int, int, int, int]]:
     found: list[tuple[int, int, int, int, int]] = []
     group: list[int] = []
@@ -76,6 +76,10 @@ def _warp_beats(
             continue
         if group and _parts(acts[group[-1]], {acts[j] for j in group}, act):
             close()
+        elif group and act == COMPUTE == acts[group[-1]]:
+            before, now = (int(steps.watched[own[j]]) for j in (group[-1], i))
+            if before in roles.chain[now]:
+                close()  # another term of the same sum
         group.append(i)
     close()
     return found
@@ -142,8 +146,9 @@ def _segments(
 def phases_of(steps: StorySteps) -> list[tuple[int, int, int]]:
     """Intervals between barriers, put together where a loop loads, waits, computes and waits.
 
-    A new phase begins with each interval that copies from global memory, if several do; else with
-    each interval. Intervals at the end that only store are no phase.
+    A new phase begins with each interval that copies from global memory; with each interval at
+    all where shared memory is rewritten out of itself. Intervals at the end that only store are
+    no phase.
     """
     openings = [int(at) + 1 for at in np.flatnonzero(steps.acts == RELEASE)]
     if not openings:
@@ -153,7 +158,7 @@ def phases_of(steps: StorySteps) -> list[tuple[int, int, int]]:
     acts = [set(steps.acts[a:b].tolist()) for a, b in spans]
     loading = [bool({LOAD} & kinds) and bool({KEEP} & kinds) for kinds in acts]
     rewrites = sum(bool({KEEP} & kinds) and LOAD not in kinds for kinds in acts)
-    merge = sum(loading) > 1 and not rewrites
+    merge = any(loading) and not rewrites
     found: list[tuple[int, int, int]] = []
     number = 0
     for (start, end), kinds, loads in zip(spans, acts, loading, strict=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from simulator.observe.trace.access_counts import ArrayMap
 from simulator.observe.trace.trace import Batch, TraceEvent
 
 from .beats import Beats
-from .roles import ATOMIC, KEEP, LOAD, WRITE, Roles
+from .roles import ATOMIC, KEEP, LOAD, READ, WRITE, Roles
 from .steps import Ints, StorySteps, flat, threads_on
 
 
@@ -65,6 +66,27 @@ def reach_of(
         into = found.written if writes else found.read
         known = [into[place]] if place in into else []
         into[place] = np.unique(np.concatenate([*known, elements]))
+    return found
+
+
+def shared_reads(
+    batch: Batch, steps: StorySteps, roles: Roles, shared: Sequence[dict[str, Any]],
+    extent: tuple[int, ...],
+) -> dict[int, Ints]:  # fmt: skip
+    """How often a block's threads read each element of its shared variables."""
+    found: dict[int, Ints] = {}
+    for number, act in zip(steps.events, steps.acts, strict=True):
+        event = batch.events[int(number)]
+        variable = roles.variable[event.watched] if act == READ else -1
+        if variable < 0:
+            continue
+        item = shared[variable]
+        on = threads_on(event, steps.column, extent)
+        offsets = flat(event.offset, steps.column, extent)[on] - item["start"]
+        counts = found.setdefault(variable, np.zeros(item["bytes"] // item["size"], np.int64))
+        for byte in range(0, max(item["size"], roles.widths[event.watched]), item["size"]):
+            elements = (offsets + byte) // item["size"]
+            np.add.at(counts, elements[(elements >= 0) & (elements < len(counts))], 1)
     return found
 
 

@@ -32,6 +32,7 @@ class Roles:
         widths: Bytes that a thread accesses at once.
         copies: Whether each copies in bulk.
         running: Whether each continues a running value that is stored in the end.
+        chain: Running arithmetic whose results each continues.
         sources: Of each shared variable the global array that is copied into it, if all its
             loaded content comes from that one; else -1.
         constant: Stores whose value may be a constant.
@@ -43,6 +44,7 @@ class Roles:
     widths: list[int] = field(default_factory=list)
     copies: list[bool] = field(default_factory=list)
     running: list[bool] = field(default_factory=list)
+    chain: list[set[int]] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
     constant: set[int] = field(default_factory=set)
 
@@ -62,7 +64,7 @@ def roles_of(
         found.copies.append(item.what == "copy")
         found.acts.append(_act(item, watched[number], place))
     moves = _OperandFlow(trace, every)
-    found.running = moves.running(found.acts)
+    found.running, found.chain = moves.running(found.acts)
     found.sources, found.constant = moves.sources(found, len(shared))
     return found
 
@@ -171,8 +173,8 @@ class _OperandFlow:
         taken = self.behind[number]
         return {n for k in sorted(taken)[operands] for n in taken[k]}
 
-    def running(self, acts: Sequence[int]) -> list[bool]:
-        """Arithmetic that continues the same arithmetic, on the way to what is stored."""
+    def running(self, acts: Sequence[int]) -> tuple[list[bool], list[set[int]]]:
+        """Arithmetic that continues the same arithmetic on the way to what is stored, and which."""
         wanted: set[int] = set()
         stack = [n for n, act in enumerate(acts) if act in (WRITE, KEEP, ATOMIC)]
         while stack:
@@ -180,13 +182,18 @@ class _OperandFlow:
                 if number >= 0 and number not in wanted and self.every[number].what == "value":
                     wanted.add(number)
                     stack.append(number)
+        if not any(self.before(n) for n, act in enumerate(acts) if act in (WRITE, ATOMIC)):
+            # Recording ended before anything was stored: any arithmetic may be on the way there.
+            wanted = {n for n, item in enumerate(self.every) if item.what == "value"}
         chained: set[int] = set()
+        chain: list[set[int]] = [set() for _ in self.every]
         for number in wanted:
             kind, first = running(self.every[number].instruction)
             for other in self.before(number, slice(first, None)) if kind else ():
                 if other in wanted and running(self.every[other].instruction)[0] == kind:
                     chained |= {number, other}
-        return [n in chained and acts[n] == COMPUTE for n in range(len(self.every))]
+                    chain[number].add(other)
+        return [n in chained and acts[n] == COMPUTE for n in range(len(self.every))], chain
 
     def sources(self, roles: Roles, count: int) -> tuple[list[int], set[int]]:
         """See ``Roles.sources`` and ``Roles.constant``."""

@@ -37,12 +37,13 @@ class MemoryRow:
 
 def rows_of(
     batch: Batch, steps: StorySteps, roles: Roles, maps: dict[int, ArrayMap], variable: int,
-    start: int, size: int, width: int, extent: tuple[int, ...],
+    start: int, size: int, width: int, letter: str, extent: tuple[int, ...],
 ) -> list[MemoryRow]:  # fmt: skip
     """Rows of one block: a shared variable after each barrier, global input and output around it.
 
     ``start`` and ``size`` are the variable's first byte and its elements' bytes; elements are
-    counted modulo ``width``, so that two buffers that take turns are one row.
+    counted modulo ``width``, so that two buffers that take turns are one row. ``letter`` is the
+    kind of the variable's elements.
     """
     threads = int(np.prod(extent))
     state = np.full(width, np.nan)
@@ -72,7 +73,8 @@ def rows_of(
         values = flat(event.values[0], steps.column, extent)[on] if event.values else None
         if values is None:
             continue
-        numbers = _as_numbers(values, maps.get(int(places[0])) if len(places) else None)
+        item = maps.get(int(places[0])) if len(places) else None
+        numbers = as_numbers(values, item.dtype.kind if item is not None else letter)
         for thread, offset, place, value in zip(
             on.tolist(), offsets.tolist(), places.tolist(), numbers.tolist(), strict=True
         ):
@@ -122,10 +124,9 @@ def _of_array(
     return row, [(at, i - first) for at, p, i in edges if p == place and i - first < width]
 
 
-def _as_numbers(values: Any, item: ArrayMap | None) -> NDArray[np.float64]:
-    dtype = item.dtype if item is not None else None
-    floats = dtype is not None and dtype.kind == "f" and values.dtype.kind in "iu"
-    if dtype is not None and floats and dtype.itemsize == values.dtype.itemsize:
-        return np.ascontiguousarray(values).view(dtype).astype(np.float64)
+def as_numbers(values: Any, kind: str) -> NDArray[np.float64]:
+    """Numbers out of recorded bits, which are often moved about untyped: ``f``, ``i`` or ``u``."""
+    if kind in ("f", "i", "u") and values.dtype.kind in "iu" and values.dtype.itemsize > 1:
+        values = np.ascontiguousarray(values).view(f"{kind}{values.dtype.itemsize}")
     found: NDArray[np.float64] = values.astype(np.float64)
     return found

@@ -39,7 +39,7 @@ class Facts:
 
     Attributes:
         hues: Of global arrays by place; ``names`` likewise.
-        phases: Phases of a block; ``tile``: rows and columns of the first input's window in one.
+        phases: Phases of a block that load; of a product, the tiles that it walks.
         loads, reads, values: Of one inner block: loads from global memory, reads of shared
             memory, distinct elements loaded.
         made: Elements that the block writes.
@@ -53,7 +53,6 @@ class Facts:
     names: dict[int, str]
     hues: dict[int, int]
     phases: int = 1
-    tile: tuple[int, int] = (0, 0)
     loads: int = 0
     reads: int = 0
     values: int = 0
@@ -62,6 +61,16 @@ class Facts:
     last_block: str = ""
     guarded: bool = False
     rows: Sequence[MemoryRow] = field(default_factory=list)
+
+    @property
+    def ragged(self) -> bool:
+        """Whether tiles of a product reach past its edges, where zeros are stored."""
+        if self.layout.name != "product" or not self.guarded:
+            return False
+        m, k = self.maps[self.layout.inputs[0]].shape
+        n = self.maps[self.layout.inputs[1]].shape[1]
+        wide, high, _ = self.run.block
+        return bool(m % high or n % wide or k % wide)
 
     def name(self, place: int) -> Part:
         """An array's name in its colour."""
@@ -79,6 +88,10 @@ class Facts:
 
 def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
     """The finding, and what supports it."""
+    errors = [hazard for hazard in facts.run.hazards if hazard.severity == "error"]
+    if errors:
+        note = errors[0].notes[0] if errors[0].notes else errors[0].message
+        return [(f"{errors[0].title}.", -1)], [(f"{note[:1].upper()}{note[1:]}.", -1)]
     rule = {
         "product": _product,
         "rows": _rows,
@@ -117,9 +130,7 @@ def _product(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     shared = facts.run.counters.shared_load.accesses > 0
     tiles = facts.phases
     uses = max(n, m) if n == m else 0
-    height, width = facts.tile
-    ragged = bool(height and width) and bool(m % height or k % width or n % height)
-    if ragged and facts.guarded:
+    if facts.ragged:
         more = (
             f"Block {facts.last_block} has {plural(facts.last_made, 'output')} for its "
             f"{plural(_threads(facts), 'thread')}. All of them load and meet every barrier."

@@ -38,7 +38,7 @@ class StorySteps:
     @property
     def key(self) -> bytes:
         """Equal for blocks that did the same."""
-        return self.watched.tobytes() + (self.lanes > 0).tobytes()
+        return self.watched.tobytes() + self.lanes.tobytes()
 
 
 def steps_of(

@@ -13,8 +13,10 @@ from simulator.observe.trace.trace import Batch
 
 from ..pool import Pool
 from .beats import Beats, beats_of
+from .kernel_text import kernel_lines
 from .layout import BlockFacts, StageLayout, layout_of
-from .reach import BlockReach, reach_of
+from .moments import cause_of, moments_of
+from .reach import BlockReach, reach_of, shared_reads
 from .roles import ATOMIC, KEEP, READ, RELEASE, is_quiet, roles_of
 from .rows import MemoryRow, rows_of
 from .sentence import Facts, sentences
@@ -28,16 +30,17 @@ class Teller:
     """Tells a run's story; what it has found of a block it keeps.
 
     Attributes:
-        arrays, shared: The global arrays and shared variables as the page describes them.
+        arrays, shared, watched, sources: The global arrays and shared variables, instructions and
+            source files as the page describes them.
     """
 
     def __init__(
         self, run: Run, watched: Sequence[dict[str, Any]], arrays: Sequence[dict[str, Any]],
-        shared: Sequence[dict[str, Any]],
+        shared: Sequence[dict[str, Any]], sources: Sequence[dict[str, Any]],
     ) -> None:  # fmt: skip
         assert run.trace is not None
         self.run, self.trace = run, run.trace
-        self.arrays, self.shared = arrays, shared
+        self.arrays, self.shared, self.watched, self.sources = arrays, shared, watched, sources
         self.every = run.trace.program.watched or []
         self.extent = tuple(run.trace.block[::-1])
         self.roles = roles_of(run.trace, watched, shared)
@@ -74,9 +77,24 @@ class Teller:
             rows = [self._rows(layout, batch, steps) for batch, steps, _, _ in found]
         facts = self._facts(layout, [part[1:] for part in found], rows[0] if rows else [])
         title, more = sentences(facts)
+        inner = found[self._inner(found)] if found else None
+        reads = (
+            shared_reads(inner[0], inner[1], self.roles, self.shared, self.extent) if inner else {}
+        )
+        moments = moments_of(
+            self.run, [part[:2] for part in found], self.roles, self.watched, self.shared,
+            self.extent,
+        )  # fmt: skip
         return {
+            "moments": moments, "cause": cause_of(self.run),
+            "shared": [
+                {"variable": variable, "reads": pool.add(counts.astype(np.int32)),
+                 "block": inner[1].block if inner else 0}
+                for variable, counts in sorted(reads.items())
+            ],
             "layout": layout.name, "inputs": list(layout.inputs), "outputs": list(layout.outputs),
-            "variable": layout.variable,
+            "variable": layout.variable, "ragged": facts.ragged,
+            "code": kernel_lines(self.watched, self.quiet, self.sources),
             "hues": {str(place): hue for place, hue in self.hues.items()},
             "variables": self.variables, "sources": self.roles.sources,
             "acts": self.roles.acts, "running": self.roles.running, "quiet": self.quiet,
@@ -142,8 +160,13 @@ class Teller:
         width = min(1024, int(np.prod(item["shape"][-1:] or [1])))
         return rows_of(
             batch, steps, self.roles, self.maps, layout.variable, item["start"], item["size"],
-            width, self.extent,
+            width, item["kind"], self.extent,
         )  # fmt: skip
+
+    @staticmethod
+    def _inner(found: Sequence[object]) -> int:
+        """A block in the middle stands for the others: the first and the last are at an edge."""
+        return len(found) // 2 if len(found) > 2 else 0
 
     def _facts(
         self,
@@ -156,7 +179,7 @@ class Teller:
         facts.guarded = bool(self.roles.constant)
         if not found:
             return facts
-        inner = found[len(found) // 2 if len(found) > 2 else 0]
+        inner = found[self._inner(found)]
         _, beats, reach = inner
         facts.phases = max((number for _, _, number in beats.phases), default=1)
         facts.loads, facts.reads = beats.loads[-1], beats.reads[-1]
@@ -169,8 +192,8 @@ class Teller:
         at = last.block % gx, last.block // gx % gy, last.block // (gx * gy)
         facts.last_block = f"({', '.join(map(str, at[: 3 if at[2] else 2]))})".replace(" ", "")
         if layout.name == "product":
-            own = [w for w in found[0][2].windows if w[1] == layout.inputs[0] and not w[2]]
-            facts.tile = (own[0][5] - own[0][3], own[0][6] - own[0][4]) if own else (0, 0)
+            own = {w[0] for w in found[0][2].windows if w[1] == layout.inputs[0] and not w[2]}
+            facts.phases = max(1, len(own))
         return facts
 
     def _packed(
