@@ -23,6 +23,7 @@ from . import describe, limits
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
 from .pool import Pool
+from .story.comparison import compare
 from .story.moments import wrong_outputs
 from .story.story import Teller
 
@@ -48,6 +49,7 @@ class Story:
         prediction: What is expected of the launch on a GPU.
         blocks: Which of the recorded blocks to keep before all others, by linear number.
         command: The command line that made it, for the page to offer with other blocks.
+        tiles: What is predicted of it with other tiles: see ``tile_row``.
         fixed: The run with the fix of its first race, recorded for the same block.
     """
 
@@ -59,6 +61,7 @@ class Story:
     blocks: Sequence[int] = ()
     command: str = ""
     fixed: Run | None = None
+    tiles: list[dict[str, Any]] = field(default_factory=list)
 
 
 def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
@@ -159,7 +162,14 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             break
         share = budget / len(packed["bytes"])
         most = max(1, min(most - 1, int(most * share)))
-    return {"version": version(), "fields": FIELDS, "runs": runs, "pool": packed}
+    compared = compare(
+        [story.run for story in stories[:shown]],
+        [run["name"] for run in runs],
+        [story.prediction for story in stories[:shown]],
+    )
+    return {
+        "version": version(), "fields": FIELDS, "runs": runs, "compare": compared, "pool": packed,
+    }  # fmt: skip
 
 
 def _with_fix(story: Story) -> Story:
@@ -258,6 +268,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "arrays": describe.arrays(trace, pool, total <= _VALUES),
         "shared": describe.shared(trace, run.shared_bytes),
         "limits": limits.limits(run),
+        "tiles": story.tiles,
     }  # fmt: skip
 
 

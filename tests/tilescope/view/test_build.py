@@ -356,3 +356,29 @@ def test_the_page_says_where_the_way_ends():
     assert out.tolist() == list(range(0, 16, 2))
     watched = content(page([Story(run)]))["runs"][0]["watched"]
     assert [w["name"].split(".")[0] for w in watched if w.get("ends")] == ["tex"]
+
+
+def test_small_library_kernels_get_small_whole_numbers(tmp_path):
+    file = tmp_path / "out.html"
+    done = invoke("matmul_tiled", "--size", "6", "-q", "-o", str(file))
+    assert done.exit_code == 0, done.output
+    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    assert run["note"] == "MxNxK = 6x6x6, tile 2"
+    assert all(output["within"] for output in run["outputs"])
+    for place in "01":
+        reach = run["story"]["ranges"][place]
+        assert reach["whole"]
+        assert 0 <= reach["low"] <= reach["high"] <= 5
+
+
+def test_tile_sizes_are_predicted_where_asked(tmp_path):
+    file = tmp_path / "out.html"
+    words = ["matmul_tiled", "--size", "64", "--tiles", "8,16", "-q", "-o", str(file)]
+    done = invoke(*words)
+    assert done.exit_code == 0, done.output
+    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    assert [(row["tile"], row["threads"]) for row in run["tiles"]] == [(8, 64), (16, 256)]
+    assert [row["loads"] for row in run["tiles"]] == [2 * 64**3 // tile for tile in (8, 16)]
+    for row in run["tiles"]:
+        assert row["low"] <= row["time"] <= row["high"]
+    assert invoke(*words[:3], "--tiles", "x", "-o", str(file)).exit_code == 2

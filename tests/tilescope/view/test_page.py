@@ -179,3 +179,18 @@ def test_larger_launches_are_sampled_and_the_page_says_so(open_page):
     said = re.search(r"(\d+) of (\d+) blocks recorded", shown.text(".tl-head"))
     assert said
     assert int(said[1]) < int(said[2]) == 256
+
+
+def test_two_runs_stand_beside_each_other(open_page):
+    both = [of_library("matmul_naive", "64"), of_library("matmul_tiled", "64")]
+    shown = open_page(*both)
+    assert shown.text("#compare-title").startswith("matmul_tiled asks global memory 16 times")
+    sides = shown.page.locator(".cmp-side .big")
+    assert sides.count() == 2
+    shown.page.locator("#share").fill("100")
+    for i, story in enumerate(both):
+        loads = story.run.counters.global_load.accesses // 16  # blocks
+        assert sides.nth(i).inner_text() == f"{loads:,}"
+    bars = shown.page.locator(".cmp .bar-line b").all_inner_texts()
+    counted = [f"{story.run.counters.global_load.accesses:,}" for story in both]
+    assert bars[:2] == counted

@@ -210,3 +210,23 @@ def test_counts_in_words():
     assert times(np.array([3, 3])) == "3"
     assert times(np.array([1, 1066])) == "1 to 1,066"
     assert (kinds.COPY, kinds.FETCH) == (0, 5)  # story.js has the same
+
+
+def test_two_runs_are_compared_by_what_differs_most():
+    both = [of_library("matmul_naive", "64"), of_library("matmul_tiled", "64")]
+    told = _content(both, BUDGET)["compare"]
+    said = "".join(text for text, _ in told["title"])
+    assert said == "matmul_tiled asks global memory 16 times less often than matmul_naive."
+    rows = {row["name"]: row["values"] for row in told["rows"]}
+    counters = [story.run.counters for story in both]
+    assert rows["global loads"] == [c.global_load.accesses for c in counters]
+    assert rows["shared reads"] == [c.shared_load.accesses for c in counters]
+    assert "bank conflicts" not in rows
+    assert _content(both[:1], BUDGET)["compare"] is None
+
+
+def test_a_conflict_that_is_gone_is_said():
+    both = [of_library("transpose_tiled", "64"), of_library("transpose_padded", "64")]
+    said = "".join(text for text, _ in _content(both, BUDGET)["compare"]["title"])
+    conflicts = both[0].run.counters.shared_load.bank_conflicts
+    assert said == f"transpose_tiled has {conflicts:,} bank conflicts; transpose_padded has none."

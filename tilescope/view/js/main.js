@@ -3,6 +3,7 @@ import { forgetColours } from "./draw/colours.js";
 import { el, replace, setText } from "./draw/dom.js";
 import { help } from "./draw/help.js";
 import { Access } from "./draw/access.js";
+import { Compare } from "./draw/compare.js";
 import { Reuse } from "./draw/reuse.js";
 import { Speed } from "./draw/speed.js";
 import { Stage } from "./draw/stage.js";
@@ -25,6 +26,7 @@ class Page {
       part("access-part", "One warp\u2019s access", new Access(this.state)),
       part("speed", "Speed", new Speed(this.state)),
     ];
+    this.compare = content.compare ? new Compare(this.state, content.compare, this.runs.filter((run) => !run.hidden)) : null;
     this.build(content);
     opening(this.state);
     restore(this.state);
@@ -46,7 +48,7 @@ class Page {
     replace(
       document.getElementById("app"),
       el("header", {}, el("span", { class: "brand" }, "tilescope"), this.title, this.badge, this.facts, this.choice, el("span", { class: "grow" }), el("nav", { id: "jump", "aria-label": "Parts of the page" }, this.links), icon("theme", "\u25d0", "Light or dark (d)", () => this.theme()), icon("help", "?", "Keys (?)", () => this.help.showModal())),
-      el("main", {}, this.parts.map((part) => part.root)),
+      el("main", {}, this.compare?.root ?? "", this.parts.map((part) => part.root)),
       this.stage.player.root,
       this.stage.player.air,
       this.help,
@@ -63,6 +65,7 @@ class Page {
     setText(this.badge, text);
     this.badge.className = `chip ${bad ? "bad" : "ok"}`;
     if (this.choice) [...this.choice.children].forEach((b, i) => b.setAttribute("aria-pressed", String(this.shown[i] === run)));
+    this.compare?.draw();
     this.stage.draw();
     for (const part of this.parts.slice(1)) if (part.seen) part.draw();
     if (!state.playing) save(state);

@@ -46,7 +46,14 @@ export class Arrays {
       lens.pen.roundRect(block.x - 14, 0, W - block.x + 14, H, 10);
       lens.pen.fill();
       const out = grid.find((part) => part.array.writes_total && part.window);
-      if (out) lens.beneath(`M${out.right} ${out.top}L${block.x - 14} 8V${H - 8}L${out.right} ${out.bottom}z`, "fill: var(--sunk)");
+      if (out) {
+        lens.pen.beginPath();
+        lens.pen.moveTo(out.right, out.top);
+        lens.pen.lineTo(block.x - 13, 8);
+        lens.pen.lineTo(block.x - 13, H - 8);
+        lens.pen.lineTo(out.right, out.bottom);
+        lens.pen.fill();
+      }
     }
     const at = run.blockAt(state.block);
     for (const part of grid) this.drawGlobal(part);

@@ -11,6 +11,7 @@ import { after, sayElement } from "./say.js";
 
 const LARGE = 12; // pixels of a cell under which an array is drawn as tiles
 const GAP = 14;
+const GHOSTS = 3; // cells past an edge that are drawn; of wider tiles only what is inside
 
 export class Product {
   constructor(state) {
@@ -50,15 +51,19 @@ export class Product {
 
   geometry(room) {
     const { m, k, n } = this.size;
-    const narrow = room < 560;
+    const { compact } = this; // beside another run: all smaller
+    const narrow = room < 560 && !compact;
     const most = Math.max(m, k, n);
     let g = narrow ? 76 / most : Math.min(27, 334 / (k + n));
-    const tiles = g < LARGE || narrow;
-    if (tiles && !narrow) g = 150 / most;
+    const tiles = g < LARGE || narrow || compact;
+    if (tiles && !narrow) g = (compact ? 104 : 150) / most;
     const t = this.tile();
     const L = { g, tiles, narrow, t };
     const digits = tiles ? 0 : 16;
-    const over = (size, step) => (tiles ? 0 : (Math.ceil(size / step) * step - size) * g);
+    const over = (size, step) => {
+      const cells = Math.ceil(size / step) * step - size;
+      return tiles || cells > GHOSTS ? 0 : cells * g;
+    };
     const [first] = this.state.story.windows.filter((w) => w[1] === this.a.place && !w[2]);
     L.deep = this.shared && first ? first[6] - first[4] : Math.min(k, 16);
     L.a = { x: digits, y: 22 + k * g + over(k, L.deep) + (tiles ? 22 : 18) };
@@ -68,7 +73,8 @@ export class Product {
     const high = L.a.y + m * g + over(m, t.high);
     const parts = this.parts(t);
     const side = Math.max(parts.left.cols, parts.left.rows, parts.above.rows, parts.above.cols, t.high, t.wide);
-    const cell = side <= 4 ? (narrow ? 54 : 74) : Math.max(2.5, Math.floor((Math.min(narrow ? (room - 30) / 2 : 178)) / side * 2) / 2);
+    let cell = side <= 4 ? (narrow ? 54 : 74) : Math.max(2.5, Math.floor((Math.min(narrow ? (room - 30) / 2 : 178)) / side * 2) / 2);
+    if (compact) cell = Math.max(1.5, Math.min(40, Math.floor((116 / side) * 2) / 2));
     L.cell = side > 4 && side <= 8 ? Math.min(cell, 22 * (narrow ? 0.85 : 1)) : cell;
     const block = { x: narrow ? 4 : wide + (tiles ? 46 : 70), y: narrow ? high + 14 : 0 };
     L.block = block;
@@ -79,8 +85,8 @@ export class Product {
     L.left = { x: block.x, y: L.sum.y };
     if (!this.shared) L.sum.x = block.x + (narrow ? 0 : 20);
     L.wide = narrow ? Math.max(wide, L.sum.x + t.wide * L.cell + 2, 300) : L.sum.x + t.wide * L.cell + 12 + (this.shared ? 0 : 30);
-    L.wide = narrow ? L.wide : Math.max(L.wide, block.x + 190);
-    L.high = Math.max(high + 4, L.sum.y + t.high * L.cell + 8, narrow ? 0 : this.shared ? 0 : 300);
+    L.wide = narrow ? L.wide : Math.max(L.wide, block.x + (compact ? 130 : 190));
+    L.high = Math.max(high + 4, L.sum.y + t.high * L.cell + 8, narrow || compact || this.shared ? 0 : 300);
     L.phase = narrow ? { x: wide + 22, y: 40 } : { x: block.x + 2, y: 0 };
     L.parts = parts;
     return L;
@@ -224,7 +230,8 @@ export class Product {
     const high = which ? L.deep : L.t.high;
     const wide = which ? L.t.wide : L.deep;
     const ghost = (i, j) => (i >= rows || j >= cols ? { value: 0, tone: 0, state: "pad" } : null);
-    if (now[0] + high <= rows && now[1] + wide <= cols) return;
+    const past = [now[0] + high - rows, now[1] + wide - cols];
+    if (Math.max(...past) <= 0 || Math.max(...past) > GHOSTS) return;
     drawSheet(this.lens.pen, {
       x: at.x + now[1] * L.g, y: at.y + now[0] * L.g, cell: L.g, rows: high, cols: wide, hue: "a", digits: true, faint: true,
       at: (i, j) => ghost(now[0] + i, now[1] + j),
@@ -237,7 +244,8 @@ export class Product {
     if (now && this.shared) {
       const high = which === 1 ? L.deep : L.t.high;
       const wide = which === 1 ? L.t.wide : L.deep;
-      const [h, w] = L.tiles ? [now[2] - now[0], now[3] - now[1]] : [high, wide];
+      const past = Math.max(now[0] + high - rows, now[1] + wide - cols) > GHOSTS;
+      const [h, w] = L.tiles || past ? [now[2] - now[0], now[3] - now[1]] : [high, wide];
       lens.frame(array.name + which, at.x + now[1] * L.g, at.y + now[0] * L.g, w * L.g, h * L.g, hue);
     }
     for (const operand of this.operands) {
@@ -334,7 +342,7 @@ export class Product {
     }
     this.drawSums(L);
     const squares = L.cell < 24;
-    if (squares && !L.narrow && this.shared) {
+    if (squares && !L.narrow && this.shared && !this.compact) {
       lens.text(p.x, p.y + 132, "\u25a0 positive \u25a1 negative", { size: 12, fill: "mute" });
       lens.text(p.x, p.y + 149, "size is the value", { size: 12, fill: "mute" });
     }

@@ -195,11 +195,11 @@ export class Strips {
     const firstShown = Math.max(0, Math.min(done - 5, terms.length - MOST_TERMS));
     const some = terms.slice(firstShown, firstShown + MOST_TERMS);
     const cells = some.flatMap((term, k) => term.operands.slice(0, 2).map((operand, i) => ({ operand, term, i, at: firstShown + k })));
-    const side = Math.min(64, (wide - (narrow ? 60 : 260)) / Math.max(2, cells.length + 1.3));
+    const side = Math.min(64, narrow ? (wide - 92) / Math.max(2, cells.length) : (wide - 260) / Math.max(2, cells.length + 1.3));
     const tall = side * 0.82;
     const left = narrow ? 0 : 130;
     const middle = from ? (from.lo + from.hi) / 2 : wide / 2;
-    const x0 = Math.max(left, Math.min(wide - cells.length * side - side * 1.3 - 50, middle - (cells.length * side) / 2));
+    const x0 = narrow ? 0 : Math.max(left, Math.min(wide - cells.length * side - side * 1.3 - 50, middle - (cells.length * side) / 2));
     if (from && cells.length) lens.beneath(`M${from.lo} ${from.y - 14}L${x0} ${y - 6}H${x0 + cells.length * side}L${from.hi} ${from.y - 14}z`, "fill: var(--c0); opacity: 0.55");
     if (!narrow) {
       lens.text(0, y + 18, `Thread ${triple(run.thread(state.thread)).replace(/,0\)$/, ")")}`, { size: 14, weight: 700 });
@@ -217,16 +217,16 @@ export class Strips {
       const value = valueOf(operand);
       const text = value === null ? "\u00b7" : inCell(value).length > 5 ? full(value, 2) : inCell(value);
       lens.pen.fillStyle = c.ink;
-      lens.text(x + side / 2, y + tall / 2 + 7, text, { size: Math.min(23, side * 0.42, (side - 6) / (text.length * 0.6)), weight: 650, anchor: "middle", mono: true });
+      lens.text(x + side / 2, y + tall / 2 + 7, text, { size: Math.min(23, side * 0.42, (side - (narrow ? 3 : 6)) / (text.length * 0.6)), weight: 650, anchor: "middle", mono: true });
       if (item?.w.access && side > 34) lens.text(x + side / 2, y + tall + 14, `[${run.element(item.place, item.offset).index}]`, { size: 11, anchor: "middle", fill: "mute", mono: true });
-      if (k) lens.text(x, y + tall / 2 + 5, i && term.name !== "add" ? "\u00d7" : "+", { size: 14, anchor: "middle", fill: "mute", style: "paint-order: stroke; stroke: var(--page); stroke-width: 6px; fill: var(--mute)" });
+      if (k && !narrow) lens.text(x, y + tall / 2 + 5, i && term.name !== "add" ? "\u00d7" : "+", { size: 14, anchor: "middle", fill: "mute", style: "paint-order: stroke; stroke: var(--page); stroke-width: 6px; fill: var(--mute)" });
       if (at === done - 1 && state.current?.kind === MAKE) lens.ring(x + 1, y + 1, side - 2, tall - 2);
     });
     const x = cells.length ? x0 + cells.length * side : x0;
     const last = terms[done - 1];
     const value = last ? last.sum : this.lastValue();
     if (cells.length) lens.text(x + 15, y + tall / 2 + 7, terms.length > done ? "=" : "=", { size: 20, anchor: "middle", fill: "mute" });
-    const [bx, bw] = [cells.length ? x + 32 : Math.max(left, Math.min(wide - 90, middle - 45)), Math.max(side * 1.3, 70)];
+    const [bx, bw] = [cells.length ? x + (narrow ? 26 : 32) : Math.max(left, Math.min(wide - 90, middle - 45)), narrow ? 62 : Math.max(side * 1.3, 70)];
     const high = Math.max(tall, 40);
     lens.rect(bx, y, bw, high, done === terms.length ? "c1" : "c0");
     lens.ring(bx, y, bw, high, "c2");
