@@ -23,8 +23,8 @@ export class Compare {
     replace(
       this.table,
       el("div", { class: "cmp-row" }, el("label", { class: "label", for: "share" }, "share of a block done"), el("div", { class: "cmp-share" }, this.share)),
-      el("div", { class: "cmp-row" }, el("span", { class: "label" }), this.sides.map((side) => el("h3", { class: "cmp-name" }, side.run.name))),
-      el("div", { class: "cmp-row" }, el("span", { class: "label" }, "one block"), this.sides.map((side) => side.root)),
+      el("div", { class: "cmp-row cmp-names" }, el("span", { class: "label" }), this.sides.map((side) => el("h3", { class: "cmp-name" }, side.run.name))),
+      el("div", { class: "cmp-row cmp-pictures" }, el("span", { class: "label" }, "one block"), this.sides.map((side) => side.root)),
       el("h3", { class: "cmp-head" }, "the whole launch"),
       about.rows.map((row) => bars(row)),
     );
@@ -33,7 +33,8 @@ export class Compare {
   draw() {
     const share = Number(this.share.value) / 100;
     const all = this.root.clientWidth;
-    const room = Math.min(ROOM, all > 900 ? (all - 210) / 2 : (all - 20) / 2);
+    const narrow = window.innerWidth <= 700; // one below the other
+    const room = Math.min(ROOM, narrow ? all : all > 900 ? (all - 210) / 2 : (all - 20) / 2);
     for (const side of this.sides) side.draw(room, share);
   }
 }
@@ -50,7 +51,7 @@ class Side {
     this.line = el("div", { class: "code cmp-code" });
     this.loads = el("b", { class: "big number" });
     this.reads = el("b", { class: "number" });
-    this.root = el("div", { class: "cmp-side" }, this.layout.root, this.line, el("p", {}, this.loads, el("br", {}), el("span", { class: "mute" }, "global loads of the block so far")), el("p", { class: "mute" }, this.reads, " reads from shared memory"));
+    this.root = el("div", { class: "cmp-side", "data-name": run.name }, this.layout.root, this.line, el("p", {}, this.loads, el("br", {}), el("span", { class: "mute" }, "global loads of the block so far")), el("p", { class: "mute" }, this.reads, " reads from shared memory"));
   }
 
   draw(room, share) {
