@@ -33,6 +33,8 @@ def kernel_lines(
     if not _HEAD.search(lines[head - 1]):
         head = first
     while last < len(lines) and not lines[last - 1].startswith("}"):
+        if _HEAD.search(lines[last]):
+            break  # the next kernel
         last += 1
     start = first
     while start > head + 1 and _is_inner(lines[start - 2]):

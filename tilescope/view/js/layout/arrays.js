@@ -37,10 +37,10 @@ export class Arrays {
       y = part.y + part.rows * part.cell + 8;
       right = Math.max(right, part.x + part.cols * part.cell);
     }
-    const W = this.narrow ? Math.min(room, 340) : right + 14;
-    const H = Math.max(high + 8, y + 8, this.narrow ? 0 : 280);
+    const W = this.narrow ? Math.min(room, 340) : shared.length ? right + 14 : wide + 20;
+    const H = Math.max(high + 8, y + 8, this.narrow || !shared.length ? 0 : 280);
     lens.begin(W, H, room);
-    if (!this.narrow) {
+    if (!this.narrow && shared.length) {
       lens.pen.fillStyle = colours().sunk;
       lens.pen.beginPath();
       lens.pen.roundRect(block.x - 14, 0, W - block.x + 14, H, 10);
@@ -57,7 +57,7 @@ export class Arrays {
     }
     const at = run.blockAt(state.block);
     for (const part of grid) this.drawGlobal(part);
-    lens.text(block.x, block.y + 24, `Block (${at[0]},${at[1]}${at[2] ? `,${at[2]}` : ""})`, { size: 14, weight: 700 });
+    if (shared.length) lens.text(block.x, block.y + 24, `Block (${at[0]},${at[1]}${at[2] ? `,${at[2]}` : ""})`, { size: 14, weight: 700 });
     for (const part of shared) this.drawPart(part);
     lens.end();
   }

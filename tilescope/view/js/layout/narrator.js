@@ -14,8 +14,8 @@ export function beatSentence(state) {
   const run = state.now;
   if (!state.story) return [["No steps of this block are on the page."]];
   if (!beat) return [["Press "], ["Play", "strong"], [`: ${run.blockName(state.block)} begins.`]];
-  const found = touched(run, state.blockNow, beat, state.warp);
-  const threads = whoTakesPart(state, beat);
+  const { threads, all } = whoTakesPart(state, beat);
+  const found = touched(run, state.blockNow, beat, all ? -1 : state.warp);
   if (beat.kind === COPY) return copySentence(run, found, threads);
   if (beat.kind === WAIT) return waitSentence(state, beat);
   if (beat.kind === STORE) return [["Write. ", "strong"], [`${threads} store `], ...listed(run, found, "writes"), ["."]];
@@ -37,9 +37,10 @@ function whoTakesPart(state, beat) {
     all++;
     if (thread >> 5 === state.warp) here++;
   });
-  if (run.warps === 1) return here === run.threads ? `All ${here} threads` : plural(here, "thread");
-  if (all === run.threads) return `All ${all} threads`;
-  return `${here === 32 ? "The 32 threads" : plural(here, "thread")} of warp ${state.warp}`;
+  if (run.warps === 1) return { threads: here === run.threads ? `All ${here} threads` : plural(here, "thread"), all: true };
+  if (all === run.threads) return { threads: `All ${all} threads`, all: true };
+  const threads = `${here === 32 ? "The 32 threads" : plural(here, "thread")} of warp ${state.warp}`;
+  return { threads, all: false };
 }
 
 function copySentence(run, found, threads) {

@@ -47,7 +47,7 @@ export function touched(run, block, beat, warp) {
     const w = block.watchedAt(event);
     if (!w?.access) continue;
     for (const access of block.accesses(event)) {
-      if (access.thread >> 5 !== warp) continue;
+      if (warp >= 0 && access.thread >> 5 !== warp) continue; // -1: all warps
       const at = run.element(access.place, access.offset);
       const key = at.array ?? at.variable;
       if (!key) continue;
