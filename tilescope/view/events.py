@@ -45,13 +45,12 @@ def pack_batch(
     """
     columns = [batch.blocks.index(block) for block in blocks]
     packer = _Packer(trace, columns, pool, kinds, quiet)
-    full, taken = batch.full, 0
+    full = batch.full
     for event in batch.events:
         if pool.nbytes > limit:
             full = True
             break
         packer.add(event)
-        taken += 1
     table = np.array(packer.rows, np.int32).reshape(-1, len(FIELDS)).T
     return {
         "blocks": blocks,
@@ -61,7 +60,6 @@ def pack_batch(
         "values": pool.add(np.array(packer.values, np.int32)),
         "boxes": pool.add(np.array(packer.boxes, np.int32).reshape(-1, 6)),
         "full": full,
-        "taken": taken,
     }
 
 
