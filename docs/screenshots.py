@@ -20,49 +20,32 @@ TILED = DOCS.parent / "kernels" / "matmul" / "tiled.cu"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def arrays(page: Page) -> None:
-    """Naive beside tiled, and what one thread read."""
-    page.evaluate("tilescopePage.views.matrices.pick(tilescopePage.runs[0],"
-                  " tilescopePage.runs[0].arrays[2], 6 * 16 + 9)")  # fmt: skip
+def compare(page: Page) -> None:
+    """Naive beside tiled, in the middle of a block."""
+    page.locator("#share").fill("45")
 
 
 def steps(page: Page) -> None:
-    """The third product of a partial sum."""
-    page.evaluate("tilescopePage.state.update({ view: 'steps', block: 4, thread: 1 })")
-    for _ in range(22):
-        page.keyboard.press("ArrowRight")
+    """As it opens: the first use of a tile."""
 
 
 def hazard(page: Page) -> None:
-    """The moment of a race."""
-    page.locator(".finding", has_text="Missing barrier").locator(".jump").first.click()
+    """The moment of a race, as it opens."""
 
 
-def barriers(page: Page) -> None:
-    """Some warps wait, others have yet to come."""
-    page.evaluate("tilescopePage.state.update({ view: 'barriers', step: 330 })")
-
-
-def memory(page: Page) -> None:
-    """A column of a tile in shared memory: eight words in each of two banks."""
-    page.keyboard.press("4")
-    option = page.locator("#access-line option", has_text="ld.shared").first
-    page.select_option("#access-line", value=option.get_attribute("value"))
+def access(page: Page) -> None:
+    """A column of a tile in shared memory: many words in each bank."""
+    page.keyboard.press("3")
+    page.locator(".accesses button", has_text="\u25b2").first.click()
 
 
 PICTURES = {
     "page-arrays": (
-        ["matmul_naive", "--size", "16", "--tile", "8", "--compare", "matmul_tiled"], arrays, 1400,
+        ["matmul_naive", "--size", "64", "--compare", "matmul_tiled"], compare, 900,
     ),
-    "page-steps": (
-        [str(TILED), "tiled<2>", "--grid", "3,3", "--block", "2,2", "f32[6,6]=arange",
-         "f32[6,6]=arange", "f32[6,6]", "6", "6", "6"], steps, 860,
-    ),
-    "page-hazard": (["matmul_missing_first_barrier", "--size", "32"], hazard, 820),
-    "page-barriers": (["matmul_missing_first_barrier", "--size", "32"], barriers, 820),
-    "page-memory": (
-        ["matmul_transposed", "--size", "64", "--tile", "16"], memory, 1600,
-    ),
+    "page-steps": (["matmul_tiled", "--size", "6"], steps, 780),
+    "page-hazard": (["matmul_missing_first_barrier", "--size", "64"], hazard, 860),
+    "page-memory": (["matmul_transposed", "--size", "64", "--tile", "16"], access, 760),
 }  # fmt: skip
 
 
@@ -80,12 +63,12 @@ def main(names: Sequence[str]) -> None:
             command = [sys.executable, "-m", "tilescope", "view", *words, "-q", "-o", str(file)]
             subprocess.run(command, check=True)
             page = chromium.new_page(
-                viewport={"width": 1280, "height": height}, reduced_motion="reduce"
+                viewport={"width": 1400, "height": height}, reduced_motion="reduce"
             )
             page.goto(file.as_uri())
             page.wait_for_selector("html[data-ready]")
             act(page)
-            page.wait_for_timeout(100)
+            page.wait_for_timeout(300)
             page.screenshot(path=DOCS / f"{name}.png")
             page.close()
         chromium.close()

@@ -119,6 +119,26 @@ def adds(ins: Instruction) -> bool:
     return ins.opcode == "add"
 
 
+def passes(ins: Instruction) -> bool:
+    """Whether its result is one of its operands, perhaps of another type."""
+    return ins.opcode in ("mov", "selp", "cvt")
+
+
+_RUNNING = {
+    "add": "sum", "sub": "sum", "fma": "sum", "mad": "sum", "dp4a": "sum", "mul": "product",
+    "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+
+
+def running(ins: Instruction) -> tuple[str, int]:
+    """Which running value an instruction continues, and the first operand that may hold it.
+
+    ``("", 0)`` if none; of a multiply-add only the addend holds the sum so far.
+    """
+    kind = _RUNNING.get(ins.opcode, "")
+    return kind, 2 if ins.opcode in ("fma", "mad", "dp4a") else 0
+
+
 def moves(ins: Instruction) -> bool:
     """Whether its result is its operand."""
     return ins.opcode == "mov"

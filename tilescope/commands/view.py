@@ -1,10 +1,11 @@
 """``tilescope view``: run a kernel and draw what happened as one HTML file."""
 
+import dataclasses
 import math
 import re
 import shlex
 import webbrowser
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from kernels import Kernel
+from kernels import Kernel, library
 from kernels.arguments.argument_copies import copies
 from kernels.library import Agreement
 from simulator import Run
@@ -22,17 +23,21 @@ from simulator.observe.trace.trace import Trace
 from ..check.outcome import simulate
 from ..cli.comparison_target import beside
 from ..cli.errors import UserError
+from ..cli.kernel_names import is_file
 from ..cli.options import launch_options, result_options
 from ..cli.request import Request
 from ..cli.target import Target, parse_shape, resolve, settled
 from ..gpu.prediction_inputs import GPU, forecast
 from ..view import Story, hazard_blocks, page
+from ..view.limits import tile_row
 from .pipelines import HOW, draw_pipeline, is_pipeline, refuse_others
 
 _RECORDED, _HAZARDS = 64, 8
 """Blocks to record, and those of them that hazards may ask for."""
 _FROM_ROOT = re.compile(r"@/(?:[^,)]*/)?")
 """Folders of an array's file, in a word of an argument."""
+_SMALL = 8
+"""Size of a library kernel up to which its inputs are small whole numbers."""
 _BY_WARP = 1 << 16
 """Threads of a launch up to which one warp at a time is fast enough."""
 
@@ -64,6 +69,11 @@ class _Command(click.Command):
 @click.option(
     "-o", "--output", default="run.html", show_default=True, metavar="FILE", help="The page."
 )
+@click.option(
+    "--tiles",
+    metavar="T,T",
+    help="Tile sizes of a library kernel to predict, for the table under Speed.",
+)
 @click.option("--open", "show", is_flag=True, help="Show it in a browser.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @click.pass_context
@@ -76,6 +86,7 @@ def view_command(
     other: str | None,
     places: tuple[str, ...],
     output: str,
+    tiles: str | None,
     show: bool,
     quiet: bool,
 ) -> None:
@@ -105,7 +116,8 @@ def view_command(
         draw_pipeline(request.target, request.build, how, quiet, path)
     else:
         requests = [request] if other is None else [request, beside(request, other)]
-        targets = [resolve(r) for r in requests]
+        requests = [_small(r) for r in requests]
+        targets = [_whole_numbers(resolve(r), r) for r in requests]
         if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
             schedule = "warps" if max(map(_threads, targets)) <= _BY_WARP else "lockstep"
         command = _said(ctx.meta["words"])
@@ -113,11 +125,61 @@ def view_command(
             _story(target, schedule, checks, step_limit, quiet, places, command)
             for target in targets
         ]
+        for story, one in zip(stories, requests, strict=True):
+            story.tiles = _tile_rows(one, tiles, step_limit) if tiles else []
         path.write_text(page(stories), encoding="utf-8")
     if not quiet:
         click.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB, opens in any browser")
     if show:
         webbrowser.open(path.resolve().as_uri())
+
+
+def _small(request: Request) -> Request:
+    """A small library kernel with the smallest tile, unless one was asked for.
+
+    Several tiles along each side are to be seen.
+    """
+    if is_file(request.target) or request.size is None or request.tile is not None:
+        return request
+    entry = library.get(request.target)
+    if not entry.tiles or max(entry.parse_size(request.size)) > _SMALL:
+        return request
+    return dataclasses.replace(request, tile=min(entry.tiles))
+
+
+def _whole_numbers(target: Target, request: Request) -> Target:
+    """The target; of a small library kernel with inputs from 0 to 5, to be added in the head."""
+    launch = target.launch
+    if target.entry is None or launch is None or max(target.size, default=99) > _SMALL:
+        return target
+    rng = np.random.default_rng(request.seed)
+    for place, array in enumerate(launch.args):
+        given = place not in launch.outputs.values() and isinstance(array, np.ndarray)
+        if given and array.dtype.kind == "f":
+            array[...] = rng.integers(0, 6, array.shape)
+    target.expected = launch.expected()
+    return target
+
+
+def _tile_rows(request: Request, tiles: str, step_limit: int) -> list[dict[str, Any]]:
+    """What is predicted of the launch with other tiles, all for one GPU."""
+    rows = []
+    try:
+        wanted = [int(text) for text in tiles.split(",")]
+    except ValueError:
+        raise UserError(f"--tiles {tiles}: whole numbers with commas between them") from None
+    for tile in wanted:
+        target = resolve(dataclasses.replace(request, tile=tile), reference=False)
+        before, symbols = copies([target.args, target.symbols])
+        found = forecast(target, before, symbols, GPU, quiet=True)
+        if found.prediction is None:
+            continue
+        run = simulate(
+            target, target.kernel, copies(before), True, schedule="lockstep", checks="none",
+            step_limit=step_limit, trace=False,
+        )  # fmt: skip
+        rows.append(tile_row(tile, run, math.prod(target.block), found.prediction))
+    return rows
 
 
 def _threads(target: Target) -> int:
@@ -174,14 +236,31 @@ def _story(
     agreements: list[Agreement] = []
     if target.launch is not None and target.expected is not None:
         agreements = target.compare(target.args, run)
+    fixed = None
     if any(hazard.row.is_race for hazard in run.hazards):
-        find_fixes(target.kernel, run, launch)
+        fixed = _fixed(target, run, launch)
     clean = checks != "none" and not run.hazards
     there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
     return Story(
         run, target.name, settled(target), [a.to_dict() for a in agreements],
-        there.prediction if there else None, asked, command,
+        there.prediction if there else None, asked, command, fixed,
     )  # fmt: skip
+
+
+def _fixed(target: Target, run: Run, launch: Callable[..., Run]) -> Run | None:
+    """Look for fixes, and run the one that leaves no error again, recorded."""
+    clean: list[Kernel] = []
+
+    def again(kernel: Kernel) -> Run:
+        tried = launch(kernel)
+        if tried.build == run.build and not any(h.severity == "error" for h in tried.hazards):
+            clean.append(kernel)
+        return tried
+
+    find_fixes(target.kernel, run, again)
+    if not clean or not any(hazard.fix for hazard in run.hazards):
+        return None
+    return launch(clean[-1], None, Trace(set(hazard_blocks(run)[:1])))
 
 
 def _spread(target: Target, wanted: Sequence[int]) -> set[int]:

@@ -4,7 +4,7 @@ import re
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.M)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\.{1,2}/(?:\w+/)*(\w+)\.js";\n', re.M)
 _IDLE = re.compile(r"^ +(?://.*\n| *$\n)?|^//.*\n", re.M)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\s+(\w+))", re.M)
 
@@ -12,8 +12,9 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\s+(\w+
 def bundle(start: str) -> str:
     """The module and all that it imports, each in a function of its own.
 
-    The modules keep to one form: ``import { a, b } from "./name.js";`` at the top, and
-    ``export`` in front of a declaration.
+    The modules keep to one form: ``import { a, b } from "./name.js";`` at the top (or
+    ``"../room/name.js"``), and ``export`` in front of a declaration. Names are unique over the
+    rooms: ``model``, ``layout`` and ``draw``.
     """
     folder = files("tilescope.view") / "js"
     order: list[str] = []
@@ -23,7 +24,9 @@ def bundle(start: str) -> str:
 
 
 def _text(folder: Traversable, name: str) -> str:
-    return (folder / f"{name}.js").read_text(encoding="utf-8")
+    rooms = [folder, *(room for room in folder.iterdir() if room.is_dir())]
+    found = next(file for room in rooms if (file := room / f"{name}.js").is_file())
+    return found.read_text(encoding="utf-8")
 
 
 def _visit(name: str, folder: Traversable, order: list[str], above: tuple[str, ...]) -> None:

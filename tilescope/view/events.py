@@ -45,12 +45,13 @@ def pack_batch(
     """
     columns = [batch.blocks.index(block) for block in blocks]
     packer = _Packer(trace, columns, pool, kinds, quiet)
-    full = batch.full
+    full, taken = batch.full, 0
     for event in batch.events:
         if pool.nbytes > limit:
             full = True
             break
         packer.add(event)
+        taken += 1
     table = np.array(packer.rows, np.int32).reshape(-1, len(FIELDS)).T
     return {
         "blocks": blocks,
@@ -60,6 +61,7 @@ def pack_batch(
         "values": pool.add(np.array(packer.values, np.int32)),
         "boxes": pool.add(np.array(packer.boxes, np.int32).reshape(-1, 6)),
         "full": full,
+        "taken": taken,
     }
 
 

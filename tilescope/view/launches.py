@@ -1,4 +1,4 @@
-"""One page for several launches: a list of them, and the page of the one that is chosen.
+"""One page for several launches: a timeline of them, and the page of the one that is chosen.
 
 What the pages have in common is in the file once; each is put together when it is chosen.
 """
@@ -15,12 +15,26 @@ from .page import BUDGET, NoTrace, Shown, Story, parts, policy, rendered, to_jso
 _LEAST = 100_000
 """Characters for the numbers of one launch, however many there are."""
 _STYLE = """
-:root { color-scheme: light dark; font: 14px system-ui, sans-serif; }
-body { margin: 0; display: grid; grid-template-rows: auto 1fr; height: 100vh; }
-ol { margin: 0; padding: 4px 4px 4px 40px; max-height: 22vh; overflow: auto; }
-button { font: inherit; text-align: left; border: 0; background: none; padding: 3px 6px; }
-button[aria-current=true] { outline: 2px solid; }
-.bad { font-weight: bold; }
+:root { color-scheme: light dark; font: 13px system-ui, "DejaVu Sans", sans-serif;
+  --page: #fff; --ink: #15181d; --mute: #596370; --line: #dde2e8; --cell: #e8ebef;
+  --x0: #fde6ee; --x2: #b4004e; }
+@media (prefers-color-scheme: dark) { :root { --page: #0f1216; --ink: #eceff3; --mute: #a2acb8;
+  --line: #2a313a; --cell: #252b33; --x0: #43102a; --x2: #ff93bb; } }
+body { margin: 0; display: grid; grid-template-rows: auto 1fr; height: 100vh;
+  background: var(--page); color: var(--ink); }
+ol { list-style: none; margin: 0; padding: 8px 28px; display: flex; gap: 3px; overflow-x: auto;
+  border-bottom: 1px solid var(--line); }
+li { flex: var(--work) 1 0; min-width: 150px; max-width: 640px; padding: 7px 10px;
+  border-radius: 6px; background: var(--cell); white-space: nowrap; overflow: hidden;
+  text-overflow: ellipsis; }
+li:has(button) { padding: 0; }
+button { font: inherit; color: inherit; text-align: left; border: 0; background: none;
+  padding: 7px 10px; width: 100%; cursor: pointer; overflow: hidden; text-overflow: ellipsis; }
+button[aria-current=true] { background: var(--ink); color: var(--page); }
+li:has(.bad) { box-shadow: inset 0 -4px var(--x2); }
+.bad { font-weight: bold; color: var(--x2); }
+button[aria-current=true] .bad { color: inherit; }
+b, small { display: block; overflow: hidden; text-overflow: ellipsis; }
 iframe { border: 0; width: 100%; height: 100%; }
 """
 _SCRIPT = """"use strict";
@@ -32,7 +46,10 @@ function show(button) {
   frame.srcdoc = inner.replace("@data@", () => page.data).replace("@numbers@", () => page.numbers);
   for (const other of buttons) other.setAttribute("aria-current", String(other === button));
 }
-for (const button of buttons) button.addEventListener("click", () => show(button));
+for (const button of buttons) {
+  button.parentElement.style.setProperty("--work", button.dataset.work);
+  button.addEventListener("click", () => show(button));
+}
 if (buttons.length) show(buttons[0]);
 """
 
@@ -72,11 +89,13 @@ def launches_page(launches: Sequence[RecordedLaunch]) -> Shown:
 def _row(launch: RecordedLaunch, page: int | None) -> str:
     run = launch.run
     count = len(run.hazards)
+    work = max(1, run.counters.warp_instructions)
     said = f"{count} hazard{'s' * (count != 1)}" if count else clean(run)
     place = f"{display_path(launch.file)}:{launch.line}" if launch.file else ""
     shape = f"{'x'.join(map(str, run.grid))} blocks of {'x'.join(map(str, run.block))}"
-    text = html.escape(f"{launch.kernel.name}  {place}  {shape}  ")
-    text += f'<span class="{"bad" if count else ""}">{said}</span>'
+    text = f"<b>{html.escape(launch.kernel.name)}</b>"
+    text += f"<small>{html.escape(' '.join(filter(None, (place, shape))))}</small>"
+    text += f'<small class="{"bad" if count else ""}">{said}</small>'
     if page is None:
-        return f"<li>{text} (not recorded)</li>"
-    return f'<li><button data-page="{page}">{text}</button></li>'
+        return f"<li>{text}<small>(not recorded)</small></li>"
+    return f'<li><button data-page="{page}" data-work="{work}">{text}</button></li>'

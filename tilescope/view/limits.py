@@ -39,3 +39,21 @@ def limits(run: Run) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def tile_row(tile: int, run: Run | None, threads: int, found: Prediction) -> dict[str, Any]:
+    """One tile size of a table: what a block takes, and what is predicted of the launch.
+
+    ``run`` is a run of that launch, for its shared memory and loads, if there is one.
+    """
+    made: dict[str, Any] = {
+        "tile": tile, "threads": threads, "time": found.time_ms, "low": found.low_ms,
+        "high": found.high_ms, "limiter": found.limiter, "active": found.warps_active,
+    }  # fmt: skip
+    if run is not None:
+        loads = run.counters.global_load
+        moved = 32 * (loads.sectors + run.counters.global_store.sectors)
+        made["shared"] = run.shared_bytes
+        made["intensity"] = run.counters.flops / moved if moved else 0.0
+        made["loads"] = loads.accesses
+    return made

@@ -14,7 +14,7 @@ import numpy as np
 
 from simulator import Prediction, Run, SimulatorError
 from simulator.hazards.hazard import Triple
-from simulator.observe.trace.trace import Trace
+from simulator.observe.trace.trace import Batch, Trace
 
 from ..gpu.prediction_inputs import forecast_of
 from ..release import version
@@ -23,6 +23,9 @@ from . import describe, limits
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
 from .pool import Pool
+from .story.comparison import compare
+from .story.moments import wrong_outputs
+from .story.story import Teller
 
 BUDGET = 1_650_000
 """Characters of a page's packed numbers; together with script and styles below 2 MB."""
@@ -46,6 +49,8 @@ class Story:
         prediction: What is expected of the launch on a GPU.
         blocks: Which of the recorded blocks to keep before all others, by linear number.
         command: The command line that made it, for the page to offer with other blocks.
+        tiles: What is predicted of it with other tiles: see ``tile_row``.
+        fixed: The run with the fix of its first race, recorded for the same block.
     """
 
     run: Run
@@ -55,6 +60,8 @@ class Story:
     prediction: Prediction | None = None
     blocks: Sequence[int] = ()
     command: str = ""
+    fixed: Run | None = None
+    tiles: list[dict[str, Any]] = field(default_factory=list)
 
 
 def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
@@ -72,7 +79,7 @@ def parts(stories: Sequence[Story], budget: int) -> dict[str, str]:
     content = _content(stories, budget)
     packed = content.pop("pool")
     return {
-        "title": " / ".join(run["name"] for run in content["runs"]),
+        "title": " / ".join(run["name"] for run in content["runs"] if not run.get("hidden")),
         "data": to_json({**content, "pool": {k: v for k, v in packed.items() if k != "bytes"}}),
         "numbers": packed["bytes"],
     }
@@ -122,6 +129,9 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
                 "this run was not recorded: launch it with simulator.launch(..., trace=True)"
             )
     most = max(len(_recorded(story.run.trace)) for story in stories)
+    shown = len(stories)
+    stories = [*stories, *(_with_fix(story) for story in stories if story.fixed is not None)]
+    tellers: dict[int, Teller] = {}
     while True:
         pool = Pool()
         runs = [_described(story, pool) for story in stories]
@@ -137,13 +147,46 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             # What nobody counts as a step is followed, but not shown.
             quiet = {n for n, w in enumerate(run["watched"]) if {"address", "predicate"} & w.keys()}
             run["batches"] = _batches(story, most, pool, limit, kinds, quiet)
+            if i not in tellers:
+                assert story.run.trace is not None
+                tellers[i] = Teller(
+                    story.run, run["watched"], run["arrays"], run["shared"], run["sources"]
+                )
+            packed_batches = zip(_kept_batches(story, most), run["batches"], strict=True)
+            told = [(batch, b["blocks"], b.pop("taken")) for batch, b in packed_batches]
+            run["story"] = tellers[i].tell(told, pool)
             room -= pool.nbytes - start
+        _link_fixes(stories[:shown], runs)
         packed = pool.packed()
         if most <= 1 or len(packed["bytes"]) <= budget:
             break
         share = budget / len(packed["bytes"])
         most = max(1, min(most - 1, int(most * share)))
-    return {"version": version(), "fields": FIELDS, "runs": runs, "pool": packed}
+    compared = compare(
+        [story.run for story in stories[:shown]],
+        [run["name"] for run in runs],
+        [story.prediction for story in stories[:shown]],
+    )
+    return {
+        "version": version(), "fields": FIELDS, "runs": runs, "compare": compared, "pool": packed,
+    }  # fmt: skip
+
+
+def _with_fix(story: Story) -> Story:
+    assert story.fixed is not None
+    return Story(story.fixed, f"{story.name}, fixed", story.note)
+
+
+def _link_fixes(stories: Sequence[Story], runs: list[dict[str, Any]]) -> None:
+    """Tell each run where its fixed run is, and how many results that one has otherwise."""
+    place = len(stories)
+    for story, run in zip(stories, runs, strict=False):
+        run["fixed"] = -1
+        if story.fixed is not None:
+            run["fixed"], run["wrong"] = place, list(wrong_outputs(story.run, story.fixed))
+            place += 1
+    for run in runs[len(stories) :]:
+        run["fixed"], run["hidden"] = -1, True
 
 
 def _recorded(trace: Trace | None) -> list[int]:
@@ -183,11 +226,17 @@ def _batches(
     assert trace is not None
     chosen = set(_chosen(story, most))
     found = []
-    for batch in trace.batches:
+    for batch in _kept_batches(story, most):
         blocks = [block for block in batch.blocks if block in chosen]
-        if blocks:
-            found.append(pack_batch(trace, batch, blocks, pool, limit, kinds, quiet))
+        found.append(pack_batch(trace, batch, blocks, pool, limit, kinds, quiet))
     return found
+
+
+def _kept_batches(story: Story, most: int) -> list[Batch]:
+    """The batches of which any block is shown."""
+    assert story.run.trace is not None
+    chosen = set(_chosen(story, most))
+    return [batch for batch in story.run.trace.batches if chosen & set(batch.blocks)]
 
 
 def _described(story: Story, pool: Pool) -> dict[str, Any]:
@@ -219,6 +268,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "arrays": describe.arrays(trace, pool, total <= _VALUES),
         "shared": describe.shared(trace, run.shared_bytes),
         "limits": limits.limits(run),
+        "tiles": story.tiles,
     }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def chromium():
 
 
 class Opened:
-    """A page in the browser, with what tests ask of it."""
+    """A page in the browser, and what tests ask of it."""
 
     def __init__(self, page, story):
         self.page, self.story = page, story
@@ -58,29 +58,30 @@ class Opened:
             assert time.monotonic() < end, condition
             self.page.wait_for_timeout(20)
 
-    def figure(self, name):
-        """The visible grid of an array."""
-        title = self.page.get_by_text(name, exact=True)
-        return self.page.locator("figure.grid", has=title).filter(visible=True).first
+    def state(self, what):
+        """A field of what the page looks at: ``pos``, ``block``, ``thread`` ..."""
+        return self.page.evaluate(f"tilescopePage.state.{what}")
 
-    def click_cell(self, grid, row, column):
-        """Click an element of an array, as a person would."""
-        figure = self.figure(grid)
-        canvas = figure.locator("canvas")
-        canvas.scroll_into_view_if_needed()
-        at = canvas.evaluate(
-            "(c, [row, column]) => { const g = c.tilescopeGrid;"
-            " return [g.margin + (column + 0.5) * g.cell, g.top + (row + 0.5) * g.cell]; }",
-            [row, column],
-        )
-        canvas.click(position={"x": at[0], "y": at[1]})
-        return figure
+    def look(self, **change):
+        """Look at a block, a thread, or after so many steps."""
+        self.page.evaluate("change => tilescopePage.state.update(change)", change)
 
-    def growth(self):
-        """The partial results that the page lists."""
-        return self.page.eval_on_selector_all(
-            "#growth li", "rows => rows.map(row => Number(row.dataset.value))"
+    def terms(self):
+        """Rows of the thread panel: operands and running value, as far as they are done."""
+        rows = self.page.locator(".thread:not([hidden]) .terms li.done").all_inner_texts()
+        return [row.replace("\u2212", "-").split() for row in rows]
+
+    def click_spot(self, name, x, y):
+        """Click a part of the picture, as a person would: pixels from its top left corner."""
+        at = self.page.evaluate(
+            """([name, x, y]) => {
+              const { lens } = tilescopePage.stage.layout;
+              const spot = lens.spots.find((one) => one.grid?.name === name);
+              return [(spot.x + x) * lens.scale, (spot.y + y) * lens.scale];
+            }""",
+            [name, x, y],
         )
+        self.page.locator(".lens canvas").click(position={"x": at[0], "y": at[1]}, force=True)
 
 
 @pytest.fixture

@@ -250,7 +250,8 @@ def test_the_command_proves_fixes(tmp_path):
     file = tmp_path / "out.html"
     done = invoke("matmul_missing_first_barrier", "--size", "32", "-q", "-o", str(file))
     assert done.exit_code == 0, done.output
-    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    run, *fixed = content(file.read_text(encoding="utf-8"))["runs"]
+    assert all(other["hidden"] for other in fixed)
     fixes = [hazard["fix_text"] for hazard in run["hazards"] if hazard["kind"] == "raw-race"]
     assert any("__syncthreads() after line 25: verified" in fix for fix in fixes)
 
@@ -261,7 +262,8 @@ def test_the_command_takes_a_file_of_ones_own(tmp_path):
     file = tmp_path / "out.html"
     done = invoke(str(source), "--grid", "1", "--block", "8", "f32[8]=arange", "-o", str(file))
     assert done.exit_code == 0, done.output
-    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    run, *fixed = content(file.read_text(encoding="utf-8"))["runs"]
+    assert all(other["hidden"] for other in fixed)
     assert [array["name"] for array in run["arrays"]] == ["a"]
 
 
@@ -317,7 +319,8 @@ def test_blocks_with_hazards_are_recorded(tmp_path):
     words = ["--grid", "100", "--block", "32", "f32[64]", "-q", "-o", str(file)]
     done = invoke(str(tmp_path / "last.cu"), *words)
     assert done.exit_code == 0, done.output
-    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    run, *fixed = content(file.read_text(encoding="utf-8"))["runs"]
+    assert all(other["hidden"] for other in fixed)
     assert {item["block"][0] for h in run["hazards"] for item in h["involved"]} == {77}
     assert 77 in {block for batch in run["batches"] for block in batch["blocks"]}
     assert "last.cu" in run["command"]
@@ -353,3 +356,29 @@ def test_the_page_says_where_the_way_ends():
     assert out.tolist() == list(range(0, 16, 2))
     watched = content(page([Story(run)]))["runs"][0]["watched"]
     assert [w["name"].split(".")[0] for w in watched if w.get("ends")] == ["tex"]
+
+
+def test_small_library_kernels_get_small_whole_numbers(tmp_path):
+    file = tmp_path / "out.html"
+    done = invoke("matmul_tiled", "--size", "6", "-q", "-o", str(file))
+    assert done.exit_code == 0, done.output
+    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    assert run["note"] == "MxNxK = 6x6x6, tile 2"
+    assert all(output["within"] for output in run["outputs"])
+    for place in "01":
+        reach = run["story"]["ranges"][place]
+        assert reach["whole"]
+        assert 0 <= reach["low"] <= reach["high"] <= 5
+
+
+def test_tile_sizes_are_predicted_where_asked(tmp_path):
+    file = tmp_path / "out.html"
+    words = ["matmul_tiled", "--size", "64", "--tiles", "8,16", "-q", "-o", str(file)]
+    done = invoke(*words)
+    assert done.exit_code == 0, done.output
+    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    assert [(row["tile"], row["threads"]) for row in run["tiles"]] == [(8, 64), (16, 256)]
+    assert [row["loads"] for row in run["tiles"]] == [2 * 64**3 // tile for tile in (8, 16)]
+    for row in run["tiles"]:
+        assert row["low"] <= row["time"] <= row["high"]
+    assert invoke(*words[:3], "--tiles", "x", "-o", str(file)).exit_code == 2

@@ -32,10 +32,10 @@ def test_all_launches(chromium, tmp_path):
     assert page.locator("li").count() == 3
     assert "not recorded" in page.locator("li").nth(2).inner_text()
     frame = page.frame_locator("iframe")
-    frame.get_by_role("tab").first.wait_for()
+    frame.locator("#finding").wait_for()
     for number, name in enumerate(("fill", "racy")):
         page.locator("button").nth(number).click()
-        frame.get_by_role("tab").first.wait_for()
+        frame.locator("#finding").wait_for()
         assert name in frame.locator("body").inner_text()
     assert "1 hazard" in page.locator("li").nth(1).inner_text()
     assert errors == []

@@ -7,247 +7,190 @@ import pytest
 
 from tests.tilescope.view.conftest import html, matmul, of_library
 
-POSTS = [(4, 2), (6, 2), (3, 2)]
+POSTS = [(4, 2), (6, 2), (5, 2)]
 
 
-def terms(story, row, col, tile):
-    """Products that a thread of the tiled kernel adds up, zeros of hanging tiles included."""
+def products(story, row, col, tile):
+    """Sums that a thread of the tiled kernel goes through, zeros of hanging tiles included."""
     a, b = story.inputs
     size = len(a)
     found = np.zeros(-(-size // tile) * tile)
     found[:size] = a[row] * b[:, col]
-    return found
+    return np.cumsum(found).tolist()
 
 
 @pytest.mark.parametrize(("size", "tile"), POSTS)
-def test_the_posts_runs_step_by_step(open_page, size, tile):
+def test_sums_grow_as_in_numpy(open_page, size, tile):
     story = matmul(size, tile)
     shown = open_page(story)
     row, col = size - 1, 1
-    shown.click_cell("C", row, col)
-    said = shown.text("#answer0")
-    block, thread = (col // tile, row // tile), (col % tile, row % tile)
-    assert f"C[{row}][{col}] belongs to thread ({thread[0]},{thread[1]})" in said
-    assert f"of block ({block[0]},{block[1]})" in said
-    own, all_read = loads(story, row, col, tile)
-    assert f"went {all_read} elements of global memory: {own} that the thread read itself" in said
-    assert f", {all_read - own} that other threads read and passed on" in said
-
-    shown.press("2", "Home")
-    expected = np.cumsum(terms(story, row, col, tile)).tolist()
-    seen, positions = [], []
-    while True:
-        growth = shown.growth()
-        assert growth == expected[: len(growth)]
-        if len(growth) > len(seen):
-            assert shown.text("#now").endswith(f"= {growth[-1]:g}.")
-        seen = growth
-        positions.append(shown.text("#at"))
+    block = (row // tile) * story.run.grid[0] + col // tile
+    shown.look(block=block, thread=(row % tile) * tile + col % tile, pos=0)
+    expected = products(story, row, col, tile)
+    assert f"makes C[{row}][{col}]" in shown.text(".thread h3")
+    grown = []
+    beats = shown.state("beats.length")
+    for _ in range(beats):
         shown.press("ArrowRight")
-        if shown.text("#at") == positions[-1]:
-            break
-    assert seen == expected
-    assert seen[-1] == story.run.trace.maps[2].after.view(np.float32).reshape(size, size)[row, col]
-    total = int(re.search(r"step (\d+) of (\d+)", positions[-1])[2])
-    assert len(positions) == total
-    assert "is done" in shown.text("#now")
+        assert [float(term[-1]) for term in shown.terms()] == expected[: len(shown.terms())]
+        grown.append(len(shown.terms()))
+    assert grown[-1] == len(expected)
+    assert float(shown.text(".thread .big")) == expected[-1]
+    assert shown.state("pos") == shown.state("story.count")
+    made = story.run.trace.maps[2].after.view(np.float32).reshape(size, size)
+    assert expected[-1] == made[row, col]
 
 
-def loads(story, row, col, tile):
-    """Elements that a thread loads itself, and those it needs in all."""
-    size = len(story.inputs[0])
-    x, y = col % tile, row % tile
-    own = sum(start + x < size for start in range(0, size, tile))
-    own += sum(start + y < size for start in range(0, size, tile))
-    return own, 2 * size
+def test_it_opens_at_the_first_use_of_a_tile(open_page):
+    shown = open_page(matmul(6, 2))
+    assert shown.text("#say").startswith("Multiply and add. All 4 threads use column 0 of As")
+    assert shown.text("#count") == "4 of 19"
+    assert shown.text("#finding") == (
+        "Each block walks 3 tiles of A and 3 tiles of B to make one tile of C."
+    )
 
 
-def test_each_step_names_elements_and_values(open_page):
+def test_ragged_tiles_open_at_the_edge(open_page):
+    shown = open_page(matmul(5, 2))
+    assert shown.state("block") == 8
+    assert shown.text("#say").startswith("Load.")
+    assert "Block (2,2)" in shown.text(".tl-head")
+    assert "nothing was loaded" in shown.text(".code .now .val") or "A[4][4]" in shown.text(".code")
+
+
+def test_the_line_of_a_beat_has_its_values(open_page):
     story = matmul(6, 2)
     a, b = story.inputs
     shown = open_page(story)
-    shown.click_cell("C", 3, 4)
-    shown.press("2", "Home")
+    shown.look(block=0, thread=0, pos=0)
     said = []
-    for _ in range(12):
-        said.append(shown.text("#now"))
+    for _ in range(5):
         shown.press("ArrowRight")
-    text = "\n".join(said)
-    assert f"Thread (0,1) reads A[3][0] = {a[3, 0]:g}." in text
-    assert f"Thread (0,1) writes As[1][0] = {a[3, 0]:g} (from A[3][0])." in text
-    assert f"Thread (0,1) reads B[1][4] = {b[1, 4]:g}." in text
-    assert f"reads Bs[1][0] = {b[1, 4]:g}, which it wrote." in text
-    assert f"reads As[1][1] = {a[3, 1]:g}, which thread (1,1) wrote." in text
+        said.append((shown.text(".code .now i"), shown.text(".code .now .val")))
+    assert said[0] == ("17", f"As[0][0] = A[0][0] = {a[0, 0]:g}")
+    assert said[1] == ("18", f"Bs[0][0] = B[0][0] = {b[0, 0]:g}")
+    assert said[2] == ("19", "all 4 threads are here: go on")
+    first, second = a[0, 0] * b[0, 0], a[0, 1] * b[1, 0]
+    assert said[3] == ("21", f"0 + {a[0, 0]:g} × {b[0, 0]:g} = {first:g}")
+    assert said[4] == ("21", f"{first:g} + {a[0, 1]:g} × {b[1, 0]:g} = {first + second:g}")
 
 
-def test_source_and_ptx_lines_are_lit(open_page):
+def test_the_flow_counts_loads_and_reads(open_page):
+    story = matmul(6, 2)
+    shown = open_page(story)
+    numbers = "all => all.map(one => Number(one.textContent.replaceAll(',', '')))"
+    for pos in (0, 7, 43):
+        shown.look(block=0, pos=pos)
+        shown_now = shown.page.eval_on_selector_all(".flow .passes > b", numbers)
+        loads, reads = (int(shown.state(f"story.{name}[{pos}]")) for name in ("loads", "reads"))
+        assert shown_now == [loads, reads]
+    assert shown_now == [24, 48]
+
+
+def test_what_an_element_holds_is_said_where_the_pointer_is(open_page):
+    story = matmul(6, 2)
+    a, _ = story.inputs
+    shown = open_page(story)
+    said = shown.page.evaluate(
+        """() => {
+          const spots = tilescopePage.stage.layout.lens.spots;
+          const say = (name, x, y) => spots.find((s) => s.grid?.name === name).say(x, y)
+            .map(([text]) => text).join("");
+          return [say("A", 28, 1), say("As", 1, 80), say("sum", 1, 1)];
+        }"""
+    )
+    said = [text.replace("\u2212", "-") for text in said]
+    assert said[0] == f"A[0][1] = {a[0, 1]:g}, read 3 times by the whole launch."
+    assert said[1].startswith(f"As[1][0] = {a[1, 0]:g}, written by thread (0,1) in step 2.")
+    assert said[2].startswith("The sum of thread (0,0) is ")
+
+
+def test_picking_a_thread_and_a_block(open_page):
     shown = open_page(matmul(6, 2))
-    shown.press("2", "Home", *["ArrowRight"] * 9)
-    lit = shown.text(".steps .source .code:not(.ptx) .now code")
-    ptx = shown.text(".steps .source .ptx .now code")
-    assert "sum += As[y][k] * Bs[k][x];" in lit
-    assert ptx.startswith(("ld.shared.f32", "fma.rn.f32"))
-    line = int(shown.text(".steps .source .ptx .now i"))
-    assert " ".join(shown.trace.kernel.ptx.splitlines()[line - 1].split()) == ptx
+    shown.click_spot("sum", 100, 10)
+    assert shown.state("thread") == 1
+    shown.click_spot("C", 5 * 27, 5 * 27)
+    assert (shown.state("block"), shown.state("thread")) == (8, 3)
+    assert "makes C[5][5]" in shown.text(".thread h3")
 
 
-@pytest.mark.parametrize("view", ["2", "3"])
-def test_a_click_on_a_source_line_goes_to_its_next_step(open_page, view):
+def test_a_click_on_a_line_goes_to_its_next_beat(open_page):
     shown = open_page(matmul(6, 2))
-    shown.press(view, "Home")
-    panel = shown.page.locator(".source").filter(visible=True)
-    line = panel.locator("button.line", has_text="sum += As[y][k] * Bs[k][x];")
     steps = []
     for _ in range(2):
-        line.click()
-        assert "sum +=" in panel.locator(".code:not(.ptx) .now code").inner_text()
-        steps.append(shown.page.evaluate("tilescopePage.state.step"))
+        shown.page.locator(".code [data-line='21']").click()
+        assert shown.text(".code .now i") == "21"
+        steps.append(shown.state("pos"))
     assert steps[1] > steps[0] > 0
 
 
-def test_ragged_edges(open_page):
-    shown = open_page(matmul(3, 2))
-    shown.press("2")
-    shown.page.select_option("#block", "3")
-    caption = shown.page.locator(".threads figcaption").inner_text()
-    assert "hatched: 3 threads that store nothing" in caption
-    shown.press("Shift+ArrowRight")  # both tiles are full
-    grid = shown.page.locator("#step-grids figure", has_text="As").first.locator("canvas")
-    filled = grid.evaluate(
-        "c => c.tilescopeGrid.cells.marks.filter(m => m.kind === 'fill').map(m => m.i)"
-    )
-    assert filled == [2, 3]  # row 3 of A does not exist
-    lines = grid.evaluate("c => c.tilescopeGrid.lines(3)")
-    assert lines[0] == "As[1][1] = 0"
-    assert "a constant, not loaded" in lines[1]
+def test_the_timeline_is_the_scrubber(open_page):
+    shown = open_page(matmul(6, 2))
+    picture = shown.page.locator(".tl-picture")
+    box = picture.bounding_box()
+    shown.page.mouse.click(box["x"] + box["width"] - 4, box["y"] + 30)
+    assert shown.state("pos") == 43
+    assert picture.get_attribute("aria-valuetext") == "step 43 of 43"
+    heights = shown.page.locator(".tl-picture .opens").count()
+    assert heights == story_releases(matmul(6, 2))
 
 
-def test_tooltip_tells_address_counts_and_who(open_page):
-    shown = open_page(matmul(4, 2))
-    figure = shown.figure("A")
-    lines = figure.locator("canvas").evaluate("c => c.tilescopeGrid.lines(6)")
-    text = "\n".join(lines)
-    assert lines[0].startswith("A[1][2] = ")
-    assert "byte 24 of A" in text
-    assert "read 2\u00d7, written 0\u00d7" in text
-    assert "read by thread (0,1) of block (0,0), thread (0,1) of block (1,0)" in text
-    shown.click_cell("C", 0, 0)
-    canvas = figure.locator("canvas")
-    box = canvas.bounding_box()
-    shown.page.mouse.move(box["x"] + 40, box["y"] + 40)
-    assert shown.page.locator("#tip").inner_text().startswith("A[0][")
-
-
-def test_heat_map_is_the_count_of_reads(open_page):
-    naive = matmul(6, 2, "naive.cu", "naive")
-    tiled = matmul(6, 2)
-    shown = open_page(naive, tiled)
-    assert shown.text("#headline") == (
-        "tiled<2> loads 2\u00d7 less often from global memory than naive: 216 against 432."
-    )
-    for i, each in enumerate((6, 3)):
-        section = shown.page.locator("section.panel", has=shown.page.locator(".summary")).nth(i)
-        said = section.locator(".summary").inner_text()
-        assert said.startswith(f"Each element of A and B is read {each}\u00d7; C is written.")
-        cells = section.locator("canvas").first.evaluate(
-            "c => Array.from({length: 36}, (_, i) => c.tilescopeGrid.cells.text(i))"
-        )
-        assert cells == [f"{each}\u00d7"] * 36
+def story_releases(story):
+    return sum(event.watched == -1 for event in story.run.trace.batches[0].events)
 
 
 def test_64_cubed(open_page):
-    story = matmul(64, 16)
-    assert len(html(story).encode()) < 2_000_000
+    """Under 2 MB, ready in a second, a step in 16 ms: see the printed times."""
+    story = of_library("matmul_tiled", "64")
+    assert len(html(story)) < 2_000_000
     shown = open_page(story)
-    shown.click_cell("C", 37, 21)
-    block, thread = shown.page.evaluate("[tilescopePage.state.block, tilescopePage.state.thread]")
-    assert (block, thread) == (2 * 4 + 1, 5 * 16 + 5)
-    for view in "1234":
-        shown.press(view, "Home")
-        shown.page.wait_for_timeout(50)
-        steps = shown.page.evaluate(STEPS)
-        assert len(steps) == 60
-        assert steps == sorted(set(steps)) or view == "1", view  # the arrays have no steps
-    shown.press("2", "End")
-    expected = np.cumsum(terms(story, 37, 21, 16)).tolist()
-    assert shown.growth() == expected
-    assert len(expected) == 64
+    ready, each = shown.page.evaluate(
+        """() => {
+          const { state } = tilescopePage;
+          state.goBeat(0);
+          const times = [];
+          for (let i = 0; i < state.beats.length; i++) {
+            const begun = performance.now();
+            state.goBeat(i + 1);
+            times.push(performance.now() - begun);
+          }
+          times.sort((a, b) => a - b);
+          return [performance.getEntriesByType("navigation")[0].domComplete, times];
+        }"""
+    )
+    middle, worst = each[len(each) // 2], each[-1]
+    print(f"{len(html(story)):,} characters, ready {ready:.0f} ms, a step {middle:.1f} ms"
+          f" (at most {worst:.1f})")  # fmt: skip
+    assert middle < 50
+    sums = shown.page.evaluate("tilescopePage.state.story.count")
+    assert sums == 1744
 
 
-STEPS = """async () => {
-  const steps = [];
-  for (let i = 0; i < 60; i++) {
-    const key = i % 20 === 19 ? {key: 'ArrowRight', shiftKey: true} : {key: 'ArrowRight'};
-    document.body.dispatchEvent(new KeyboardEvent('keydown', {...key, bubbles: true}));
-    if (i % 2) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-    steps.push(tilescopePage.state.step);
-  }
-  return steps;
-}"""
+def test_several_runs_on_one_page(open_page):
+    shown = open_page(matmul(6, 2, "naive.cu", "naive"), matmul(6, 2))
+    assert shown.text("h1") == "naive"
+    shown.page.locator(".runs button").nth(1).click()
+    assert shown.text("h1") == "tiled<2>"
+    assert "tiles of A" in shown.text("#finding")
 
 
-@pytest.mark.slow
 def test_larger_launches_are_sampled_and_the_page_says_so(open_page):
-    story = of_library("matmul_tiled", "128")
-    assert len(html(story).encode()) < 2_000_000
-    shown = open_page(story)
-    shown.press("2")
-    said = shown.text("#sampled")
-    blocks = shown.page.evaluate("tilescopePage.state.now.recorded.length")
-    assert said.startswith(
-        f"{blocks} of 64 blocks are recorded step by step; counts are of all. For another"
-    )
-    lines = shown.page.evaluate(
-        "tilescopePage.views.matrices.parts[0].grids[0].lines(16383).join('\\n')"
-    )
-    assert "read 8\u00d7" in lines
+    shown = open_page(of_library("reduction_shared"))
+    said = re.search(r"(\d+) of (\d+) blocks recorded", shown.text(".tl-head"))
+    assert said
+    assert int(said[1]) < int(said[2]) == 256
 
 
-def test_warps_arrive_one_by_one(open_page):
-    shown = open_page(matmul(16, 16))
-    shown.press("3", "Home")
-    waiting = []
-    while "opens" not in (said := shown.text("#arrivals")):
-        found = re.search(r"(\d+) of 8 warps? waits? at the barrier in line (\d+)", said)
-        if found and (not waiting or waiting[-1] != int(found[1])):
-            waiting.append(int(found[1]))
-            assert found[2] == "19"
-        shown.press("ArrowRight")
-    assert waiting == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert shown.page.locator("#states .waits").count() in (0, 8)
-
-
-def test_the_table_of_lines_sorts(open_page):
-    story = matmul(6, 2)
-    shown = open_page(story)
-    shown.press("4")
-    shown.page.locator("#counters th button", has_text="Warp instructions").click()
-    cells = shown.page.locator("#counters tbody tr td:last-child span").all_inner_texts()
-    numbers = [int(cell.replace(",", "")) for cell in cells]
-    assert numbers == sorted(numbers, reverse=True)
-    assert sum(numbers) == story.run.counters.warp_instructions
-    shown.page.locator("#counters th button", has_text="Warp instructions").click()
-    again = shown.page.locator("#counters tbody tr td:last-child span").all_inner_texts()
-    assert again == cells[::-1]
-
-
-def test_roofline_and_occupancy_are_those_of_the_device_package(open_page):
-    from simulator.gpus.occupancy import occupancy
-    from simulator.gpus.table import GPUS
-    from simulator.prediction.roofline import roofline
-
-    story = matmul(64, 16)
-    shown = open_page(story)
-    shown.press("4")
-    names = [gpu.name for gpu in GPUS.values()]
-    for key in ("a100", "h200"):
-        gpu = GPUS[key]
-        shown.page.select_option("#gpu", index=names.index(gpu.name))
-        arrays = [story.run.trace.maps[n].before for n in range(3)]
-        placed = roofline(gpu, story.run.counters, arrays)
-        rate = placed.attainable(placed.worst) / 1e12
-        assert f"at most {float(f'{rate:.3g}'):.3g}" in shown.text("#roofline").replace("0 T", " T")
-        held = occupancy(gpu, 256, None, story.run.shared_bytes)
-        said = shown.text("#occupancy")
-        assert said.startswith(f"{held.blocks} blocks of 256 threads fit")
-        assert f"{held.warps} of {held.most_warps} warps" in said
+def test_two_runs_stand_beside_each_other(open_page):
+    both = [of_library("matmul_naive", "64"), of_library("matmul_tiled", "64")]
+    shown = open_page(*both)
+    assert shown.text("#compare-title").startswith("matmul_tiled asks global memory 16 times")
+    sides = shown.page.locator(".cmp-side .big")
+    assert sides.count() == 2
+    shown.page.locator("#share").fill("100")
+    for i, story in enumerate(both):
+        loads = story.run.counters.global_load.accesses // 16  # blocks
+        assert sides.nth(i).inner_text() == f"{loads:,}"
+    bars = shown.page.locator(".cmp .bar-line b").all_inner_texts()
+    counted = [f"{story.run.counters.global_load.accesses:,}" for story in both]
+    assert bars[:2] == counted

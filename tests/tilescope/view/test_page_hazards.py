@@ -1,138 +1,107 @@
-"""The page's hazards in a real browser: both sides, their steps, and the fix."""
+"""The page's hazards in a real browser: the moment, both sides, what should have been, the fix."""
 
 import dataclasses
+import json
 import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from tests.tilescope.view.conftest import of_library
+from tests.tilescope.view.conftest import html, of_library
+from tilescope.cli.main import main
 
 
-def step_of(told, role):
-    return [item[0] for item in told].index(role)
+def moments(story):
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html(story), re.S)[1])
+    return data["runs"][0]["story"]["moments"]
 
 
 @pytest.mark.parametrize("which", ["first", "second"])
-def test_a_missing_barrier(open_page, which):
+def test_a_missing_barrier_opens_at_its_moment(open_page, which):
     story = of_library(f"matmul_missing_{which}_barrier", "32")
+    first, *others = moments(story)
     shown = open_page(story)
-    assert "hazards" in shown.text("#badge")
-    cards = shown.page.locator(".finding")  # it opens where the hazards are
-    kind = "raw-race" if which == "first" else "war-race"
-    hazard = next(h for h in story.run.hazards if h.kind == kind and h.severity == "error")
-    card = cards.filter(has_text=hazard.message).first
-    card.locator(".jump").click()
-    note = shown.text("#hazard-note")
-    told = re.findall(r"(read|write) by thread \((\d+),(\d+)\), step (\d+)", note)
-    assert [role for role, *_ in told] == ["write", "read"][:: 1 if which == "first" else -1]
-    step = {role: int(number) for role, _, _, number in told}
-    state = shown.page.evaluate("tilescopePage.state.hazard")
-    assert int(told[1][1]) + 16 * int(told[1][2]) in state["threads"]
-    wrote, read = (values(story, state, step_of(told, role)) for role in ("write", "read"))
-    number = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
-    got = float(re.search(rf"(?:got|read) {number}(?::| afterwards)", note)[1])
-    assert np.float32(got) == read
-    put = float(re.search(rf"wrote {number}", note)[1])
-    assert np.float32(put) == wrote
-    assert (read == wrote) == (step["write"] < step["read"])
-    assert "Each thread for itself does them the other way round" in note
-    should = float(re.search(rf"should have got {number}; it got {number}", note)[1])
-    at = expected_by(story, state)
-    assert np.float32(should) == at[which]
-    said = shown.page.locator("#hazard-note .events button").all_inner_texts()
-    steps = [int(re.match(r"step (\d+):", text)[1]) for text in said]
-    assert steps == sorted(steps)
-    assert {step["write"], step["read"]} <= set(steps)
-    assert sum("writes" in text for text in said) == at["writes"]
-    if which == "first":
-        assert read != wrote  # it came too early
-    else:
-        assert f"wrote {put:.9g}"[:12] in note  # it came too late: the next tile is there already
-        assert " over " in note
-    marked = shown.page.locator(".steps .source .marked i").all_inner_texts()
-    assert sorted(map(int, marked)) == sorted({item.source.line for item in hazard.involved[:2]})
-    bad = shown.page.evaluate(
-        "[...document.querySelectorAll('#step-grids canvas')].flatMap(c =>"
-        " c.tilescopeGrid.cells.marks.filter(m => m.kind === 'bad').map(m => m.i))"
+    assert "missing barrier" in shown.text("#badge")
+    x, y = first["thread"] % 16, first["thread"] // 16
+    told = "before" if which == "first" else "after"
+    assert re.match(rf"Thread \({x},{y}\) reads [AB]s\[\d+\]\[\d+\] {told}", shown.text("#finding"))
+    assert shown.state("pos") == first["step"] + 1
+    got, should = (
+        float(text.replace("\u2212", "-"))
+        for text in shown.page.locator(".pair .big").all_inner_texts()
     )
-    assert len(bad) == 1
-    number = "\u2460\u2461"[step_of(told, "write")]
-    shown.page.locator("#hazard-note button", has_text=number).click()
-    assert "writes Bs" in shown.text("#now") or "writes As" in shown.text("#now")
+    assert got == pytest.approx(first["got"], rel=1e-3)
+    assert should == pytest.approx(first["should"], rel=1e-3)
+    between = abs(first["other_step"] - first["step"])
+    assert f"{between} steps" in shown.text("#say")
+    assert shown.page.locator(".tl-picture .mark").count() == 2
+    assert shown.text("#count").startswith(f"moment 1 of {1 + len(others)}: {first['kind']}")
+    for number, moment in enumerate(others):
+        shown.press("ArrowRight")
+        assert shown.state("moment") == number + 1
+        assert shown.text("#count").endswith(moment["kind"])
+    lines = {item.source.line for item in story.run.hazards[first["hazard"]].involved}
+    marked = shown.page.locator(".code .first i, .code .second i").all_inner_texts()
+    assert set(map(int, marked)) <= lines
 
 
-def expected_by(story, state):
-    """What the racing write puts there, what stood there before, and how many writes there were."""
-    trace = story.run.trace
-    batch = next(b for b in trace.batches if state["block"] in b.blocks)
-    seen = [e for e in batch.events if participates(e, batch, state["block"])]
-    column = batch.blocks.index(state["block"])
-    shape = (1, 16, 16, len(batch.blocks))
-    first, last = sorted(state["seen"])
-    found = []
-    for number, event in enumerate(seen[: last + 1]):
-        watched = trace.program.watched[event.watched] if event.watched >= 0 else None
-        if watched is None or watched.what != "store" or event.place != state["place"]:
-            continue
-        offset, value = (
-            np.broadcast_to(x, shape).reshape(256, -1)[:, column]
-            for x in (event.offset, event.values[0])
-        )
-        on = np.broadcast_to(True if event.mask is None else event.mask, shape).reshape(256, -1)
-        hit = np.flatnonzero((offset == state["offset"]) & on[:, column])
-        found += [(number, value[thread]) for thread in hit]
-    write = max(i for i, (number, _) in enumerate(found) if number in state["seen"])
-    before = [number for number, _ in found if number < first]
-    return {
-        "first": found[write][1], "second": found[write - 1][1],
-        "writes": len([n for n, _ in found if n >= (before[-1] if before else 0)]),
-    }  # fmt: skip
+def test_crimson_is_for_what_is_wrong_alone(open_page):
+    shown = open_page(of_library("matmul_tiled", "32"))
+    crimson = "getComputedStyle(document.documentElement).getPropertyValue('--x2').trim()"
+    found = shown.page.evaluate(
+        f"""() => {{
+          const probe = document.createElement("i");
+          probe.style.color = {crimson};
+          document.body.append(probe);
+          const wrong = getComputedStyle(probe).color;
+          probe.remove();
+          return [...document.querySelectorAll("main *")].filter((one) => {{
+            const style = getComputedStyle(one);
+            return [style.color, style.fill, style.stroke, style.backgroundColor].includes(wrong);
+          }}).length;
+        }}"""
+    )
+    assert found == 0
 
 
-def values(story, state, i):
-    """What the trace has for one of the two accesses of a hazard."""
-    trace = story.run.trace
-    batch = next(b for b in trace.batches if state["block"] in b.blocks)
-    seen = [e for e in batch.events if participates(e, batch, state["block"])]
-    event = seen[state["seen"][i]]
-    thread = state["threads"][i]
-    full = np.broadcast_to(event.values[0], (1, 16, 16, len(batch.blocks)))
-    return full.reshape(256, -1)[thread, batch.blocks.index(state["block"])]
+@pytest.fixture(scope="module")
+def fixed_page(tmp_path_factory):
+    """The page that the command makes of a kernel whose fix it has found."""
+    file = tmp_path_factory.mktemp("fixed") / "race.html"
+    words = ["view", "matmul_missing_first_barrier", "--size", "32", "-q", "-o", str(file)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    return file
 
 
-def participates(event, batch, block):
-    if event.mask is None:
-        return True
-    column = batch.blocks.index(block) if event.mask.shape[3] > 1 else 0
-    return bool(event.mask[..., column].any())
-
-
-@pytest.mark.parametrize("which", ["first", "second"])
-def test_the_moment_is_a_pair_that_the_title_talks_about(open_page, which):
-    """Threads of one warp under a title about a warp, of two under one about another warp."""
-    story = of_library(f"matmul_missing_{which}_barrier", "32")
-    shown = open_page(story)
-    races = [hazard for hazard in story.run.hazards if hazard.row.is_race]
-    assert {"another warp" in hazard.message for hazard in races} == {True, False}
-    for hazard in races:
-        shown.press("3")
-        shown.page.locator(".finding, .also", has_text=hazard.message).last.locator(
-            ".jump"
-        ).first.click()
-        one, two = shown.page.evaluate("tilescopePage.state.hazard.threads")
-        assert one != two
-        assert (one // 32 != two // 32) == ("another warp" in hazard.message), hazard.message
-
-
-def test_the_fix_stands_beside_a_hazard(open_page):
-    from simulator.hazards.hazard import Fix
-
-    story = of_library("matmul_missing_first_barrier", "32")
-    hazard = next(h for h in story.run.hazards if h.kind == "raw-race")
-    hazard.fix = Fix(hazard.involved[0].source, (1,))
-    shown = open_page(type(story)(story.run, "fixed"))
-    assert f"Fix: {hazard.fix}" in shown.page.locator(".finding .fix").first.inner_text()
+def test_with_the_barrier_it_reads_what_it_should(chromium, fixed_page):
+    tab = chromium.new_page()
+    tab.goto(fixed_page.as_uri())
+    tab.wait_for_selector("html[data-ready]")
+    should = tab.locator(".pair .big").nth(1).inner_text()
+    assert "__syncthreads();" in tab.locator(".code .add").inner_text()
+    assert re.search(r"[\d,]+ of 1,024 results are wrong", tab.locator("#more").inner_text())
+    assert tab.locator("#play").inner_text().endswith("With the barrier")
+    tab.keyboard.press("Space")
+    assert tab.evaluate("tilescopePage.state.fixed")
+    assert tab.locator(".pair .big").first.inner_text() == should
+    assert tab.locator(".code .add").count() == 0
+    own = tab.evaluate(
+        """() => {
+          const { state } = tilescopePage;
+          const moment = state.runs[0].story.moments[0];
+          const variable = state.now.shared[moment.variable];
+          const { writes } = state.blockNow;
+          const at = variable.start + moment.element * variable.size;
+          return writes.last(-1, at, state.event).value;
+        }"""
+    )
+    assert float(should.replace("\u2212", "-")) == pytest.approx(own, rel=1e-3)
+    tab.keyboard.press("Space")
+    assert not tab.evaluate("tilescopePage.state.fixed")
+    assert tab.locator(".runs").count() == 0  # the fixed run is no run of its own
+    tab.close()
 
 
 def test_one_fix_is_one_card_with_its_diff(open_page):
@@ -149,27 +118,31 @@ def test_one_fix_is_one_card_with_its_diff(open_page):
     cards = shown.page.locator(".finding")
     assert cards.count() == 2
     assert len(found) > 1
-    shown_diff = cards.first.locator(".diff")
-    assert shown_diff.inner_text().splitlines() == text.splitlines()[2:]
-    assert shown_diff.locator(".added").inner_text().strip() == "+__syncthreads();"
-    assert shown_diff.locator(".removed").inner_text().strip() == "-gone"
-    assert cards.first.locator(".also").count() == len(found) - 1
-    for i, hazard in enumerate(found):
-        shown.press("3")
-        cards.first.locator(".jump").nth(i).click()
-        assert hazard.message in shown.text("#hazard-note")
+    diff = cards.first.locator(".diff")
+    assert diff.inner_text().splitlines() == text.splitlines()[2:]
+    assert diff.locator(".plus").inner_text().strip() == "+__syncthreads();"
+    assert diff.locator(".minus").inner_text().strip() == "-gone"
+    assert cards.first.locator("button").count() == len(found)
     assert cards.nth(1).locator(".diff").count() == 0
 
 
-def test_a_race_between_blocks_shows_both(open_page):
-    story = of_library("faulty_blocks_raw")
+OTHERS = [
+    "faulty_blocks_raw", "faulty_no_guard", "faulty_neighbour", "faulty_barrier_skipped",
+    "faulty_uninitialised_shared", "faulty_missing_wait", "faulty_shuffle_mask",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_hazards_say_what_is_wrong_and_where(open_page, name):
+    story = of_library(name)
     shown = open_page(story)
-    shown.page.locator(".jump").first.click()
-    (hazard,) = story.run.hazards
-    buttons = shown.page.locator("#hazard-note button")
-    assert buttons.count() == 3
-    buttons.nth(1).click()
-    block = hazard.involved[1].block
-    assert shown.page.input_value("#block") == str(block[0])
-    thread = hazard.involved[1].thread
-    assert shown.text("#now").startswith(f"Thread ({thread[0]},{thread[1]}) reads work[")
+    errors = [hazard for hazard in story.run.hazards if hazard.severity == "error"]
+    assert errors
+    assert shown.text("#badge").startswith("\u2717")
+    if not moments(story):
+        assert shown.text("#finding") == f"{errors[0].title}."
+    shown.page.locator(".finding button").first.click()
+    line = errors[0].involved[0].source.line
+    lit = shown.page.locator(".code .now i").all_inner_texts()
+    assert str(line) in lit or shown.page.locator(f".code [data-line='{line}']").count()
+    assert np.isfinite(shown.state("pos"))

@@ -12,36 +12,37 @@ from tests.tilescope.view.conftest import of_library
 from tilescope.view import Story
 
 
+def chosen(shown):
+    """The accesses of the kernel, one button each, in the order of their lines."""
+    return shown.page.locator(".accesses button")
+
+
 def test_sectors_are_those_that_the_run_counted(open_page):
     story = of_library("matmul_naive_strided", "64")
     shown = open_page(story)
-    shown.press("4")
-    line = next(line for line in story.run.by_line() if line.counters.global_load.requests)
-    each = line.counters.global_load.sectors / line.counters.global_load.requests
+    shown.press("3")
+    load = story.run.counters.global_load
     found = []
-    options = shown.page.locator("#access-line option")
-    for i in range(options.count()):
-        if "ld.global" not in options.nth(i).inner_text():
+    for button in chosen(shown).all():
+        if "reads" not in button.inner_text():
             continue
-        shown.page.select_option("#access-line", index=i)
-        said = shown.text("#access")
-        number = int(re.search(r"in (\d+) sectors?", said)[1])
-        assert shown.page.locator(".sectors tbody tr").count() == number
-        found.append(number)
-    assert np.mean(found) == each
-    row = shown.page.locator("#counters tbody tr").first.inner_text()
-    assert f"{line.counters.global_load.sectors:,}" in row
+        button.click()
+        said = shown.text("#access").replace(",", "")
+        moved = int(re.match(r"(\d+) sectors? of 32 bytes", said)[1])
+        assert shown.page.locator(".access-picture .sector").count() == moved
+        assert f"{moved} sector" in button.inner_text()
+        found.append(moved)
+    assert np.mean(found) == load.sectors / load.requests
 
 
 @pytest.mark.parametrize("name", ["transpose_tiled", "matmul_transposed", "matmul_naive_strided"])
-def test_memory_opens_at_the_worst_access(open_page, name):
-    """What wastes most sectors or wavefronts, its line marked; another line is a click away."""
+def test_it_opens_at_the_worst_access(open_page, name):
+    """What wastes most sectors or wavefronts; it is marked, and so is its line."""
     story = of_library(name, "64")
     shown = open_page(story)
-    shown.press("4")
+    shown.press("3")
+    shown.page.locator("summary").click()
     marked = shown.page.locator("#counters tbody tr.here")
-    assert marked.count() == 1
-    assert marked.get_attribute("aria-current") == "true"
 
     def wasted(line):
         c = line.counters
@@ -51,25 +52,47 @@ def test_memory_opens_at_the_worst_access(open_page, name):
 
     worst = max(story.run.by_line(), key=wasted)
     assert marked.get_attribute("data-line") == str(worst.line)
+    pressed = shown.page.locator(".accesses [aria-pressed=true]")
+    assert f"line {worst.line}" in pressed.inner_text()
+    assert "\u25b2" in pressed.inner_text()
     others = shown.page.locator("#counters tbody tr:not(.here) button.line")
     wanted = others.first.locator("xpath=ancestor::tr").get_attribute("data-line")
     others.first.click()
     assert marked.get_attribute("data-line") == wanted
-    chosen = shown.page.locator("#access-line option:checked").inner_text()
-    assert chosen.startswith(f"line {wanted}:")
 
 
 def test_banks_are_those_that_the_run_counted(open_page):
     story = of_library("transpose_tiled", "64")
     shown = open_page(story)
-    shown.press("4")
+    shown.press("3")
     traffic = story.run.counters.shared_load
-    option = shown.page.locator("#access-line option", has_text="ld.shared").first
-    shown.page.select_option("#access-line", value=option.get_attribute("value"))
-    waves = traffic.wavefronts // traffic.requests
-    assert waves == 32
-    assert f"{waves} wavefronts: bank conflicts add {waves - 1}." in shown.text("#access")
-    assert shown.page.locator(".banks tbody tr").count() == waves
+    chosen(shown).filter(has_text="reads tile").first.click()
+    assert traffic.wavefronts // traffic.requests == 32
+    assert shown.text("#access").startswith("32 passes over the 32 banks")
+
+
+def test_heat_maps_are_the_counts_of_reads(open_page):
+    story = of_library("convolution", "64")
+    shown = open_page(story)
+    shown.press("2")
+    item = next(m for m in story.run.trace.maps.values() if m.name == "in")
+    counts, many = np.unique(item.reads, return_counts=True)
+    uneven = shown.page.locator(".uneven", has_text="from global memory").first
+    rows = uneven.locator(".levels li").all_inner_texts()
+    expected = [f"{n}\u00d7 {m:,} elements" for n, m in zip(counts, many, strict=True)]
+    assert [" ".join(row.split()) for row in rows] == expected
+    assert f"{item.reads.mean():.1f} on average" in uneven.locator("h3").inner_text()
+
+
+def test_alike_is_a_number_and_no_picture(open_page):
+    shown = open_page(of_library("matmul_tiled", "64"))
+    shown.press("2")
+    said = shown.page.locator(".bar-row").all_inner_texts()
+    assert [" ".join(row.split()) for row in said][:2] == [
+        "A from global memory, the whole launch 4\u00d7",
+        "B from global memory, the whole launch 4\u00d7",
+    ]
+    assert shown.page.locator(".uneven").count() == 0
 
 
 WIDE = """
@@ -99,23 +122,18 @@ def test_banks_of_wide_accesses_are_the_simulators(open_page):
     arrays = [np.zeros(64), np.zeros(96 * 4, np.float32), np.zeros(128, np.float32)]
     run = simulator.launch(Kernel.from_cuda(WIDE, "wide"), 1, 32, arrays, trace=True)
     shown = open_page(Story(run))
-    shown.press("4")
-    options = shown.page.locator("#access-line option", has_text=".shared")
-    found = [0, 0]
-    for value in [option.get_attribute("value") for option in options.all()]:
-        shown.page.select_option("#access-line", value=value)
-        said = re.search(
-            r"(\d+) wavefronts?(?:, in groups of \d+ lanes)?: (bank conflicts add (\d+)|no bank)",
-            shown.text("#access"),
-        )
-        assert said
-        assert shown.page.locator(".banks tbody tr").count() == int(said[1])
-        found[0] += int(said[1])
-        found[1] += int(said[3] or 0)
+    shown.press("3")
+    found = 0
+    for button in chosen(shown).all():
+        if "shared memory" not in button.inner_text():
+            continue
+        button.click()
+        passes = int(re.match(r"(\d+) pass", shown.text("#access"))[1])
+        assert f"{passes} pass" in button.inner_text()
+        found += passes
     counters = run.counters
     both = [counters.shared_load, counters.shared_store]
-    assert found == [sum(t.wavefronts for t in both), sum(t.bank_conflicts for t in both)]
-    assert found[1] > 0
+    assert found == sum(t.wavefronts for t in both)
 
 
 def numbers_drawn(shown):
@@ -144,7 +162,6 @@ def test_the_prediction_stands_beside_the_roofline(open_page):
     story = of_library("transpose_tiled", "64")
     found = simulator.predict(entry.kernel(), launch.grid, launch.block, launch.args, gpu="h200")
     shown = open_page(dataclasses.replace(story, prediction=found))
-    assert "What would help most" in shown.text(".look")
     shown.press("4")
     said = shown.text("#prediction")
     assert f"limited by {found.limiter}." in said
@@ -152,25 +169,3 @@ def test_the_prediction_stands_beside_the_roofline(open_page):
     for advice in found.advice:
         assert advice.to_dict()["text"] in said
     assert shown.page.locator("#prediction tr").count() == len(found.bounds)
-
-
-K = "__global__ void k(const float* x, float* y) { int t = threadIdx.x; "
-SPREAD = "".join(f"a += x[t * 8 + {i} * 256];\n" for i in range(30))
-
-
-@pytest.mark.parametrize("checks", ["none", "memory", "all"])
-def test_what_is_said_first_is_of_all_lines_and_of_what_was_checked(open_page, checks):
-    """Each of 30 lines wastes a thirtieth; or none wastes any."""
-    checked = checks if checks != "memory" else [checks]
-    for source, said in (
-        (f"{K}float a = 0;\n{SPREAD}y[t] = a; }}", "All lines together move 840 sectors' worth"),
-        (f"{K}y[t] = x[t]; }}", None),
-    ):
-        args = [np.zeros(8192, np.float32), np.zeros(32, np.float32)]
-        kernel = Kernel.from_cuda(source, "k")
-        run = simulator.launch(kernel, 1, 32, args, checks=checked, trace=True)
-        shown = open_page(Story(run))
-        words = {"none": "azards not checked", "memory": "o hazards among memory, the rest not"}
-        for place in ("body", ".look") if said is None else ("body",):
-            assert words.get(checks, "o hazards") in shown.text(place)
-        assert said is None or said in shown.text(".look")

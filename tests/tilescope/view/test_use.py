@@ -9,80 +9,92 @@ from tests.tilescope.view.conftest import html, matmul, of_library
 from tilescope.view import NoTrace, Story, page, show
 
 THEMES = ["light", pytest.param("dark", marks=pytest.mark.slow)]
-VIEWS = ("matrices", "steps", "barriers", "memory")
-
-
-def view_of(shown):
-    return shown.page.evaluate("tilescopePage.state.view")
 
 
 def test_keys(open_page):
     shown = open_page(matmul(6, 2))
-    for key, view in zip("1234", VIEWS, strict=True):
-        shown.press(key)
-        assert view_of(shown) == view
-    shown.press("2", "Home")
-    assert "step 1 of" in shown.text("#at")
+    shown.press("Home")
+    assert shown.state("pos") == 0
     shown.press("ArrowRight", "ArrowRight", "ArrowLeft")
-    assert "step 2 of" in shown.text("#at")
+    assert shown.text("#count") == "1 of 19"
     shown.press("Shift+ArrowRight")
-    assert shown.text("#at").startswith("phase 2 of 7")
-    shown.press("End", "?")
-    assert shown.page.locator("#help").is_visible()
+    assert shown.state("story.phaseAt(tilescopePage.state.pos)") == 1
+    shown.press("t")
+    assert shown.state("thread") == 1
+    shown.press("Shift+T", "b")
+    assert (shown.state("thread"), shown.state("block")) == (0, 1)
+    shown.press("End")
+    assert shown.state("pos") == 43
+    shown.press("?")
+    assert shown.page.locator("#keys").is_visible()
     shown.press("Escape")
-    assert not shown.page.locator("#help").is_visible()
+    assert not shown.page.locator("#keys").is_visible()
+
+
+def test_parts_are_reached_by_their_numbers(open_page):
+    shown = open_page(matmul(6, 2))
+    for key, part in zip("234", ("reuse", "access-part", "speed"), strict=True):
+        shown.press(key)
+        shown.until(f"document.getElementById('{part}').getBoundingClientRect().top < 500")
+    shown.press("1")
+    shown.until("window.scrollY === 0")
+    assert shown.text("#say")  # arrow keys never left the first part
 
 
 def test_space_plays_to_the_end(open_page):
     shown = open_page(matmul(4, 2))
-    shown.press("2", "Home")
-    shown.page.select_option("select[aria-label='Speed of play']", label="fast")
-    shown.page.locator("body").click(position={"x": 2, "y": 2})
+    shown.press("Home")
+    shown.page.select_option("select[aria-label='Speed']", label="fast")
+    shown.page.locator("h1").click()
     shown.press("Space")
-    assert shown.page.evaluate("tilescopePage.state.playing")
-    shown.until("tilescopePage.state.stop > 3")
+    assert shown.state("playing")
+    shown.until("tilescopePage.state.beat > 3")
     shown.press("Space")
-    stopped = shown.page.evaluate("tilescopePage.state.stop")
+    stopped = shown.state("pos")
     shown.page.wait_for_timeout(300)
-    assert shown.page.evaluate("tilescopePage.state.stop") == stopped
+    assert shown.state("pos") == stopped
     shown.press("Space")
-    shown.until("!tilescopePage.state.playing")
-    state = shown.page.evaluate("[tilescopePage.state.stop, tilescopePage.state.stops.length]")
-    assert state[0] == state[1] - 1
+    shown.until("!tilescopePage.state.playing", 20)
+    assert shown.state("pos") == shown.state("story.count")
+    assert "Next block" in shown.text("#play")
+
+
+def test_reduced_motion_moves_nothing(chromium, tmp_path):
+    file = tmp_path / "run.html"
+    file.write_text(html(matmul(4, 2)), encoding="utf-8")
+    context = chromium.new_context(reduced_motion="reduce")
+    tab = context.new_page()
+    tab.goto(file.as_uri())
+    tab.wait_for_selector("html[data-ready]")
+    for _ in range(4):
+        tab.keyboard.press("ArrowRight")
+        assert tab.locator(".air i").count() == 0
+    context.close()
 
 
 def test_cells_are_reached_by_keyboard(open_page):
-    shown = open_page(matmul(4, 2))
-    canvas = shown.page.locator("figure.grid", has_text="C").first.locator("canvas")
-    canvas.focus()
-    shown.press("ArrowDown", "ArrowRight", "ArrowRight")
-    live = shown.page.locator("figure.grid", has_text="C").first.locator("[aria-live]")
-    assert live.inner_text().startswith("C[1][2] = ")
+    story = matmul(4, 2)
+    shown = open_page(story)
+    shown.page.locator(".lens").focus()
+    shown.press("ArrowRight", "ArrowDown")
+    assert shown.text("#say").startswith("The sum of thread (1,1) is")
     shown.press("Enter")
-    assert "C[1][2] belongs to thread (0,1) of block (1,0)" in shown.text("#answer0")
+    assert shown.state("thread") == 3
+    shown.press("PageDown", "ArrowRight")
+    a = story.inputs[0]
+    assert shown.text("#say").startswith(f"A[0][1] = {a[0, 1]:g}")
+    shown.press("Escape")
+    assert shown.page.evaluate("!document.activeElement.classList.contains('lens')")
 
 
-def test_keys_go_on_from_the_cell_that_was_clicked(open_page):
-    shown = open_page(matmul(4, 2))
-    live = shown.click_cell("C", 2, 1).locator("[aria-live]")
-    shown.press("ArrowRight")
-    assert live.inner_text().startswith("C[2][2] = ")
-    shown.page.locator("#shade").focus()
-    shown.page.locator("figure.grid", has_text="C").first.locator("canvas").focus()
-    assert live.inner_text().startswith("C[2][2] = ")
-
-
-@pytest.mark.parametrize(("phone", "word"), [(False, "Pick"), (True, "Tap")])
-def test_phones_say_tap(open_page, phone, word):
-    shown = open_page(matmul(4, 2), width=360, height=700, phone=phone)
-    shown.press("1")
-    said = shown.page.locator("main .hint").all_inner_texts()
-    assert any(text.startswith(f"{word} an output element") for text in said)
-    if phone:
-        canvas = shown.page.locator("figure.grid", has_text="C").first.locator("canvas")
-        canvas.scroll_into_view_if_needed()
-        canvas.tap()
-        assert shown.page.locator("#tip").is_visible()
+def test_the_address_says_where_one_looks(open_page, tmp_path):
+    shown = open_page(matmul(6, 2))
+    shown.look(block=4, thread=3, pos=9)
+    address = shown.page.evaluate("location.hash")
+    assert address == "#block=1,1,0&thread=1,1,0&step=9"
+    shown.page.reload()
+    shown.page.wait_for_selector("html[data-ready]")
+    assert [shown.state(name) for name in ("block", "thread", "pos")] == [4, 3, 9]
 
 
 VALUES = """
@@ -95,48 +107,13 @@ __global__ void values(float* x) {
 """
 
 
-@pytest.mark.parametrize("width", [420, 700, 1280])
-def test_cells_that_have_a_value_never_look_empty(open_page, width):
-    """Digits where there is room for them, a sign for a value where there is none."""
+@pytest.mark.parametrize("width", [360, 1280])
+def test_values_of_all_sizes_are_drawn(open_page, width):
     x = np.array([1.5e-7, 123456, np.nan, np.inf, -3, 0.25, 7, -1e30] * 4, np.float32)
     run = simulator.launch(Kernel.from_cuda(VALUES, "values"), 1, 32, [x], trace=True)
     shown = open_page(Story(run, "values"), width=width)
-    shown.press("2", "End")
-    drawn = shown.page.evaluate(
-        """() => {
-          const seen = [], own = CanvasRenderingContext2D.prototype.fillText;
-          CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-            const g = this.canvas.tilescopeGrid;
-            if (x > g.margin && y > g.top) seen.push(g.about.name);  // no heading
-          };
-          tilescopePage.repaint();
-          CanvasRenderingContext2D.prototype.fillText = own;
-          const grids = [...document.querySelectorAll("#step-grids canvas")];
-          return grids.map((c) => c.tilescopeGrid).map((g) => [
-            g.cell >= 13 * g.scale,
-            [...Array(g.about.count).keys()].filter((i) => g.cells.text(i) !== null).length,
-            seen.filter((name) => name === g.about.name).length,
-          ]);
-        }"""
-    )
-    assert any(valued for _, valued, _ in drawn)
-    assert [texts >= valued for roomy, valued, texts in drawn if roomy].count(False) == 0
-
-
-SAME = """
-__device__ float data[8];
-__global__ void same(float* data, int n) { data[threadIdx.x] = ::data[threadIdx.x] + n; }
-"""
-
-
-def test_two_arrays_of_one_name(open_page):
-    args = [np.ones(8, np.float32), 3]
-    symbols = {"data": np.arange(8, dtype=np.float32)}
-    kernel = Kernel.from_cuda(SAME, "same")
-    run = simulator.launch(kernel, 1, 8, args, symbols=symbols, trace=True)
-    shown = open_page(Story(run, "same"))
-    names = shown.page.locator("figure.grid figcaption strong").all_inner_texts()
-    assert sorted(names) == ["data", "data (2)"]
+    shown.press("Home", *["ArrowRight"] * 3, "End")
+    assert "\u2026" not in shown.text("#watch")
 
 
 @pytest.mark.parametrize(
@@ -149,17 +126,15 @@ def test_widths_and_themes(open_page, width, theme):
         shown.press(key)
         wide = shown.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width
-    shown.press("2")
-    boxes = shown.page.locator("#step-grids canvas").evaluate_all(
-        "all => all.map(c => c.getBoundingClientRect()).map(r => [r.left, r.right, r.width])"
-    )
-    assert all(left >= 0 and right <= width and wide > 60 for left, right, wide in boxes)
+    box = shown.page.locator(".lens canvas").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert box["width"] > 200
 
 
 def test_a_resize_draws_anew(open_page):
     shown = open_page(matmul(64, 16))
-    shown.press("2")
-    measure = "() => document.querySelector('#step-grids canvas').getBoundingClientRect().width"
+    measure = "() => document.querySelector('.lens canvas').getBoundingClientRect().width"
     wide = shown.page.evaluate(measure)
     shown.page.set_viewport_size({"width": 360, "height": 700})
     shown.until(f"({measure})() !== {wide}")
@@ -168,13 +143,13 @@ def test_a_resize_draws_anew(open_page):
 
 def test_themes_switch(open_page):
     shown = open_page(matmul(6, 2))
-    back = "getComputedStyle(document.body.parentElement).backgroundColor"
+    back = "getComputedStyle(document.body).backgroundColor"
     pixel = (
-        "() => [...document.querySelector('figure.grid canvas').getContext('2d')"
-        ".getImageData(30, 30, 1, 1).data].join()"
+        "() => [...document.querySelector('.lens canvas').getContext('2d')"
+        ".getImageData(200, 40, 1, 1).data].join()"
     )
     before = shown.page.evaluate(back), shown.page.evaluate(pixel)
-    shown.press("t")
+    shown.press("d")
     after = shown.page.evaluate(back), shown.page.evaluate(pixel)
     assert before[0] != after[0]
     assert before[1] != after[1]
@@ -182,15 +157,17 @@ def test_themes_switch(open_page):
     assert (shown.page.evaluate(back), shown.page.evaluate(pixel)) == before
 
 
+ACCESSIBLE = ["matmul_missing_first_barrier", "scan_hillis_steele", "stencil_line", "convolution"]
+
+
 @pytest.mark.parametrize("theme", THEMES)
-def test_accessibility(open_page, theme):
+@pytest.mark.parametrize("name", ACCESSIBLE)
+def test_accessibility(open_page, name, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    shown = open_page(of_library("matmul_missing_first_barrier", "32"), theme=theme)
-    for key in "1234":
+    shown = open_page(of_library(name, "32" if "matmul" in name else None), theme=theme)
+    assert_accessible(axe, shown)
+    for key in "234":
         shown.press(key)
-        assert_accessible(axe, shown)
-    shown.page.locator("#tab-barriers").click()
-    shown.page.locator(".jump").first.click()
     assert_accessible(axe, shown)
     shown.press("?")
     assert_accessible(axe, shown)
@@ -200,9 +177,7 @@ def test_accessibility(open_page, theme):
 def test_two_runs_are_accessible(open_page, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     shown = open_page(matmul(6, 2, "naive.cu", "naive"), matmul(6, 2), theme=theme)
-    for key in "124":
-        shown.press(key)
-        assert_accessible(axe, shown)
+    assert_accessible(axe, shown)
 
 
 def assert_accessible(axe, shown):
@@ -231,14 +206,13 @@ extern "C" __global__ void twice(float* a) {{  // </style><b>
     shown = open_page(story)
     for key in "1234":
         shown.press(key)
-    shown.press("2")
     assert shown.page.evaluate("window.pwned") is None
     assert shown.page.locator("img, b:has(img), svg[onload]").count() == 0
     assert shown.text("h1") == HOSTILE
     assert shown.page.title() == f"{HOSTILE} - tilescope"
-    lines = shown.page.locator(".steps .source .code:not(.ptx) code").all_inner_texts()
-    assert lines[:3] == file.read_text().splitlines()[:3]
-    assert "<img src=x onerror=window.pwned=2>.cu" in shown.text("#source-title")
+    code = shown.page.locator(".code .text").all_inner_texts()
+    assert any("// </style><b>" in line for line in code)
+    assert "<img src=x onerror=window.pwned=2>.cu" in shown.text(".code-head h3")
     assert "<svg onload=window.pwned=4>" in shown.text("#facts")
 
 

@@ -1,36 +1,84 @@
-// The page: header, four views, and the bar of time.
-import { beside } from "./align.js";
-import { Barriers } from "./barriers.js";
-import { load } from "./data.js";
-import { el, replace, setText } from "./dom.js";
-import { count, plural, shape } from "./format.js";
-import { prepareShades } from "./heat.js";
-import { help } from "./help.js";
-import { Matrices } from "./matrices.js";
-import { Memory } from "./memory.js";
-import { forgetColours } from "./paint.js";
-import { Run } from "./run.js";
-import { State } from "./state.js";
-import { Steps } from "./steps.js";
-import { Transport } from "./transport.js";
-
-const VIEWS = [
-  ["matrices", "Arrays", Matrices],
-  ["steps", "Steps", Steps],
-  ["barriers", "Barriers", Barriers],
-  ["memory", "Memory", Memory],
-];
+// The page: a header, four parts one below the other, and the player at the foot.
+import { forgetColours } from "./draw/colours.js";
+import { el, replace, setText } from "./draw/dom.js";
+import { help } from "./draw/help.js";
+import { Access } from "./draw/access.js";
+import { Compare } from "./draw/compare.js";
+import { Reuse } from "./draw/reuse.js";
+import { Speed } from "./draw/speed.js";
+import { Stage } from "./draw/stage.js";
+import { load } from "./model/data.js";
+import { Run } from "./model/run.js";
+import { State } from "./model/state.js";
+import { opening, restore, save } from "./layout/opening.js";
 
 class Page {
   constructor(content) {
     this.runs = content.runs.map((raw, i) => new Run(raw, content.pool, content.fields, i));
-    prepareShades(this.runs);
     this.state = new State(this.runs);
-    this.views = Object.fromEntries(VIEWS.map(([name, , View]) => [name, new View(this.state)]));
-    this.transport = new Transport(this.state);
+    this.stage = new Stage(this.state);
     this.help = help();
+    const part = (id, text, made) => ({ id, text, root: made.root, draw: () => made.draw() });
+    const watch = this.runs[0].story.moments?.length ? "The moment" : "Watch";
+    this.parts = [
+      part("watch", watch, this.stage),
+      part("reuse", "Reuse", new Reuse(this.state)),
+      part("access-part", "One warp\u2019s access", new Access(this.state)),
+      part("speed", "Speed", new Speed(this.state)),
+    ];
+    this.compare = content.compare ? new Compare(this.state, content.compare, this.runs.filter((run) => !run.hidden)) : null;
     this.build(content);
+    opening(this.state);
+    restore(this.state);
     this.state.listeners.push(() => this.draw());
+    this.listen();
+    this.draw();
+    document.documentElement.dataset.ready = content.version;
+  }
+
+  build(content) {
+    this.title = el("h1", {});
+    this.badge = el("span", { class: "chip", id: "badge" });
+    this.facts = el("span", { class: "facts", id: "facts" });
+    this.links = this.parts.map((part, i) =>
+      el("a", { href: `#${part.id}`, onclick: (event) => this.jump(event, i) }, el("span", {}, part.text), el("b", { "aria-hidden": "true" }, String(i + 1))));
+    this.shown = this.runs.filter((run) => !run.hidden);
+    this.choice = this.shown.length > 1 ? el("div", { class: "runs", role: "group", "aria-label": "Which run" }, this.shown.map((run) => el("button", { type: "button", onclick: () => this.switchTo(run) }, run.name))) : null;
+    const icon = (id, text, label, onclick) => el("button", { type: "button", class: "icon", id, title: label, "aria-label": label, onclick }, text);
+    replace(
+      document.getElementById("app"),
+      el("header", {}, el("span", { class: "brand" }, "tilescope"), this.title, this.badge, this.facts, this.choice, el("span", { class: "grow" }), el("nav", { id: "jump", "aria-label": "Parts of the page" }, this.links), icon("theme", "\u25d0", "Light or dark (d)", () => this.theme()), icon("help", "?", "Keys (?)", () => this.help.showModal())),
+      el("main", {}, this.compare?.root ?? "", this.parts.map((part) => part.root)),
+      this.stage.player.root,
+      this.stage.player.air,
+      this.help,
+    );
+  }
+
+  draw() {
+    const { state } = this;
+    const run = state.now.hidden ? this.runs.find((one) => one.fixed === state.run) : state.now;
+    setText(this.title, run.name);
+    setText(this.facts, facts(run));
+    this.facts.title = [`${run.build} build`, `schedule ${run.schedule}`].join(", ");
+    const { text, bad } = badge(run);
+    setText(this.badge, text);
+    this.badge.className = `chip ${bad ? "bad" : "ok"}`;
+    if (this.choice) [...this.choice.children].forEach((b, i) => b.setAttribute("aria-pressed", String(this.shown[i] === run)));
+    this.compare?.draw();
+    this.stage.draw();
+    for (const part of this.parts.slice(1)) if (part.seen) part.draw();
+    if (!state.playing) save(state);
+  }
+
+  switchTo(run) {
+    this.stage.player.stop();
+    this.state.update({ run: run.number });
+    opening(this.state);
+    this.draw();
+  }
+
+  listen() {
     document.addEventListener("keydown", (event) => this.key(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
     let width = window.innerWidth;
@@ -38,145 +86,49 @@ class Page {
       if (width !== window.innerWidth) this.draw();
       width = window.innerWidth;
     });
-    this.draw();
+    window.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    window.addEventListener("beforeprint", () => this.parts.forEach((part) => part.draw()));
+    // Parts further down are drawn when they come near.
+    const watcher = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        const part = this.parts.find((one) => one.root === entry.target);
+        if (!entry.isIntersecting || part.seen) continue;
+        part.seen = true;
+        part.draw();
+      }
+    }, { rootMargin: "400px" });
+    for (const part of this.parts.slice(1)) watcher.observe(part.root);
   }
 
-  build(content) {
-    this.tabs = VIEWS.map(([name, text], i) =>
-      el(
-        "button",
-        {
-          type: "button",
-          role: "tab",
-          id: `tab-${name}`,
-          "aria-controls": `view-${name}`,
-          onclick: () => this.state.update({ view: name }),
-        },
-        text,
-        el("kbd", { "aria-hidden": "true" }, String(i + 1)),
-      ),
-    );
-    this.panels = VIEWS.map(([name]) =>
-      el(
-        "div",
-        { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` },
-        this.views[name].root,
-      ),
-    );
-    this.facts = el("p", { class: "facts", id: "facts" });
-    this.title = el("h1", {});
-    this.badge = el("button", {
-      type: "button",
-      class: "badge",
-      id: "badge",
-      onclick: () => this.state.update({ view: "barriers" }),
+  scrolled() {
+    let here = 0;
+    this.parts.forEach((part, i) => {
+      if (part.root.getBoundingClientRect().top < window.innerHeight * 0.35) here = i;
     });
-    this.choice =
-      this.runs.length > 1
-        ? el(
-            "div",
-            { class: "runs", role: "group", "aria-label": "Which run" },
-            this.runs.map((run) =>
-              el(
-                "button",
-                {
-                  type: "button",
-                  onclick: () => this.switchTo(run),
-                },
-                run.name,
-              ),
-            ),
-          )
-        : null;
-    const tablist = el(
-      "div",
-      { role: "tablist", "aria-label": "Views", onkeydown: (event) => this.tabKey(event) },
-      this.tabs,
-    );
-    replace(
-      document.getElementById("app"),
-      el(
-        "header",
-        {},
-        el(
-          "div",
-          { class: "top" },
-          el("span", { class: "brand" }, "tilescope"),
-          this.title,
-          this.badge,
-          el("span", { class: "space" }),
-          el(
-            "button",
-            {
-              type: "button",
-              id: "theme",
-              "aria-label": "Light or dark (t)",
-              title: "Light or dark (t)",
-              onclick: () => this.theme(),
-            },
-            "\u25d0",
-          ),
-          el(
-            "button",
-            {
-              type: "button",
-              id: "help-button",
-              "aria-label": "Help (?)",
-              title: "Help (?)",
-              onclick: () => this.help.showModal(),
-            },
-            "?",
-          ),
-        ),
-        this.facts,
-        el("div", { class: "bar" }, tablist, this.choice),
-      ),
-      el("main", {}, this.panels),
-      this.transport.root,
-      this.help,
-    );
-    document.documentElement.dataset.ready = content.version;
-  }
-
-  draw() {
-    const { state } = this;
-    const run = state.now;
-    setText(this.title, run.name);
-    setText(this.facts, facts(run));
-    const errors = run.hazards.filter((h) => h.severity === "error").length;
-    const wrong = run.outputs.filter((o) => !o.within).length;
-    this.badge.className = `badge ${errors || wrong ? "error" : run.hazards.length ? "warning" : "clean"}`;
-    setText(this.badge, badge(run, wrong));
-    VIEWS.forEach(([name], i) => {
-      const on = state.view === name;
-      this.tabs[i].setAttribute("aria-selected", String(on));
-      this.tabs[i].tabIndex = on ? 0 : -1;
-      this.panels[i].hidden = !on;
+    this.links.forEach((link, i) => {
+      if (i === here) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
     });
-    // Browsers take their time to move the focus out of what is hidden; keys must not go there.
-    const focused = document.activeElement;
-    if (this.panels.some((panel) => panel.hidden && panel.contains(focused))) focused.blur();
-    if (this.choice)
-      [...this.choice.children].forEach((b, i) =>
-        b.setAttribute("aria-pressed", String(i === state.run)),
-      );
-    this.views[state.view].draw();
-    this.transport.root.hidden = state.view === "matrices";
-    if (state.view !== "matrices") this.transport.draw();
+    const gone = this.stage.timeline.root.getBoundingClientRect().bottom < 60;
+    this.stage.player.root.classList.toggle("away", gone);
   }
 
-  // Another run, at the step that stands beside the one at hand.
-  switchTo(run) {
-    const { state } = this;
-    const at = beside(state.now, run, state.block, state.thread, state.step);
-    state.update({ run: run.number, thread: at?.thread ?? 0, step: at?.step ?? 0 });
+  jump(event, i) {
+    event?.preventDefault();
+    const part = this.parts[i];
+    if (!part) return;
+    if (i && !part.seen) {
+      part.seen = true;
+      part.draw();
+    }
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const top = i ? part.root.getBoundingClientRect().top + window.scrollY - 58 : 0;
+    window.scrollTo({ top, behavior: calm ? "auto" : "smooth" });
   }
 
   theme() {
     const root = document.documentElement;
-    const dark = root.dataset.theme
-      ? root.dataset.theme === "dark"
-      : matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
     this.repaint();
   }
@@ -186,67 +138,54 @@ class Page {
     this.draw();
   }
 
-  tabKey(event) {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return;
-    const names = VIEWS.map(([name]) => name);
-    const next = (names.indexOf(this.state.view) + step + names.length) % names.length;
-    this.state.update({ view: names[next] });
-    this.tabs[next].focus();
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || this.help.open) return;
-    const tag = event.target.tagName;
-    if (tag === "SELECT" || tag === "TEXTAREA") return;
-    const { state } = this;
-    const timed = state.view !== "matrices";
-    const actions = {
-      ArrowRight: () => timed && (event.shiftKey ? state.goPhase(1) : state.go(state.stop + 1)),
-      ArrowLeft: () => timed && (event.shiftKey ? state.goPhase(-1) : state.go(state.stop - 1)),
-      Home: () => timed && state.go(0),
-      End: () => timed && state.go(state.stops.length - 1),
-      " ": () => timed && tag !== "BUTTON" && this.transport.toggle(),
-      "?": () => this.help.showModal(),
-      t: () => this.theme(),
+    const { tagName } = event.target;
+    if (["SELECT", "TEXTAREA", "INPUT"].includes(tagName)) return;
+    const { state, stage } = this;
+    const { player } = stage;
+    const end = (pos) => () => {
+      player.stop();
+      state.update({ pos });
     };
-    VIEWS.forEach(([name], i) => {
-      actions[String(i + 1)] = () => state.update({ view: name });
+    const turn = (list, now, back) => list[(list.indexOf(now) + (back ? -1 : 1) + list.length) % list.length];
+    const threads = Array.from({ length: state.now.threads }, (_, i) => i);
+    const actions = {
+      " ": () => player.toggle(),
+      ArrowRight: () => player.step(1, event.shiftKey),
+      ArrowLeft: () => player.step(-1, event.shiftKey),
+      Home: end(0),
+      End: end(state.story?.count ?? 0),
+      "?": () => this.help.showModal(),
+      d: () => this.theme(),
+      t: () => state.pick({ thread: turn(threads, state.thread, event.shiftKey) }),
+      b: () => state.pick({ block: turn(state.now.recorded, state.block, event.shiftKey) }),
+    };
+    this.parts.forEach((_, i) => {
+      actions[String(i + 1)] = () => this.jump(null, i);
     });
-    if (!actions[event.key] || (event.key === " " && (tag === "BUTTON" || !timed))) return;
-    actions[event.key]();
-    if (timed || !event.key.startsWith("Arrow")) event.preventDefault();
+    const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!action || (event.key === " " && tagName === "BUTTON")) return;
+    action();
+    event.preventDefault();
   }
 }
 
-const SCHEDULES = {
-  lockstep: ": all warps in step",
-  warps: ": one warp runs until it has to wait",
-  reverse: ": one warp at a time, the last first",
-};
-
 function facts(run) {
-  const parts = [
-    run.note,
-    `grid ${shape(run.grid)}`,
-    `block ${shape(run.block)}`,
-    `${run.build} build`,
-    `schedule ${run.schedule}${SCHEDULES[run.schedule] ?? ""}`,
-  ];
-  const loads = run.counters.global_load;
-  if (loads?.accesses)
-    parts.push(`${count(loads.accesses)} global loads in ${plural(loads.sectors, "sector")}`);
-  return parts.filter(Boolean).join(" \u00b7 ");
+  const shape = (t) => t.filter((n, i) => n > 1 || i === 0).join("\u00d7");
+  const blocks = run.grid.reduce((a, b) => a * b);
+  return [run.note, `${blocks.toLocaleString("en-US")} block${blocks === 1 ? "" : "s"} of ${shape(run.block)} threads`].filter(Boolean).join(" \u00b7 ");
 }
 
-function badge(run, wrong) {
-  const parts = [];
-  if (run.hazards.length) parts.push(`\u26a0 ${plural(run.hazards.length, "hazard")}`);
-  else parts.push(`${run.checks.length ? "\u2713 " : ""}${run.clean}`);
-  if (run.outputs.length) parts.push(wrong ? "\u2717 wrong result" : "\u2713 result right");
-  return parts.join(" \u00b7 ");
+function badge(run) {
+  const errors = run.hazards.filter((h) => h.severity === "error").length;
+  const wrong = run.outputs.some((o) => !o.within);
+  const right = run.outputs.length ? (wrong ? ", wrong result" : ", result right") : "";
+  if (run.story.cause) return { text: `\u2717 ${run.story.cause}${wrong ? ", wrong result" : ""}`, bad: true };
+  if (errors) return { text: `\u2717 ${errors} error${errors > 1 ? "s" : ""}${right}`, bad: true };
+  if (run.hazards.length) return { text: `${run.hazards.length} warning${run.hazards.length > 1 ? "s" : ""}${right}`, bad: wrong };
+  const clean = run.checks.length ? run.clean : "not checked";
+  return { text: `${wrong ? "\u2717" : run.checks.length ? "\u2713" : ""} ${clean}${right}`.trim(), bad: wrong };
 }
 
 load()

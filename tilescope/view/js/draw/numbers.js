@@ -1,0 +1,35 @@
+// Numbers as cells, lists and the narrator show them.
+export function signed(text) {
+  return text.replace("-", "\u2212");
+}
+
+// At most four glyphs, or "" where they are not enough.
+export function inCell(value) {
+  if (value === null || value === undefined) return "";
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "\u2212inf";
+  if (Number.isInteger(value)) return signed(String(value));
+  const text = Number(value.toPrecision(2));
+  const plain = Math.abs(text) < 1 ? String(text).replace("0.", ".") : String(text);
+  return signed(plain);
+}
+
+export function fits(value) {
+  return inCell(value).length <= 4;
+}
+
+// Whole numbers whole; else three decimals, or so many significant figures as are needed.
+export function inList(value, whole = Number.isInteger(value)) {
+  if (value === null || value === undefined) return "\u2013";
+  if (!Number.isFinite(value)) return inCell(value);
+  if (whole) return signed(String(Math.round(value)));
+  const size = Math.abs(value);
+  if (size >= 1e5 || (size && size < 5e-4)) return signed(value.toExponential(2).replace("e+", "e"));
+  return signed(value.toFixed(3));
+}
+
+export function full(value, digits = 5) {
+  if (value === null || value === undefined) return "\u2013";
+  if (!Number.isFinite(value)) return inCell(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e9) return signed(String(value));
+  return signed(String(Number(value.toPrecision(digits))));
+}

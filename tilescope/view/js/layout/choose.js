@@ -1,0 +1,15 @@
+// The layout of a run, as Python chose it from the trace; of a race its moment.
+import { Arrays } from "./arrays.js";
+import { Moment } from "./moment.js";
+import { Product } from "./product.js";
+import { Rows } from "./rows.js";
+import { Strips } from "./strips.js";
+
+const LAYOUTS = { product: Product, rows: Rows, strips: Strips, atomics: Strips, planes: Arrays, plain: Arrays };
+
+export function layoutFor(state) {
+  if (state.moment >= 0) return new Moment(state);
+  const { story } = state.now;
+  const flat = story.layout === "atomics" && state.now.arrays.some((array) => array.shape.length > 1 && array.count > 4096);
+  return new (flat ? Arrays : LAYOUTS[story.layout])(state);
+}

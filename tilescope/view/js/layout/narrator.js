@@ -1,0 +1,152 @@
+// One sentence for the beat that was just played, and the values of the picked thread's line.
+import { full, inList } from "../draw/numbers.js";
+import { plural } from "../draw/words.js";
+import { ADD, COPY, FETCH, STORE, WAIT, hueAt, hueOf, hueOfVariable } from "../model/story.js";
+import { termsOf } from "../model/sums.js";
+import { expression, result, threadOf } from "../model/thread.js";
+import { valueOf } from "../draw/threadpanel.js";
+import { touched } from "./values.js";
+
+const VERBS = { fma: "Multiply and add.", mad: "Multiply and add.", add: "Add.", sub: "Subtract.", mul: "Multiply.", max: "Compare.", min: "Compare.", mma: "Multiply matrices.", wgmma: "Multiply matrices.", ex2: "Exponentiate.", div: "Divide.", shfl: "Shuffle." };
+
+export function beatSentence(state) {
+  const beat = state.current;
+  const run = state.now;
+  if (!state.story) return [["No steps of this block are on the page."]];
+  if (!beat) return [["Press "], ["Play", "strong"], [`: ${run.blockName(state.block)} begins.`]];
+  const { threads, all } = whoTakesPart(state, beat);
+  const found = touched(run, state.blockNow, beat, all ? -1 : state.warp);
+  if (beat.kind === COPY) return copySentence(run, found, threads);
+  if (beat.kind === WAIT) return waitSentence(state, beat);
+  if (beat.kind === STORE) return [["Write. ", "strong"], [`${threads} store `], ...listed(run, found, "writes"), ["."]];
+  if (beat.kind === ADD) return [["Add, atomically. ", "strong"], [`${threads} update `], ...listed(run, found, "writes"), ["."]];
+  const reads = listed(run, found, "reads");
+  if (beat.kind === FETCH) return [["Load. ", "strong"], [`${threads} read `], ...reads, ["."]];
+  const verb = VERBS[beat.w?.name.split(".")[0]] ?? "Compute.";
+  if (!reads.length) return [[`${verb} `, "strong"], [beat.w?.running ? `${threads} add another term.` : `${threads} work on what they hold in registers.`]];
+  return [[`${verb} `, "strong"], [`${threads} use `], ...reads, ["."]];
+}
+
+function whoTakesPart(state, beat) {
+  const run = state.now;
+  const block = state.blockNow;
+  const event = block.steps[beat.to - 1];
+  let here = 0;
+  let all = 0;
+  block.batch.each(block.events[event], block.column, (thread) => {
+    all++;
+    if (thread >> 5 === state.warp) here++;
+  });
+  if (run.warps === 1) return { threads: here === run.threads ? `All ${here} threads` : plural(here, "thread"), all: true };
+  if (all === run.threads) return { threads: `All ${all} threads`, all: true };
+  const threads = `${here === 32 ? "The 32 threads" : plural(here, "thread")} of warp ${state.warp}`;
+  return { threads, all: false };
+}
+
+function copySentence(run, found, threads) {
+  const parts = [["Load. ", "strong"], [`${threads} copy `]];
+  const sources = [...found].filter(([key, part]) => !run.shared.includes(key) && part.reads.size);
+  const into = [...found].filter(([key, part]) => run.shared.includes(key) && part.writes.size);
+  if (!sources.length) return [["Write. ", "strong"], [`${threads} write `], ...listed(run, found, "writes"), [" in shared memory."]];
+  sources.forEach(([array, part], i) => parts.push([i ? " and " : ""], [`${plural(part.reads.size, "value")} of `], [array.name, hueOf(run, array)]));
+  into.forEach(([variable], i) => parts.push([i ? " and " : " into "], [variable.name, hueOfVariable(run, variable)]));
+  return [...parts, [into.length ? " in shared memory." : "."]];
+}
+
+function waitSentence(state, beat) {
+  const { threads } = state.now;
+  const next = state.beats[state.beat];
+  const more = next?.kind === COPY ? "; what was used may be overwritten" : "";
+  return [["Wait. ", "strong"], [beat.to - beat.from > 1 ? `All ${threads} threads meet here${more}.` : "The barrier opens."]];
+}
+
+// "column 0 of As and row 0 of Bs": the elements that were read or written.
+function listed(run, found, which) {
+  const parts = [];
+  const rank = ([item]) => (run.shared.includes(item) ? run.story.variables[run.shared.indexOf(item)] : (run.story.hues[item.place] ?? 2));
+  const some = [...found].filter(([, part]) => part[which].size).sort((a, b) => rank(a) - rank(b));
+  some.forEach(([item, part], i) => {
+    if (i) parts.push([i === some.length - 1 ? " and " : ", "]);
+    const hue = run.shared.includes(item) ? hueOfVariable(run, item) : hueOf(run, item);
+    parts.push([partOf(item, part[which])], [item.name, hue]);
+  });
+  return parts;
+}
+
+function partOf(item, indices) {
+  const columns = item.shape[item.shape.length - 1];
+  const [rows, cols] = [new Set(), new Set()];
+  if (item.shape.length > 1 && indices.size > 1)
+    for (const i of indices) {
+      rows.add(Math.floor(i / columns));
+      cols.add(i % columns);
+    }
+  if (cols.size === 1 && rows.size > 1) return `column ${[...cols][0]} of `;
+  if (rows.size === 1 && cols.size > 1) return `row ${[...rows][0]} of `;
+  return `${plural(indices.size, "value")} of `;
+}
+
+// The lit line's values for the picked thread, and the hue of what it moves.
+export function lineValues(state) {
+  const beat = state.current;
+  if (!beat) return { value: "", hue: "ink", w: null };
+  const run = state.now;
+  const block = state.blockNow;
+  const [first, last] = [block.steps[beat.from], block.steps[beat.to - 1]];
+  const items = threadOf(block, state.thread, last).items.filter((item) => item.step >= first && item.step <= last);
+  const variable = (item) => hueAt(run, item.place, item.offset);
+  if (beat.kind === WAIT) return { value: `all ${run.threads} threads are here: go on`, hue: "ink", w: beat.w };
+  if (!items.length) return { value: "this thread takes no part", hue: beat.kind === COPY ? "a" : "c", w: beat.w };
+  if (beat.kind === COPY) {
+    const store = items.filter((item) => item.w.kind === "store").pop() ?? items[items.length - 1];
+    return { value: copied(run, block, items, store), hue: store.place === undefined ? "c" : variable(store), w: store.w };
+  }
+  if (beat.kind === STORE || beat.kind === ADD) {
+    const store = items.filter((item) => item.w.kind !== "load" && item.w.access).pop();
+    if (!store) return { value: "this thread stores nothing", hue: "c", w: beat.w };
+    const { label } = run.element(store.place, store.offset);
+    return { value: `${label} = ${full(store.values[store.values.length - 1], 6)}`, hue: "c", w: store.w };
+  }
+  if (beat.kind === FETCH) {
+    const load = items[items.length - 1];
+    const value = load.w.access ? `${run.element(load.place, load.offset).label} = ${full(load.values[0])}` : "";
+    return { value, hue: load.w.access ? variable(load) : "c", w: beat.w };
+  }
+  return { value: computed(run, block, state, items), hue: "c", w: beat.w };
+}
+
+function copied(run, block, items, store) {
+  if (store.place === undefined) return "";
+  const { label } = run.element(store.place, store.offset);
+  const source = store.inputs[0]?.item ? origin(store.inputs[0]) : null;
+  const value = full(store.values[0]);
+  if (!source) return `${label} = ${value}: nothing was loaded`;
+  return `${label} = ${run.element(source.place, source.offset).label} = ${value}`;
+}
+
+function origin(input) {
+  let item = input?.item;
+  while (item?.w.moves) item = item.inputs[0]?.item;
+  return item?.w.kind === "load" ? item : null;
+}
+
+function computed(run, block, state, items) {
+  const all = termsOf(block, state.thread, threadOf(block, state.thread, Infinity).items);
+  const mine = new Set(items);
+  const index = all.findLastIndex((term) => mine.has(term.item));
+  if (index < 0) {
+    const item = items.filter((one) => one.w.kind === "value" && !one.w.quiet).pop();
+    return item ? `${expression(run, item, true)} = ${result(item)}` : "";
+  }
+  const term = all[index];
+  const before = index ? all[index - 1].sum : 0;
+  const whole = [term.sum, before, ...term.operands.map(valueOf)].every((v) => v === null || Number.isInteger(v));
+  const show = (v) => (v === null ? "?" : inList(v, whole));
+  const signs = { max: "max", min: "min" };
+  const parts = term.operands.map((o) => show(valueOf(o)));
+  if (signs[term.name]) return `${signs[term.name]}(${[index ? show(before) : null, ...parts].filter(Boolean).join(", ")}) = ${show(term.sum)}`;
+  if (term.operands.length > 1 && (term.name === "fma" || term.name === "mad")) return `${show(before)} + ${parts.join(" \u00d7 ")} = ${show(term.sum)}`;
+  if (term.operands.length > 1) return `${parts.join(term.name === "sub" ? " \u2212 " : term.name === "mul" ? " \u00d7 " : " + ")} = ${show(term.sum)}`;
+  return `${show(before)} ${term.name === "sub" ? "\u2212" : term.name === "mul" ? "\u00d7" : "+"} ${parts[0]} = ${show(term.sum)}`;
+}
+

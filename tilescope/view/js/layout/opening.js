@@ -1,0 +1,73 @@
+// Where a page opens: inside the run, and as its address says.
+import { COPY, MAKE } from "../model/story.js";
+
+// At the first use of a tile, by a thread that has something to show; ragged tiles at their edge.
+export function opening(state) {
+  const run = state.now;
+  state.thread = 0;
+  state.moment = -1;
+  if (run.story.moments.length) {
+    openMoment(state, 0);
+    return;
+  }
+  const { layout } = run.story;
+  if (layout === "product" && run.threads > 64) state.thread = Math.min(run.threads - 1, 2 * run.bx + 5);
+  if (layout === "strips" || layout === "rows") {
+    state.block = run.recorded[Math.min(1, run.recorded.length - 1)];
+    if (layout === "rows") state.block = run.recorded[0];
+    state.thread = Math.min(run.threads - 1, layout === "rows" ? Math.floor(run.threads * 0.58) : 70);
+  }
+  if (layout === "planes" || layout === "plain") {
+    state.block = run.recorded[Math.floor(run.recorded.length / 2)];
+    state.thread = Math.floor(run.by / 2) * run.bx + Math.floor(run.bx / 2);
+  }
+  if (run.story.ragged) {
+    state.block = run.recorded[run.recorded.length - 1];
+    state.thread = 0;
+  }
+  const { beats } = state;
+  const uses = beats.flatMap((beat, i) => (beat.kind === MAKE ? [i] : []));
+  const copies = beats.flatMap((beat, i) => (beat.kind === COPY ? [i] : []));
+  let at = uses[Math.min(uses.length - 1, uses.length > 16 ? 4 : 0)] ?? Math.max(0, Math.floor(beats.length / 2));
+  if (layout === "strips" && uses.length > 3) at = uses[3];
+  if (run.story.ragged && copies.length > 1) at = copies[copies.length - 2];
+  if (layout === "rows") at = beats.length - 1;
+  state.goBeat(at + 1);
+}
+
+// The moment of a hazard: the step at which it shows, and the thread that it happens to.
+export function openMoment(state, number) {
+  const moment = state.now.story.moments[number];
+  state.update({ moment: number, fixed: false, block: moment.block, thread: moment.thread, pos: moment.step + 1 });
+}
+
+// The address: block, thread and step.
+export function save(state) {
+  const run = state.now;
+  const at = [`block=${run.blockAt(state.block).join(",")}`, `thread=${run.thread(state.thread).join(",")}`, `step=${state.pos}`];
+  if (state.run) at.unshift(`run=${state.run}`);
+  if (state.moment >= 0) at.push(`moment=${state.moment}${state.fixed ? ",fixed" : ""}`);
+  try {
+    history.replaceState(null, "", `#${at.join("&")}`);
+  } catch {
+    // a frame without an address of its own
+  }
+}
+
+export function restore(state) {
+  const given = new Map(location.hash.slice(1).split("&").map((part) => part.split("=")));
+  const triple = (text) => [...text.split(",").map(Number), 0, 0].slice(0, 3);
+  if (!given.has("step")) return;
+  const run = Number(given.get("run") ?? 0);
+  if (!state.runs[run]) return;
+  state.run = run;
+  const block = state.now.blockNumber(triple(given.get("block") ?? "0"));
+  const thread = state.now.threadNumber(triple(given.get("thread") ?? "0"));
+  const pos = Number(given.get("step"));
+  if (![block, thread, pos].every((n) => Number.isInteger(n) && n >= 0)) return;
+  if (given.has("moment")) {
+    const [moment, fixed] = given.get("moment").split(",");
+    Object.assign(state, { moment: Number(moment), fixed: fixed === "fixed" });
+  }
+  state.update({ block, thread, pos });
+}

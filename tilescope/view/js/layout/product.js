@@ -1,0 +1,544 @@
+// A product of matrices: B above, A on the left, C in the corner; the same shape for the arrays,
+// for the block's tiles, and for the operands of the picked thread.
+import { MAKE, COPY, STORE, HATCH, hueOf, hueOfVariable } from "../model/story.js";
+import { sumsAt, termsOf } from "../model/sums.js";
+import { threadOf } from "../model/thread.js";
+import { colours } from "../draw/colours.js";
+import { drawSheet, topOf, usesDigits } from "../draw/sheet.js";
+import { Lens } from "../draw/lens.js";
+import { before, outputValue, sharedValue, touched } from "./values.js";
+import { after, sayElement } from "./say.js";
+
+const LARGE = 12; // pixels of a cell under which an array is drawn as tiles
+const GAP = 14;
+const GHOSTS = 3; // cells past an edge that are drawn; of wider tiles only what is inside
+
+export class Product {
+  constructor(state) {
+    this.state = state;
+    this.lens = new Lens("Arrays in global memory, the block's tiles, and its threads");
+    this.root = this.lens.root;
+  }
+
+  prepare(run) {
+    if (this.run === run) return;
+    this.run = run;
+    const array = (place) => run.byPlace.get(place);
+    [this.a, this.b] = run.story.inputs.map(array);
+    this.c = array(run.story.outputs[0]);
+    const copyOf = (source) => {
+      const number = run.story.sources.indexOf(source.place);
+      return number < 0 ? null : run.shared[number];
+    };
+    this.copies = [copyOf(this.a), copyOf(this.b)];
+    this.shared = this.copies.every(Boolean);
+    const [m, k] = this.a.shape;
+    const n = this.b.shape[1];
+    this.size = { m, k, n };
+    this.ranges = [this.a, this.b, this.c].map((one) => run.story.ranges[one.place]);
+  }
+
+  // Rows and columns of C that a block makes, and those of the first block: its full extent.
+  tile() {
+    const { story, now } = this.state;
+    const own = story.whole(this.c.place, 1) ?? [0, 0, Math.min(now.by, this.size.m), Math.min(now.bx, this.size.n)];
+    const plain = now.bz === 1 && now.threads > 1 && own[2] - own[0] <= now.by && own[3] - own[1] <= now.bx;
+    this.plain = plain; // a thread an element, as the block's axes have them
+    const high = plain ? now.by : own[2] - own[0];
+    const wide = plain ? now.bx : own[3] - own[1];
+    return { row: own[0], column: own[1], high, wide };
+  }
+
+  geometry(room) {
+    const { m, k, n } = this.size;
+    const { compact } = this; // beside another run: all smaller
+    const narrow = room < 560 && !compact;
+    const most = Math.max(m, k, n);
+    let g = narrow ? 76 / most : Math.min(27, 334 / (k + n));
+    const tiles = g < LARGE || narrow || compact;
+    if (tiles && !narrow) g = (compact ? 104 : 150) / most;
+    const t = this.tile();
+    const L = { g, tiles, narrow, t };
+    const digits = tiles ? 0 : 16;
+    const over = (size, step) => {
+      const cells = Math.ceil(size / step) * step - size;
+      return tiles || cells > GHOSTS ? 0 : cells * g;
+    };
+    const [first] = this.state.story.windows.filter((w) => w[1] === this.a.place && !w[2]);
+    L.deep = this.shared && first ? first[6] - first[4] : Math.min(k, 16);
+    L.a = { x: digits, y: 22 + k * g + over(k, L.deep) + (tiles ? 22 : 18) };
+    L.b = { x: digits + k * g + over(k, L.deep) + GAP, y: 22 };
+    L.c = { x: L.b.x, y: L.a.y };
+    const wide = L.c.x + n * g + over(n, t.wide);
+    const high = L.a.y + m * g + over(m, t.high);
+    const parts = this.parts(t);
+    const side = Math.max(parts.left.cols, parts.left.rows, parts.above.rows, parts.above.cols, t.high, t.wide);
+    let cell = side <= 4 ? (narrow ? 54 : 74) : Math.max(2.5, Math.floor((Math.min(narrow ? (room - 30) / 2 : 178)) / side * 2) / 2);
+    if (compact) cell = Math.max(1.5, Math.min(40, Math.floor((116 / side) * 2) / 2));
+    L.cell = side > 4 && side <= 8 ? Math.min(cell, 22 * (narrow ? 0.85 : 1)) : cell;
+    const block = { x: narrow ? 4 : wide + (tiles ? 46 : 70), y: narrow ? high + 14 : 0 };
+    L.block = block;
+    const left = this.shared ? parts.left.cols * L.cell + GAP : 0;
+    const up = this.shared ? parts.above.rows * L.cell + GAP + 8 : narrow ? 0 : 40;
+    L.top = { x: block.x + left, y: block.y + 22 };
+    L.sum = { x: block.x + left + (this.shared ? 0 : 60), y: block.y + 22 + up };
+    L.left = { x: block.x, y: L.sum.y };
+    if (!this.shared) L.sum.x = block.x + (narrow ? 0 : 20);
+    L.wide = narrow ? Math.max(wide, L.sum.x + t.wide * L.cell + 2, 300) : L.sum.x + t.wide * L.cell + 12 + (this.shared ? 0 : 30);
+    L.wide = narrow ? L.wide : Math.max(L.wide, block.x + (compact ? 130 : 190));
+    L.high = Math.max(high + 4, L.sum.y + t.high * L.cell + 8, narrow || compact || this.shared ? 0 : 300);
+    L.phase = narrow ? { x: wide + 22, y: 40 } : { x: block.x + 2, y: 0 };
+    L.parts = parts;
+    return L;
+  }
+
+  // Extents of the copies in shared memory: their last two.
+  parts(t) {
+    const shape = (variable) => {
+      const [rows, cols] = variable.shape.slice(-2).length === 2 ? variable.shape.slice(-2) : [1, variable.shape[0]];
+      return { rows, cols };
+    };
+    if (!this.shared) return { left: { rows: t.high, cols: 1 }, above: { rows: 1, cols: t.wide } };
+    return { left: shape(this.copies[0]), above: shape(this.copies[1]) };
+  }
+
+  draw(room) {
+    const { state, lens } = this;
+    this.prepare(state.now);
+    const L = (this.L = this.geometry(room));
+    this.beat = state.current;
+    this.touched = this.beat ? touched(state.now, state.blockNow, this.beat, state.warp) : new Map();
+    const own = threadOf(state.blockNow, state.thread, state.event);
+    this.terms = termsOf(state.blockNow, state.thread, own.items).filter((term) => term.step < state.pos);
+    const last = this.terms[this.terms.length - 1];
+    this.operands = this.beat?.kind === MAKE && last && last.step >= this.beat.from ? last.operands : [];
+    this.waiting = state.story.segments.map((list) => list.some((s) => s.hue === HATCH && s.from < state.pos && s.to > state.pos));
+    lens.begin(L.wide, L.high, room);
+    if (!L.narrow) this.drawLens(L);
+    this.drawGrid(L);
+    this.drawBlock(L);
+    lens.end();
+  }
+
+  // From C's block to the block's threads: the one is seen through the other.
+  drawLens(L) {
+    const { lens } = this;
+    const pen = lens.pen;
+    const c = this.cell(L.c, L.t.row, L.t.column);
+    const w = Math.min(L.t.wide, this.size.n - L.t.column) * L.g;
+    const h = Math.min(L.t.high, this.size.m - L.t.row) * L.g;
+    pen.fillStyle = colours().sunk;
+    pen.beginPath();
+    pen.moveTo(c.x + w, c.y);
+    pen.lineTo(L.block.x - 12, 8);
+    pen.lineTo(L.block.x - 12, L.high - 8);
+    pen.lineTo(c.x + w, c.y + h);
+    pen.fill();
+    pen.beginPath();
+    pen.roundRect(L.block.x - 12, 0, L.wide - L.block.x + 12, L.high, 10);
+    pen.fill();
+  }
+
+  cell(origin, row, column) {
+    return { x: origin.x + column * this.L.g, y: origin.y + row * this.L.g };
+  }
+
+  drawGrid(L) {
+    const { lens, state, a, b, c } = this;
+    const run = state.now;
+    const { m, k, n } = this.size;
+    if (!L.narrow) {
+      lens.text(0, 24, "Grid", { size: 14, weight: 700 });
+      lens.text(0, 43, `${run.grid[0]}\u00d7${run.grid[1]} blocks`, { size: 13, fill: "mute" });
+    }
+    const phase = state.story.phaseAt(state.pos);
+    const done = state.pos === state.story.count;
+    this.drawInput(L, a, L.a, m, k, 0, phase, done);
+    this.drawInput(L, b, L.b, k, n, 1, phase, done);
+    this.drawResult(L, c, L.c, m, n, done);
+  }
+
+  drawInput(L, array, at, rows, cols, which, phase, done) {
+    const { lens, state } = this;
+    const run = state.now;
+    const hue = hueOf(run, array);
+    lens.name(at.x, at.y - 6, array.name, `${rows}\u00d7${cols}`, hue);
+    const strip = state.story.whole(array.place);
+    const now = done ? null : this.shared ? state.story.window(phase, array.place) : this.inUse(array);
+    const inside = (w, i, j) => w && i >= w[0] && j >= w[1] && i < w[2] && j < w[3];
+    if (L.tiles) this.drawTiles(L, array, at, rows, cols, which, hue, strip, now, phase, done);
+    else {
+      const range = this.ranges[which];
+      drawSheet(lens.pen, {
+        ...at, cell: L.g, rows, cols, hue, faint: true, digits: usesDigits(range, L.g), top: topOf(range),
+        at: (i, j) => ({
+          value: before(run, array, i * cols + j),
+          tone: !inside(strip, i, j) ? 0 : inside(now, i, j) ? 2 : 1,
+        }),
+      });
+      for (let i = 0; i < rows; i++)
+        lens.text(at.x - 5, at.y + i * L.g + L.g / 2 + 4, String(i), { size: 10, anchor: "end", fill: "faint", mono: true });
+      if (now && this.shared) this.ghosts(L, at, now, rows, cols, which);
+    }
+    this.overArray(L, array, at, rows, cols, before, now, hue, which);
+  }
+
+  // The part of an input that the current beat touches, of a kernel without tiles.
+  inUse(array) {
+    const found = this.touched.get(array);
+    if (!found?.reads.size) return null;
+    const columns = array.shape[1];
+    const rows = [...found.reads].map((i) => Math.floor(i / columns));
+    const cols = [...found.reads].map((i) => i % columns);
+    return [Math.min(...rows), Math.min(...cols), Math.max(...rows) + 1, Math.max(...cols) + 1];
+  }
+
+  drawTiles(L, array, at, rows, cols, which, hue, strip, now, phase, done) {
+    const { lens, state } = this;
+    const { g } = L;
+    const c = colours();
+    lens.rect(at.x, at.y, cols * g, rows * g, "page");
+    const [high, wide] = which ? [L.deep, L.t.wide] : [L.t.high, L.deep];
+    for (let y = 0; y < rows; y += high) lens.rect(at.x, at.y + y * g, cols * g, 1, "cell");
+    for (let x = 0; x < cols; x += wide) lens.rect(at.x + x * g, at.y, 1, rows * g, "cell");
+    lens.border(at.x + 0.5, at.y + 0.5, cols * g - 1, rows * g - 1, "cell");
+    if (strip) {
+      const [r0, c0, r1, c1] = strip;
+      lens.border(at.x + c0 * g + 0.5, at.y + r0 * g + 0.5, (c1 - c0) * g - 1, (r1 - r0) * g - 1, c[`${hue}1`]);
+    }
+    for (let p = 0; p < state.story.phases.length && this.shared; p++) {
+      const w = state.story.window(p, array.place);
+      if (!w) continue;
+      const tone = done || p < phase ? "0" : p === phase ? "1" : "";
+      if (tone) lens.rect(at.x + w[1] * g + 1, at.y + w[0] * g + 1, (w[3] - w[1]) * g - 2, (w[2] - w[0]) * g - 2, `${hue}${tone}`);
+      lens.border(at.x + w[1] * g + 0.75, at.y + w[0] * g + 0.75, (w[3] - w[1]) * g - 1.5, (w[2] - w[0]) * g - 1.5, `${hue}1`);
+    }
+    if (!this.shared && strip) {
+      const [r0, c0, r1, c1] = strip;
+      lens.rect(at.x + c0 * g, at.y + r0 * g, (c1 - c0) * g, (r1 - r0) * g, `${hue}0`);
+      if (now) lens.rect(at.x + now[1] * g, at.y + now[0] * g, Math.max(2, (now[3] - now[1]) * g), Math.max(2, (now[2] - now[0]) * g), `${hue}2`);
+    }
+    // The picked thread's row of the first and column of the second.
+    const cell = this.elementOf(state.thread);
+    if (!cell) return;
+    if (!which && cell.row < rows) lens.rect(at.x, at.y + cell.row * g, cols * g, Math.max(1.5, Math.min(2.5, g)), `${hue}2`);
+    if (which && cell.column < cols) lens.rect(at.x + cell.column * g, at.y, Math.max(1.5, Math.min(2.5, g)), rows * g, `${hue}2`);
+  }
+
+  // Cells of the tile that lie outside the array, where the kernel stores zeros.
+  ghosts(L, at, now, rows, cols, which) {
+    const high = which ? L.deep : L.t.high;
+    const wide = which ? L.t.wide : L.deep;
+    const ghost = (i, j) => (i >= rows || j >= cols ? { value: 0, tone: 0, state: "pad" } : null);
+    const past = [now[0] + high - rows, now[1] + wide - cols];
+    if (Math.max(...past) <= 0 || Math.max(...past) > GHOSTS) return;
+    drawSheet(this.lens.pen, {
+      x: at.x + now[1] * L.g, y: at.y + now[0] * L.g, cell: L.g, rows: high, cols: wide, hue: "a", digits: true, faint: true,
+      at: (i, j) => ghost(now[0] + i, now[1] + j),
+    });
+  }
+
+  // The frame of the tile, the ring of the operand, and what a pointer finds.
+  overArray(L, array, at, rows, cols, valueOf, now, hue, which) {
+    const { lens, state } = this;
+    if (now && this.shared) {
+      const high = which === 1 ? L.deep : L.t.high;
+      const wide = which === 1 ? L.t.wide : L.deep;
+      const past = Math.max(now[0] + high - rows, now[1] + wide - cols) > GHOSTS;
+      const [h, w] = L.tiles || past ? [now[2] - now[0], now[3] - now[1]] : [high, wide];
+      lens.frame(array.name + which, at.x + now[1] * L.g, at.y + now[0] * L.g, w * L.g, h * L.g, hue);
+    }
+    for (const operand of this.operands) {
+      const item = operand?.item;
+      if (item?.place !== array.place || L.tiles) continue;
+      const i = Math.floor(item.offset / array.size);
+      lens.ring(at.x + (i % cols) * L.g, at.y + Math.floor(i / cols) * L.g, L.g, L.g);
+    }
+    lens.spot({
+      ...at, w: cols * L.g, h: rows * L.g,
+      say: (x, y) => sayElement(state, array, Math.floor(y / L.g) * cols + Math.floor(x / L.g)),
+      grid: { rows, cols, cell: L.g, name: array.name },
+    });
+  }
+
+  drawResult(L, array, at, rows, cols, done) {
+    const { lens, state } = this;
+    const run = state.now;
+    const hue = hueOf(run, array);
+    lens.name(at.x, at.y - 6, array.name, `${rows}\u00d7${cols}`, hue);
+    const { t, g } = L;
+    const range = this.ranges[2];
+    const own = (i, j) => i >= t.row && j >= t.column && i < t.row + t.high && j < t.column + t.wide;
+    if (L.tiles) {
+      lens.rect(at.x, at.y, cols * g, rows * g, "page");
+      for (const number of state.done) {
+        const [bx, by] = run.blockAt(number);
+        lens.rect(at.x + bx * t.wide * g, at.y + by * t.high * g, Math.min(t.wide, cols - bx * t.wide) * g, Math.min(t.high, rows - by * t.high) * g, `${hue}0`);
+      }
+      for (let y = 0; y < rows; y += t.high) lens.rect(at.x, at.y + y * g, cols * g, 1, "cell");
+      for (let x = 0; x < cols; x += t.wide) lens.rect(at.x + x * g, at.y, 1, rows * g, "cell");
+      lens.border(at.x + 0.5, at.y + 0.5, cols * g - 1, rows * g - 1, "cell");
+      lens.rect(at.x + t.column * g, at.y + t.row * g, Math.min(t.wide, cols - t.column) * g, Math.min(t.high, rows - t.row) * g, done ? `${hue}1` : `${hue}0`);
+    } else
+      drawSheet(lens.pen, {
+        ...at, cell: g, rows, cols, hue, digits: usesDigits(range, g), top: topOf(range),
+        at: (i, j) => {
+          const value = outputValue(state, array, i * cols + j);
+          return { value: value === undefined ? null : value, tone: own(i, j) ? (value === undefined ? 1 : 2) : value === undefined ? 0 : 1 };
+        },
+      });
+    if (!L.tiles)
+      for (let y = 0; y <= rows; y += t.high) lens.rect(at.x, at.y + y * g - 0.5, cols * g, 1, "hatch");
+    const w = Math.min(t.wide, cols - t.column) * g;
+    lens.ring(at.x + t.column * g, at.y + t.row * g, w, Math.min(t.high, rows - t.row) * g, `${hue}2`, 2);
+    lens.spot({
+      ...at, w: cols * g, h: rows * g,
+      say: (x, y) => sayElement(state, array, Math.floor(y / g) * cols + Math.floor(x / g)),
+      pick: (x, y) => this.pickElement(Math.floor(y / g), Math.floor(x / g)),
+      grid: { rows, cols, cell: g, name: array.name },
+    });
+  }
+
+  // The block and thread that make an element of C.
+  pickElement(row, column) {
+    const { state, c } = this;
+    const owner = c.drawn ? Number(state.now.pool.data(c.owner)[row * c.shape[1] + column]) : -1;
+    if (owner < 0) return;
+    const block = Math.floor(owner / state.now.threads);
+    if (state.now.recorded.includes(block)) state.pick({ block, thread: owner % state.now.threads });
+  }
+
+  // Row and column of C that a thread makes, of the block at hand; those of its place without one.
+  elementOf(thread) {
+    const { state, c, L } = this;
+    const run = state.now;
+    if (this.plain) return { row: L.t.row + Math.floor(thread / run.bx), column: L.t.column + (thread % run.bx) };
+    const number = state.block * run.threads + thread;
+    this.owned ??= new Map();
+    const key = `${run.number}:${number}`;
+    if (!this.owned.has(key)) this.owned.set(key, c.drawn ? run.pool.data(c.owner).findIndex((n) => Number(n) === number) : -1);
+    const index = this.owned.get(key);
+    return index < 0 ? null : { row: Math.floor(index / c.shape[1]), column: index % c.shape[1] };
+  }
+
+  drawBlock(L) {
+    const { lens, state } = this;
+    const run = state.now;
+    const story = state.story;
+    const phase = story.phases[story.phaseAt(state.pos)];
+    const over = state.pos === story.count;
+    const at = run.blockAt(state.block);
+    const p = L.phase;
+    lens.text(p.x, p.y + 24, `Block (${at[0]},${at[1]})`, { size: 14, weight: 700 });
+    if (story.phaseCount > 1 && (this.shared || L.narrow)) {
+      lens.text(p.x + 1, p.y + 60, "phase", { size: 13, fill: "mute" });
+      const number = over ? "\u2713" : phase?.number || story.phaseCount;
+      lens.text(p.x - 1, p.y + 102, [String(number), { text: over ? "" : ` of ${story.phaseCount}`, style: { class: "of" } }], { size: 40, weight: 650 });
+    }
+    const event = state.event;
+    if (this.shared) {
+      this.drawCopy(L, 0, L.left, event);
+      this.drawCopy(L, 1, L.top, event);
+    }
+    this.drawSums(L);
+    const squares = L.cell < 24;
+    if (squares && !L.narrow && this.shared && !this.compact) {
+      lens.text(p.x, p.y + 132, "\u25a0 positive \u25a1 negative", { size: 12, fill: "mute" });
+      lens.text(p.x, p.y + 149, "size is the value", { size: 12, fill: "mute" });
+    }
+    this.drawArrows(L);
+  }
+
+  // Which part of a shared variable is looked at: of several buffers the one used last.
+  bufferOf(which) {
+    const variable = this.copies[which];
+    const { rows, cols } = which ? this.L.parts.above : this.L.parts.left;
+    const item = [...this.terms].reverse().flatMap((t) => t.operands).find((o) => o?.item && this.state.now.element(o.item.place, o.item.offset).variable === variable);
+    const index = item ? this.state.now.element(item.item.place, item.item.offset).index : 0;
+    return Math.floor(index / (rows * cols)) * rows * cols;
+  }
+
+  drawCopy(L, which, at, event) {
+    const { lens, state } = this;
+    const run = state.now;
+    const variable = this.copies[which];
+    const { rows, cols } = which ? L.parts.above : L.parts.left;
+    const hue = hueOfVariable(run, variable);
+    const first = this.bufferOf(which);
+    const found = this.touched.get(variable);
+    const held = state.holding && this.beat ? state.blockNow.steps[this.beat.from] - 1 : event;
+    lens.name(at.x, at.y - 6, variable.name, "", hue);
+    const range = this.ranges[which];
+    drawSheet(lens.pen, {
+      ...at, cell: L.cell, rows, cols, hue, digits: usesDigits(range, L.cell), top: topOf(range),
+      at: (i, j) => {
+        const index = first + i * cols + j;
+        const arrives = found?.writes.has(index);
+        const now = sharedValue(state.blockNow, variable, index, arrives ? held : event);
+        const hot = found?.reads.has(index);
+        return {
+          value: now ? now.value : undefined,
+          tone: !now ? 0 : hot ? 2 : arrives && !state.holding ? 3 : 1,
+          state: now?.write.filled ? "pad" : "",
+        };
+      },
+    });
+    lens.spot({
+      ...at, w: cols * L.cell, h: rows * L.cell,
+      say: (x, y) => sayElement(state, variable, first + Math.floor(y / L.cell) * cols + Math.floor(x / L.cell)),
+      grid: { rows, cols, cell: L.cell, name: variable.name },
+    });
+  }
+
+  drawSums(L) {
+    const { lens, state } = this;
+    const run = state.now;
+    const { t } = L;
+    const sums = sumsAt(state.blockNow, state.pos);
+    const range = this.ranges[2];
+    const stored = this.beat?.kind === STORE;
+    lens.name(L.sum.x, L.sum.y - 6, this.plain ? "sum" : this.c.name, "", "c");
+    drawSheet(lens.pen, {
+      ...L.sum, cell: L.cell, rows: t.high, cols: t.wide, hue: "c", digits: usesDigits(range, L.cell), top: topOf(range),
+      at: (i, j) => {
+        const [row, column] = [t.row + i, t.column + j];
+        const outside = row >= this.size.m || column >= this.size.n;
+        if (!this.plain) {
+          if (outside) return null;
+          const value = outputValue(state, this.c, row * this.size.n + column);
+          return { value, tone: value === undefined ? 0 : 2 };
+        }
+        const thread = i * run.bx + j;
+        const warp = thread >> 5;
+        const begun = sums.count[thread] > 0;
+        const hot = warp === state.warp && (this.beat?.kind === MAKE || stored);
+        return {
+          value: begun ? sums.value[thread] : L.cell >= 24 ? 0 : undefined,
+          tone: !begun ? (L.cell >= 24 ? 1 : 0) : hot ? (stored ? 3 : 2) : 1,
+          state: this.waiting[warp] ? "wait" : outside ? "pad" : "",
+        };
+      },
+    });
+    lens.spot({
+      ...L.sum, w: t.wide * L.cell, h: t.high * L.cell,
+      say: (x, y) => this.saySum(L, Math.floor(y / L.cell), Math.floor(x / L.cell), sums),
+      pick: (x, y) => this.pickSum(L, Math.floor(y / L.cell), Math.floor(x / L.cell)),
+      grid: { rows: t.high, cols: t.wide, cell: L.cell, name: "sum" },
+    });
+  }
+
+  saySum(L, i, j, sums) {
+    const { state } = this;
+    if (!this.plain) return sayElement(state, this.c, (L.t.row + i) * this.size.n + L.t.column + j);
+    const thread = i * state.now.bx + j;
+    return after(state, thread, sums.count[thread] ? sums.value[thread] : 0, sums.count[thread]);
+  }
+
+  pickSum(L, i, j) {
+    if (this.plain) this.state.pick({ thread: i * this.state.now.bx + j });
+    else this.pickElement(L.t.row + i, L.t.column + j);
+  }
+
+  // Where a value goes on: operands to the sum, a tile to its copy, the sum to C.
+  drawArrows(L) {
+    const { lens, state } = this;
+    const wide = L.cell < 14 ? 2 : 2.5;
+    const cell = this.elementOf(state.thread);
+    const own = cell && { x: L.sum.x + (cell.column - L.t.column) * L.cell, y: L.sum.y + (cell.row - L.t.row) * L.cell };
+    if (own) lens.ring(own.x, own.y, L.cell, L.cell, "ink", wide);
+    const kind = this.beat?.kind;
+    if (kind === MAKE && this.shared && own) this.drawOperands(L, own, wide);
+    if (L.narrow || !this.shared) return;
+    const phase = state.story.phaseAt(state.pos);
+    if (kind === COPY)
+      [this.a, this.b].forEach((array, which) => {
+        const w = state.story.window(phase, array.place);
+        if (!w || !this.touched.get(this.copies[which])?.writes.size) return;
+        const at = which ? L.b : L.a;
+        const x = at.x + w[3] * L.g;
+        const y = at.y + ((w[0] + w[2]) / 2) * L.g;
+        const to = which ? { x: L.top.x, y: L.top.y + (L.parts.above.rows * L.cell) / 2 } : { x: L.left.x, y: L.left.y + (L.parts.left.rows * L.cell) / 2 };
+        const middle = (x + to.x) / 2;
+        lens.arrow(`M${x} ${y}C${middle} ${y} ${middle} ${to.y} ${to.x - 4} ${to.y}`, hueOf(state.now, array), 2.5);
+      });
+    if (kind === STORE && own) {
+      const x = L.c.x + Math.min(L.t.column + L.t.wide, this.size.n) * L.g;
+      const y = L.c.y + (L.t.row + Math.min(L.t.high, this.size.m - L.t.row) / 2) * L.g;
+      const low = Math.min(L.high - 2, L.sum.y + L.t.high * L.cell + 5);
+      lens.arrow(`M${L.sum.x + 8} ${L.sum.y + L.t.high * L.cell}C${L.sum.x - 10} ${low} ${L.block.x} ${low} ${L.block.x - 16} ${low - 22}S${x + 40} ${y} ${x + 5} ${y}`, "c", 2.5);
+    }
+  }
+
+  drawOperands(L, own, wide) {
+    const { lens, state } = this;
+    const run = state.now;
+    this.operands.forEach((operand) => {
+      const item = operand?.item;
+      if (!item) return;
+      const { variable, index } = run.element(item.place, item.offset);
+      const which = this.copies.indexOf(variable);
+      if (which < 0) return;
+      const { rows, cols } = which ? L.parts.above : L.parts.left;
+      const local = index - this.bufferOf(which);
+      const [row, column] = [Math.floor(local / cols), local % cols];
+      const at = which ? L.top : L.left;
+      const [x, y] = [at.x + column * L.cell, at.y + row * L.cell];
+      const hue = hueOfVariable(run, variable);
+      lens.ring(x, y, L.cell, L.cell, "ink", wide);
+      if (L.cell < 24) {
+        if (which) lens.ring(x - 1, at.y - 1, L.cell + 2, rows * L.cell + 2, "ink", wide);
+        else lens.ring(at.x - 1, y - 1, cols * L.cell + 2, L.cell + 2, "ink", wide);
+      }
+      const shift = L.cell < 24 ? L.cell / 2 : L.cell * 0.84;
+      if (which) lens.arrow(`M${x + shift} ${y + L.cell}L${own.x + shift} ${own.y - 3}`, hue);
+      else lens.arrow(`M${x + L.cell} ${y + shift}L${own.x - 3} ${own.y + shift}`, hue);
+    });
+  }
+
+  // What flies when a beat is played: from, to and the colour, in the lens's pixels.
+  flights() {
+    const { state, L } = this;
+    const kind = this.beat?.kind;
+    if (!L || L.narrow || !kind === undefined) return [];
+    const run = state.now;
+    const phase = state.story.phaseAt(state.pos);
+    const found = [];
+    const fly = (x, y, size, u, v, end, text, hue) => found.push({ x, y, size, u, v, end, text, hue });
+    if (kind === COPY && this.shared)
+      [this.a, this.b].forEach((array, which) => {
+        const w = state.story.window(phase, array.place);
+        const writes = this.touched.get(this.copies[which])?.writes;
+        if (!w || !writes?.size) return;
+        const at = which ? L.b : L.a;
+        const to = which ? L.top : L.left;
+        const hue = hueOf(run, array);
+        if (L.tiles) return fly(at.x + w[1] * L.g, at.y + w[0] * L.g, (w[3] - w[1]) * L.g, to.x, to.y, (which ? L.parts.above : L.parts.left).cols * L.cell, "", hue);
+        for (let i = w[0]; i < w[2]; i++)
+          for (let j = w[1]; j < w[3]; j++)
+            fly(at.x + j * L.g, at.y + i * L.g, L.g, to.x + (j - w[1]) * L.cell, to.y + (i - w[0]) * L.cell, L.cell, before(run, array, i * array.shape[1] + j), hue);
+      });
+    const cell = this.elementOf(state.thread);
+    if (!cell) return found;
+    const own = { x: L.sum.x + (cell.column - L.t.column) * L.cell, y: L.sum.y + (cell.row - L.t.row) * L.cell };
+    if (kind === MAKE && L.cell >= 24)
+      for (const operand of this.operands) {
+        const item = operand?.item;
+        const { variable, index } = item ? run.element(item.place, item.offset) : {};
+        const which = this.copies.indexOf(variable);
+        if (which < 0) continue;
+        const { cols } = which ? L.parts.above : L.parts.left;
+        const at = which ? L.top : L.left;
+        const local = index - this.bufferOf(which);
+        fly(at.x + (local % cols) * L.cell, at.y + Math.floor(local / cols) * L.cell, L.cell, own.x, own.y, L.cell, item.values[operand.k], hueOfVariable(run, variable));
+      }
+    if (kind === STORE && !L.tiles)
+      for (let i = 0; i < L.t.high; i++)
+        for (let j = 0; j < L.t.wide; j++) {
+          const [row, column] = [L.t.row + i, L.t.column + j];
+          if (row >= this.size.m || column >= this.size.n) continue;
+          fly(L.sum.x + j * L.cell, L.sum.y + i * L.cell, L.cell, L.c.x + column * L.g, L.c.y + row * L.g, L.g, outputValue(state, this.c, row * this.size.n + column), "c");
+        }
+    return found;
+  }
+}
+

@@ -1,0 +1,116 @@
+"""Which part of each global array a block touches, phase by phase."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from simulator.observe.trace.access_counts import ArrayMap
+from simulator.observe.trace.trace import Batch, TraceEvent
+
+from .beats import Beats
+from .roles import ATOMIC, KEEP, LOAD, READ, WRITE, Roles
+from .steps import Ints, StorySteps, flat, threads_on
+
+
+@dataclass
+class BlockReach:
+    """What a block touches of global arrays.
+
+    Attributes:
+        windows: Rows ``(phase, place, is_write, row, column, row past the end, column past the
+            end)``; phases count from 0; 1-D arrays have one row.
+        read, written: Elements by place, each once, sorted.
+    """
+
+    windows: list[tuple[int, ...]] = field(default_factory=list)
+    read: dict[int, Ints] = field(default_factory=dict)
+    written: dict[int, Ints] = field(default_factory=dict)
+
+
+def reach_of(
+    batch: Batch, steps: StorySteps, beats: Beats, roles: Roles, maps: dict[int, ArrayMap],
+    extent: tuple[int, ...],
+) -> BlockReach:  # fmt: skip
+    """Windows and elements of one block."""
+    found = BlockReach()
+    borders = [end for _, end, _ in beats.phases]
+    parts: dict[tuple[int, int, int], list[Ints]] = {}
+    for step, (number, act) in enumerate(zip(steps.events, steps.acts, strict=True)):
+        event = batch.events[int(number)]
+        if act == KEEP and event.values and event.place.ndim and roles.copies[event.watched]:
+            phase = int(np.searchsorted(borders, step, side="right"))
+            for place, elements in _copied(event, steps.column, maps).items():
+                parts.setdefault((phase, place, 0), []).append(elements)
+            continue
+        if act not in (LOAD, WRITE, ATOMIC):
+            continue
+        on = threads_on(event, steps.column, extent)
+        places = flat(event.place, steps.column, extent)[on]
+        offsets = flat(event.offset, steps.column, extent)[on]
+        phase = int(np.searchsorted(borders, step, side="right"))
+        width = roles.widths[event.watched]
+        for place in set(places.tolist()) & maps.keys():
+            item = maps[place]
+            size = max(1, item.size)
+            here = np.unique(offsets[places == place] // size)
+            if width > size:
+                here = np.unique((here[:, None] + np.arange(width // size)).reshape(-1))
+            here = here[(here >= 0) & (here < item.reads.size)]
+            if len(here):
+                parts.setdefault((phase, place, int(act != LOAD)), []).append(here)
+    for (phase, place, writes), pieces in sorted(parts.items()):
+        elements = np.unique(np.concatenate(pieces))
+        found.windows.append((phase, place, writes, *window(elements, maps[place].shape)))
+        into = found.written if writes else found.read
+        known = [into[place]] if place in into else []
+        into[place] = np.unique(np.concatenate([*known, elements]))
+    return found
+
+
+def shared_reads(
+    batch: Batch, steps: StorySteps, roles: Roles, shared: Sequence[dict[str, Any]],
+    extent: tuple[int, ...],
+) -> dict[int, Ints]:  # fmt: skip
+    """How often a block's threads read each element of its shared variables."""
+    found: dict[int, Ints] = {}
+    for number, act in zip(steps.events, steps.acts, strict=True):
+        event = batch.events[int(number)]
+        variable = roles.variable[event.watched] if act == READ else -1
+        if variable < 0:
+            continue
+        item = shared[variable]
+        on = threads_on(event, steps.column, extent)
+        offsets = flat(event.offset, steps.column, extent)[on] - item["start"]
+        counts = found.setdefault(variable, np.zeros(item["bytes"] // item["size"], np.int64))
+        for byte in range(0, max(item["size"], roles.widths[event.watched]), item["size"]):
+            elements = (offsets + byte) // item["size"]
+            np.add.at(counts, elements[(elements >= 0) & (elements < len(counts))], 1)
+    return found
+
+
+def _copied(event: TraceEvent, column: int, maps: dict[int, ArrayMap]) -> dict[int, Ints]:
+    """Elements of global arrays that a copy in bulk reads, by place."""
+    found: dict[int, list[Ints]] = {}
+    size = int(event.values[3].reshape(-1)[0])
+    for row in range(event.offset.shape[1]):
+        place = int(event.place[0, row, 0, column])
+        if place not in maps or event.values[2][0, row, 0, column] < 0:
+            continue
+        offsets = event.offset[0, row, :, column]
+        own = max(1, maps[place].size)
+        starts = offsets[offsets >= 0] // own
+        found.setdefault(place, []).append(
+            (starts[:, None] + np.arange(max(1, size // own))).reshape(-1)
+        )
+    return {place: np.unique(np.concatenate(parts)) for place, parts in found.items()}
+
+
+def window(elements: Ints, shape: Sequence[int]) -> tuple[int, int, int, int]:
+    """The smallest rectangle of rows and columns that holds some elements."""
+    if len(shape) < 2:
+        return 0, int(elements.min()), 1, int(elements.max()) + 1
+    columns = int(shape[-1])
+    rows, cols = elements // columns, elements % columns
+    return int(rows.min()), int(cols.min()), int(rows.max()) + 1, int(cols.max()) + 1

@@ -1,0 +1,132 @@
+"""Shared memory between barriers, a row each, and the reads that made every value."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.observe.trace.access_counts import ArrayMap
+from simulator.observe.trace.trace import Batch
+
+from .roles import ATOMIC, KEEP, LOAD, READ, RELEASE, WRITE, Roles
+from .steps import StorySteps, flat, threads_on
+
+MAX_WIDTH, MAX_ROWS = 1024, 40
+GLOBAL = -1
+
+
+@dataclass
+class MemoryRow:
+    """What stands in an array once a barrier has opened.
+
+    Attributes:
+        place: Global array's number, or ``GLOBAL`` for the shared variable.
+        first: Index of the leftmost element drawn.
+        values: Content; NaN where nothing was written yet.
+        edges: ``(to, from)``: the element from of the row above went into the element to.
+        written: Elements written in this row.
+    """
+
+    place: int
+    first: int = 0
+    values: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+
+
+def rows_of(
+    batch: Batch, steps: StorySteps, roles: Roles, maps: dict[int, ArrayMap], variable: int,
+    start: int, size: int, width: int, letter: str, extent: tuple[int, ...],
+) -> list[MemoryRow]:  # fmt: skip
+    """Rows of one block: a shared variable after each barrier, global input and output around it.
+
+    ``start`` and ``size`` are the variable's first byte and its elements' bytes; elements are
+    counted modulo ``width``, so that two buffers that take turns are one row. ``letter`` is the
+    kind of the variable's elements.
+    """
+    threads = int(np.prod(extent))
+    state = np.full(width, np.nan)
+    interval: list[set[int]] = [set() for _ in range(threads)]
+    taken: list[dict[int, int]] = [{} for _ in range(threads)]
+    rows: list[MemoryRow] = []
+    now = MemoryRow(GLOBAL)
+    inputs: dict[int, dict[int, float]] = {}
+    first_edges: list[tuple[int, int, int]] = []
+    outputs: dict[int, dict[int, float]] = {}
+    out_edges: list[tuple[int, int, int]] = []
+
+    for number, act in zip(steps.events, steps.acts, strict=True):
+        event = batch.events[int(number)]
+        if act == RELEASE:
+            if now.written:
+                now.values = state.copy()
+                rows.append(now)
+                now = MemoryRow(GLOBAL)
+                interval = [set() for _ in range(threads)]
+            continue
+        if act not in (LOAD, READ, KEEP, WRITE, ATOMIC):
+            continue
+        on = np.flatnonzero(threads_on(event, steps.column, extent))
+        offsets = flat(event.offset, steps.column, extent)[on]
+        places = flat(event.place, steps.column, extent)[on]
+        values = flat(event.values[0], steps.column, extent)[on] if event.values else None
+        if values is None:
+            continue
+        item = maps.get(int(places[0])) if len(places) else None
+        numbers = as_numbers(values, item.dtype.kind if item is not None else letter)
+        for thread, offset, place, value in zip(
+            on.tolist(), offsets.tolist(), places.tolist(), numbers.tolist(), strict=True
+        ):
+            if act == LOAD and place in maps:
+                at = offset // maps[place].size
+                inputs.setdefault(place, {})[at] = value
+                taken[thread][place] = at
+            elif act == READ and roles.variable[event.watched] == variable:
+                interval[thread].add((offset - start) // size % width)
+            elif act == KEEP and roles.variable[event.watched] == variable:
+                at = (offset - start) // size % width
+                state[at] = value
+                now.written.append(at)
+                if not rows:
+                    first_edges += [(at, p, i) for p, i in taken[thread].items()]
+                now.edges += [(at, source) for source in interval[thread]]
+            elif act in (WRITE, ATOMIC) and place in maps:
+                at = offset // maps[place].size
+                outputs.setdefault(place, {})[at] = value
+                out_edges += [(place, at, source) for source in interval[thread]]
+    if now.written:
+        now.values = state.copy()
+        rows.append(now)
+    before = [_of_array(place, found, first_edges) for place, found in list(inputs.items())[:1]]
+    after = []
+    for place, found in list(outputs.items())[:1]:
+        row, _ = _of_array(place, found, [])
+        row.edges = [(at - row.first, source) for p, at, source in out_edges if p == place]
+        after.append(row)
+    if before and rows:
+        row, rows[0].edges = before[0]
+        rows.insert(0, row)
+    return [*rows, *after][:MAX_ROWS]
+
+
+def _of_array(
+    place: int, found: dict[int, float], edges: list[tuple[int, int, int]]
+) -> tuple[MemoryRow, list[tuple[int, int]]]:
+    """Elements of a global array as a row, and the edges to the row below."""
+    first = min(found)
+    width = min(MAX_WIDTH, max(found) - first + 1)
+    row = MemoryRow(place, first, np.full(width, np.nan))
+    for at, value in found.items():
+        if at - first < width:
+            row.values[at - first] = value
+            row.written.append(at - first)
+    return row, [(at, i - first) for at, p, i in edges if p == place and i - first < width]
+
+
+def as_numbers(values: Any, kind: str) -> NDArray[np.float64]:
+    """Numbers out of recorded bits, which are often moved about untyped: ``f``, ``i`` or ``u``."""
+    if kind in ("f", "i", "u") and values.dtype.kind in "iu" and values.dtype.itemsize > 1:
+        values = np.ascontiguousarray(values).view(f"{kind}{values.dtype.itemsize}")
+    found: NDArray[np.float64] = values.astype(np.float64)
+    return found

@@ -1,0 +1,347 @@
+"""The sentence on top and the one below it: from counters, by rules, never from a name."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simulator import Run
+from simulator.observe.trace.access_counts import ArrayMap
+
+from .layout import StageLayout
+from .rows import GLOBAL, MemoryRow
+
+Part = tuple[str, int]
+"""A piece of a sentence, and the hue that it is drawn in; -1 for plain text."""
+
+_SMALL = 8
+_NUMBERS = [
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+
+
+@dataclass
+class Facts:
+    """What the sentences are made of.
+
+    Attributes:
+        hues: Of global arrays by place; ``names`` likewise.
+        phases: Phases of a block that load; of a product, the tiles that it walks.
+        loads, reads, values: Of one inner block: loads from global memory, reads of shared
+            memory, distinct elements loaded.
+        made: Elements that the block writes.
+        guarded: Whether stores of a constant stand in for what lies outside an array.
+        rows: Of the rows layout.
+    """
+
+    run: Run
+    layout: StageLayout
+    maps: dict[int, ArrayMap]
+    names: dict[int, str]
+    hues: dict[int, int]
+    phases: int = 1
+    loads: int = 0
+    reads: int = 0
+    values: int = 0
+    made: int = 0
+    last_made: int = 0
+    last_block: str = ""
+    guarded: bool = False
+    rows: Sequence[MemoryRow] = field(default_factory=list)
+
+    @property
+    def ragged(self) -> bool:
+        """Whether tiles of a product reach past its edges, where zeros are stored."""
+        if self.layout.name != "product" or not self.guarded:
+            return False
+        m, k = self.maps[self.layout.inputs[0]].shape
+        n = self.maps[self.layout.inputs[1]].shape[1]
+        wide, high, _ = self.run.block
+        return bool(m % high or n % wide or k % wide)
+
+    def name(self, place: int) -> Part:
+        """An array's name in its colour."""
+        return self.names[place], self.hues.get(place, 2)
+
+    def listed(self, places: Sequence[int]) -> list[Part]:
+        """Names with commas and an "and"."""
+        found: list[Part] = []
+        for i, place in enumerate(places):
+            if i:
+                found.append((" and " if i == len(places) - 1 else ", ", -1))
+            found.append(self.name(place))
+        return found
+
+
+def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
+    """The finding, and what supports it."""
+    errors = [hazard for hazard in facts.run.hazards if hazard.severity == "error"]
+    if errors:
+        note = errors[0].notes[0] if errors[0].notes else errors[0].message
+        return [(f"{errors[0].title}.", -1)], [(f"{note[:1].upper()}{note[1:]}.", -1)]
+    rule = {
+        "product": _product,
+        "rows": _rows,
+        "atomics": _atomics,
+        "planes": _planes,
+        "strips": _reuse,
+    }.get(facts.layout.name)
+    found = rule(facts) if rule else None
+    title, more = found or (_plain(facts), [])
+    return title, more or _traffic(facts)
+
+
+def times(found: np.ndarray) -> str:
+    """How often: one number, or from the least to the most."""
+    low, high = int(found.min()), int(found.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def plural(number: int, word: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
+def _word(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
+
+
+def _product(facts: Facts) -> tuple[list[Part], list[Part]] | None:
+    a, b = facts.layout.inputs
+    (c,) = facts.layout.outputs
+    m, k = facts.maps[a].shape
+    n = facts.maps[b].shape[1]
+    both = facts.listed((a, b))
+    counts = np.concatenate([facts.maps[a].reads, facts.maps[b].reads])
+    often = times(counts)
+    shared = facts.run.counters.shared_load.accesses > 0
+    tiles = facts.phases
+    uses = max(n, m) if n == m else 0
+    if facts.ragged:
+        more = (
+            f"Block {facts.last_block} has {plural(facts.last_made, 'output')} for its "
+            f"{plural(_threads(facts), 'thread')}. All of them load and meet every barrier."
+        )
+        return [
+            (
+                "Tiles reach past the edge of the matrices. There the kernel stores zeros, which "
+                "add nothing.",
+                -1,
+            )
+        ], [(more, -1)]
+    if shared and tiles > 1 and max(m, n, k) <= _SMALL:
+        title = [
+            (f"Each block walks {tiles} tiles of ", -1),
+            facts.name(a),
+            (f" and {tiles} tiles of ", -1),
+            facts.name(b),
+            (" to make one tile of ", -1),
+            facts.name(c),
+            (".", -1),
+        ]
+        more = f"Every value is loaded from global memory {often} times instead of {uses or n}"
+        share = n // max(1, int(counts.max()))
+        more += f": {_word(share)} threads share each load." if share > 1 else "."
+        return title, [(more, -1)]
+    if shared and counts.max() < n:
+        share = n // max(1, int(counts.max()))
+        tail = f" is loaded {often} times, not {n:,}" if uses else f" is loaded {often} times"
+        title = [("Each value of ", -1), *both, (f"{tail}: {share} threads share every load.", -1)]
+        return title, []
+    return [
+        ("Each value of ", -1),
+        *both,
+        (f" is loaded {often} times from global memory: once for every product it enters.", -1),
+    ], []
+
+
+def _threads(facts: Facts) -> int:
+    return int(np.prod(facts.run.block))
+
+
+def _traffic(facts: Facts) -> list[Part]:
+    """Loads, reads and sectors of the launch."""
+    counters = facts.run.counters
+    loads, reads = counters.global_load, counters.shared_load
+    if not loads.accesses:
+        return []
+    text = plural(loads.accesses, "global load")
+    if reads.accesses:
+        text += f" feed{'s' * (loads.accesses == 1)} "
+        text += f"{plural(reads.accesses, 'read')} from shared memory."
+    else:
+        text += f" ask{'s' * (loads.accesses == 1)} for {loads.bytes:,} bytes."
+    if loads.sectors:
+        used = loads.distinct_bytes / (32 * loads.sectors)
+        if used > 0.999:
+            text += f" All {loads.sectors:,} sectors are used in full."
+        else:
+            text += f" {plural(loads.sectors, 'sector')} of 32 bytes, {used:.0%} of them used."
+    return [(text, -1)]
+
+
+def _reuse(facts: Facts) -> tuple[list[Part], list[Part]] | None:
+    inputs, outputs = facts.layout.inputs, facts.layout.outputs
+    if not inputs or not outputs or not facts.made:
+        return None
+    if facts.reads:
+        often = "once" if facts.loads == facts.values else f"in {facts.loads:,} loads"
+        return [
+            (f"A block loads {plural(facts.values, 'value')} of ", -1),
+            *facts.listed(inputs),
+            (
+                f" {often} and reads them {facts.reads:,} times "
+                f"for {plural(facts.made, 'value')} of ",
+                -1,
+            ),
+            *facts.listed(outputs),
+            (".", -1),
+        ], _borders(facts)
+    each = facts.loads / facts.made
+    if abs(each - round(each)) < 0.01 and each >= 1:
+        return [
+            ("Every value of ", -1),
+            *facts.listed(outputs),
+            (f" is made of {plural(round(each), 'value')} of ", -1),
+            *facts.listed(inputs),
+            (".", -1),
+        ], []
+    return None
+
+
+def _borders(facts: Facts) -> list[Part]:
+    """Which elements several blocks load."""
+    reads = facts.maps[facts.layout.inputs[0]].reads
+    high, low = int(reads.max()), int(reads.min())
+    if high <= max(1, low):
+        return []
+    more = int((reads > max(1, low)).sum())
+    often = "twice" if high == 2 else f"up to {high:,} times"
+    return [
+        (f"{plural(more, 'element')} of ", -1),
+        facts.name(facts.layout.inputs[0]),
+        (
+            f" {'is' if more == 1 else 'are'} loaded {often}: "
+            "the halo that neighbouring blocks share.",
+            -1,
+        ),
+    ]
+
+
+def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
+    rounds = [row for row in facts.rows if row.place == GLOBAL][1:]
+    if not rounds or not facts.layout.outputs:
+        return None
+    out = facts.listed(facts.layout.outputs[:1])
+    more: list[Part] = [
+        (
+            "Each row is shared memory between two barriers. The lines are the reads that made the "
+            "picked value; pick another.",
+            -1,
+        ),
+    ]
+    far = [max((abs(to - source) for to, source in row.edges), default=0) for row in rounds]
+    wide = [len(set(row.written)) for row in rounds]
+    doubling = all(b == 2 * a for a, b in itertools.pairwise(far)) and far[0] == 1
+    halving = len(wide) > 1 and all(b <= (a + 1) // 2 + 1 for a, b in itertools.pairwise(wide))
+    n = len(rounds)
+    if doubling and reaches_all_before(facts.rows):
+        return [
+            (f"{n} rounds of additions, each twice as far, make every element of ", -1),
+            *out,
+            (" a sum of all before it.", -1),
+        ], more
+    if halving:
+        return [
+            (f"{n} rounds, each with half as many threads, make one value of ", -1),
+            *out,
+            (f" out of {len(set(facts.rows[1].written) or {0})} in shared memory.", -1),
+        ], more
+    return [
+        (f"{plural(n + 1, 'round')} between barriers turn {plural(facts.values, 'value')} of ", -1),
+        *facts.listed(facts.layout.inputs[:1]),
+        (f" into {plural(facts.made, 'value')} of ", -1),
+        *out,
+        (".", -1),
+    ], more
+
+
+def reaches_all_before(rows: Sequence[MemoryRow]) -> bool:
+    """Whether the last shared row's rightmost value came of every element up to it."""
+    inner = [row for row in rows if row.place == GLOBAL]
+    if not inner:
+        return False
+    width = len(inner[0].values)
+    behind = {width - 1}
+    for row in reversed(inner[1:]):
+        above: dict[int, set[int]] = {}
+        for to, source in row.edges:
+            above.setdefault(to, set()).add(source)
+        behind = {source for at in behind for source in above.get(at, {at})}
+    return len(behind) == width
+
+
+def _atomics(facts: Facts) -> tuple[list[Part], list[Part]] | None:
+    outputs = [n for n in facts.layout.outputs if facts.maps[n].reads.any()]
+    if not outputs:
+        return None
+    item = facts.maps[outputs[0]]
+    total, busiest = int(item.writes.sum()), int(item.writes.max())
+    hit = int((item.writes > 0).sum())
+    title = [(f"{plural(total, 'atomic operation')} on {plural(hit, 'element')} of ", -1)]
+    title += [facts.name(outputs[0])]
+    inputs = facts.layout.inputs[:1]
+    if inputs:
+        count = int(facts.maps[inputs[0]].reads.size)
+        title += [(f" gather {plural(count, 'value')} of ", -1), facts.name(inputs[0])]
+    title += [(".", -1)]
+    shared = facts.run.counters.shared_atomic.accesses
+    more = f"The busiest element takes {busiest:,} of them."
+    if shared:
+        more += f" {shared:,} more stay in shared memory, where they cost less."
+    return title, [(more, -1)]
+
+
+def _planes(facts: Facts) -> tuple[list[Part], list[Part]] | None:
+    inputs, outputs = facts.layout.inputs, facts.layout.outputs
+    if len(inputs) == 1 and len(outputs) == 1:
+        i, o = facts.maps[inputs[0]], facts.maps[outputs[0]]
+        if len(i.shape) == 2 and o.shape == i.shape[::-1] and i.dtype == o.dtype:
+            before = i.before.view(i.dtype).reshape(i.shape)
+            if np.array_equal(o.after.view(o.dtype).reshape(o.shape), before.T):
+                how = "through shared memory" if facts.reads else "straight from register to memory"
+                return [
+                    ("Every value of ", -1),
+                    facts.name(inputs[0]),
+                    (" goes to its mirrored place in ", -1),
+                    facts.name(outputs[0]),
+                    (f", {how}.", -1),
+                ], []
+    return _reuse(facts)
+
+
+def _plain(facts: Facts) -> list[Part]:
+    run = facts.run
+    blocks = int(np.prod(run.grid))
+    title: list[Part] = [
+        (f"{plural(blocks * _threads(facts), 'thread')} in {plural(blocks, 'block')}", -1)
+    ]
+    if facts.layout.inputs:
+        title += [(" read ", -1), *facts.listed(facts.layout.inputs[:4])]
+    if facts.layout.outputs:
+        title += [(" and write " if facts.layout.inputs else " write ", -1)]
+        title += facts.listed(facts.layout.outputs[:4])
+    return [*title, (".", -1)]

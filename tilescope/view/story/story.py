@@ -1,0 +1,244 @@
+"""The story of one run, as tables of numbers that the page draws from."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from simulator import Run
+from simulator.compile.program import Watched
+from simulator.isa.decoded import roles
+from simulator.observe.trace.access_counts import ArrayMap
+from simulator.observe.trace.trace import Batch
+
+from ..pool import Pool
+from .beats import Beats, beats_of
+from .kernel_text import kernel_lines
+from .layout import BlockFacts, StageLayout, layout_of
+from .moments import cause_of, moments_of
+from .reach import BlockReach, reach_of, shared_reads
+from .roles import ATOMIC, KEEP, READ, RELEASE, is_quiet, roles_of
+from .rows import MemoryRow, rows_of
+from .sentence import Facts, sentences
+from .steps import StorySteps, steps_of
+
+_HUES = (0, 1, 3, 4)
+"""Hues of inputs in their order; 2 is that of results."""
+
+
+class Teller:
+    """Tells a run's story; what it has found of a block it keeps.
+
+    Attributes:
+        arrays, shared, watched, sources: The global arrays and shared variables, instructions and
+            source files as the page describes them.
+    """
+
+    def __init__(
+        self, run: Run, watched: Sequence[dict[str, Any]], arrays: Sequence[dict[str, Any]],
+        shared: Sequence[dict[str, Any]], sources: Sequence[dict[str, Any]],
+    ) -> None:  # fmt: skip
+        assert run.trace is not None
+        self.run, self.trace = run, run.trace
+        self.arrays, self.shared, self.watched, self.sources = arrays, shared, watched, sources
+        self.every = run.trace.program.watched or []
+        self.extent = tuple(run.trace.block[::-1])
+        self.roles = roles_of(run.trace, watched, shared)
+        self.maps: dict[int, ArrayMap] = {
+            item["place"]: run.trace.maps[item["place"]] for item in arrays
+        }
+        self.quiet = [is_quiet(w, s) for w, s in zip(self.every, watched, strict=True)]
+        self.hues = self._hues()
+        self.variables = [self.hues.get(place, 2) for place in self.roles.sources]
+        self._known: dict[tuple[int, int], tuple[StorySteps, Beats, BlockReach]] = {}
+        self._beats: dict[tuple[bytes, int], Beats] = {}
+
+    def _hues(self) -> dict[int, int]:
+        """Inputs blue, yellow, violet, grey-brown in their order; what is written green."""
+        found: dict[int, int] = {}
+        inputs = [n for n, m in self.maps.items() if m.reads.any() and not m.writes.any()]
+        for i, place in enumerate(inputs):
+            found[place] = _HUES[i % len(_HUES)]
+        for place, item in self.maps.items():
+            if item.writes.any():
+                found[place] = 2
+        return found
+
+    def tell(self, batches: Sequence[tuple[Batch, list[int], int]], pool: Pool) -> dict[str, Any]:
+        """The story; of each batch the blocks that the page has, and how many of its events."""
+        found: list[tuple[Batch, StorySteps, Beats, BlockReach]] = []
+        for batch, blocks, count in batches:
+            found += self._blocks(batch, blocks, count)
+        full = any(batch.full or count < len(batch.events) for batch, _, count in batches)
+        layout = self.layout([part[1:] for part in found], full)
+        first = next((part for part in found), None)
+        rows: list[list[MemoryRow]] = []
+        if layout.name == "rows":
+            rows = [self._rows(layout, batch, steps) for batch, steps, _, _ in found]
+        facts = self._facts(layout, [part[1:] for part in found], rows[0] if rows else [])
+        title, more = sentences(facts)
+        inner = found[self._inner(found)] if found else None
+        reads = (
+            shared_reads(inner[0], inner[1], self.roles, self.shared, self.extent) if inner else {}
+        )
+        moments = moments_of(
+            self.run, [part[:2] for part in found], self.roles, self.watched, self.shared,
+            self.extent,
+        )  # fmt: skip
+        return {
+            "moments": moments, "cause": cause_of(self.run),
+            "shared": [
+                {"variable": variable, "reads": pool.add(counts.astype(np.int32)),
+                 "block": inner[1].block if inner else 0}
+                for variable, counts in sorted(reads.items())
+            ],
+            "layout": layout.name, "inputs": list(layout.inputs), "outputs": list(layout.outputs),
+            "variable": layout.variable, "ragged": facts.ragged,
+            "code": kernel_lines(self.watched, self.quiet, self.sources),
+            "hues": {str(place): hue for place, hue in self.hues.items()},
+            "variables": self.variables, "sources": self.roles.sources,
+            "acts": self.roles.acts, "running": self.roles.running, "quiet": self.quiet,
+            "ranges": {str(place): value_range(item) for place, item in self.maps.items()},
+            "title": title, "more": more,
+            "guards": sorted(self.roles.constant),
+            "blocks": [
+                self._packed(steps, beats, reach, rows[i] if rows else [], pool)
+                for i, (_, steps, beats, reach) in enumerate(found)
+            ] if first else [],
+        }  # fmt: skip
+
+    def _blocks(
+        self, batch: Batch, blocks: list[int], count: int
+    ) -> list[tuple[Batch, StorySteps, Beats, BlockReach]]:
+        new = [block for block in blocks if (block, count) not in self._known]
+        columns = [batch.blocks.index(block) for block in new]
+        for steps in steps_of(batch, self.roles, columns, self.extent, count) if new else []:
+            key = steps.key, count
+            if key not in self._beats:
+                self._beats[key] = beats_of(steps, self.roles, self.hues, self.variables)
+            beats = self._beats[key]
+            reach = reach_of(batch, steps, beats, self.roles, self.maps, self.extent)
+            self._known[steps.block, count] = steps, beats, reach
+        return [(batch, *self._known[block, count]) for block in blocks]
+
+    def layout(
+        self, found: Sequence[tuple[StorySteps, Beats, BlockReach]], full: bool
+    ) -> StageLayout:
+        """See ``layout_of``; ``full``: the recorded steps end before the blocks do."""
+        blocks = []
+        tensor = any(self.roles.acts[n] and _is_tensor(w) for n, w in enumerate(self.every))
+        running = np.array([*self.roles.running, False])
+        for steps, _, reach in found:
+            weight = steps.lanes.sum(axis=1, dtype=np.int64)
+            terms = int(weight[running[steps.watched]].sum())
+            blocks.append(BlockFacts(reach, terms, self._rewrites(steps), tensor, full))
+        atomics = any(
+            act == ATOMIC and self.roles.place[n] >= 0 for n, act in enumerate(self.roles.acts)
+        )
+        return layout_of(self.maps, self.roles, blocks, atomics)
+
+    def _rewrites(self, steps: StorySteps) -> dict[int, int]:
+        """In how many intervals between barriers each shared variable is rewritten from itself."""
+        found: dict[int, int] = {}
+        read: set[int] = set()
+        written: set[int] = set()
+        for watched, act in zip(steps.watched.tolist(), steps.acts.tolist(), strict=True):
+            if act == RELEASE:
+                for variable in written:
+                    found[variable] = found.get(variable, 0) + 1
+                read, written = set(), set()
+            elif act == READ:
+                read.add(self.roles.variable[watched])
+            elif act == KEEP:
+                variable = self.roles.variable[watched]
+                if variable in read and self.roles.sources[variable] < 0:
+                    written.add(variable)
+        return found
+
+    def _rows(self, layout: StageLayout, batch: Batch, steps: StorySteps) -> list[MemoryRow]:
+        item = self.shared[layout.variable]
+        width = min(1024, int(np.prod(item["shape"][-1:] or [1])))
+        return rows_of(
+            batch, steps, self.roles, self.maps, layout.variable, item["start"], item["size"],
+            width, item["kind"], self.extent,
+        )  # fmt: skip
+
+    @staticmethod
+    def _inner(found: Sequence[object]) -> int:
+        """A block in the middle stands for the others: the first and the last are at an edge."""
+        return len(found) // 2 if len(found) > 2 else 0
+
+    def _facts(
+        self,
+        layout: StageLayout,
+        found: Sequence[tuple[StorySteps, Beats, BlockReach]],
+        rows: Sequence[MemoryRow],
+    ) -> Facts:
+        names = {item["place"]: item["name"] for item in self.arrays}
+        facts = Facts(self.run, layout, self.maps, names, self.hues, rows=rows)
+        facts.guarded = bool(self.roles.constant)
+        if not found:
+            return facts
+        inner = found[self._inner(found)]
+        _, beats, reach = inner
+        facts.phases = max((number for _, _, number in beats.phases), default=1)
+        facts.loads, facts.reads = beats.loads[-1], beats.reads[-1]
+        facts.values = sum(len(elements) for place, elements in reach.read.items()
+                           if place in layout.inputs)  # fmt: skip
+        facts.made = sum(len(elements) for elements in reach.written.values())
+        last, _, after = found[-1]
+        facts.last_made = sum(len(elements) for elements in after.written.values())
+        gx, gy, _ = self.run.grid
+        at = last.block % gx, last.block // gx % gy, last.block // (gx * gy)
+        facts.last_block = f"({', '.join(map(str, at[: 3 if at[2] else 2]))})".replace(" ", "")
+        if layout.name == "product":
+            own = {w[0] for w in found[0][2].windows if w[1] == layout.inputs[0] and not w[2]}
+            facts.phases = max(1, len(own))
+        return facts
+
+    def _packed(
+        self,
+        steps: StorySteps,
+        beats: Beats,
+        reach: BlockReach,
+        rows: Sequence[MemoryRow],
+        pool: Pool,
+    ) -> dict[str, Any]:
+        def table(found: Sequence[Sequence[int]], width: int) -> int:
+            return pool.add(np.array(found, np.int32).reshape(-1, width))
+
+        made: dict[str, Any] = {
+            "block": steps.block, "count": len(steps.acts),
+            "beats": table(beats.beats, 5), "segments": table(beats.segments, 4),
+            "phases": beats.phases, "releases": beats.releases,
+            "loads": pool.add(np.array(beats.loads, np.int32)),
+            "reads": pool.add(np.array(beats.reads, np.int32)),
+            "windows": [list(map(int, row)) for row in reach.windows],
+        }  # fmt: skip
+        if rows:
+            made["rows"] = [
+                {
+                    "place": row.place, "first": row.first, "width": len(row.values),
+                    "values": pool.add(row.values),
+                    "edges": table(sorted(set(row.edges)), 2), "count": len(set(row.edges)),
+                }
+                for row in rows
+            ]  # fmt: skip
+        return made
+
+
+def _is_tensor(item: Watched) -> bool:
+    count = item.step.op.count if item.step else None
+    return bool(count and count.startswith("tensor")) or roles(item.instruction).row.warpgroup
+
+
+def value_range(item: ArrayMap) -> dict[str, Any]:
+    """The least and the greatest value of an array before and after, and whether all are whole."""
+    if item.dtype.kind not in "fiu" or not item.before.size:
+        return {"low": 0.0, "high": 0.0, "whole": False}
+    both = np.concatenate([item.before.view(item.dtype), item.after.view(item.dtype)])
+    finite = both[np.isfinite(both)].astype(np.float64)
+    if not len(finite):
+        return {"low": 0.0, "high": 0.0, "whole": False}
+    whole = bool((finite == np.floor(finite)).all())
+    return {"low": float(finite.min()), "high": float(finite.max()), "whole": whole}
