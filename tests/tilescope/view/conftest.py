@@ -67,9 +67,9 @@ class Opened:
         self.page.evaluate("change => tilescopePage.state.update(change)", change)
 
     def terms(self):
-        """Rows of the thread panel: operands and running value, as far as they are done."""
-        rows = self.page.locator(".thread:not([hidden]) .terms li.done").all_inner_texts()
-        return [row.replace("\u2212", "-").split() for row in rows]
+        """Running values of the thread panel's rows, as far as they are done."""
+        rows = self.page.locator(".thread:not([hidden]) .terms li.done .sum").all_inner_texts()
+        return [float(row.replace("\u2212", "-")) for row in rows]
 
     def click_spot(self, name, x, y):
         """Click a part of the picture, as a person would: pixels from its top left corner."""

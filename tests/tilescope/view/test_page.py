@@ -32,8 +32,9 @@ def test_sums_grow_as_in_numpy(open_page, size, tile):
     beats = shown.state("beats.length")
     for _ in range(beats):
         shown.press("ArrowRight")
-        assert [float(term[-1]) for term in shown.terms()] == expected[: len(shown.terms())]
-        grown.append(len(shown.terms()))
+        terms = shown.terms()
+        assert terms == expected[: len(terms)]
+        grown.append(len(terms))
     assert grown[-1] == len(expected)
     assert float(shown.text(".thread .big")) == expected[-1]
     assert shown.state("pos") == shown.state("story.count")
@@ -55,7 +56,9 @@ def test_ragged_tiles_open_at_the_edge(open_page):
     assert shown.state("block") == 8
     assert shown.text("#say").startswith("Load.")
     assert "Block (2,2)" in shown.text(".tl-head")
-    assert "nothing was loaded" in shown.text(".code .now .val") or "A[4][4]" in shown.text(".code")
+    assert "nothing was loaded" in shown.text(".code .now .val") or "A[4][4]" in shown.text(
+        ".code:not(.ptx)"
+    )
 
 
 def test_the_line_of_a_beat_has_its_values(open_page):
@@ -109,7 +112,7 @@ def test_picking_a_thread_and_a_block(open_page):
     shown = open_page(matmul(6, 2))
     shown.click_spot("sum", 100, 10)
     assert shown.state("thread") == 1
-    shown.click_spot("C", 5 * 27, 5 * 27)
+    shown.click_spot("C", 5.5 * 27, 5.5 * 27)
     assert (shown.state("block"), shown.state("thread")) == (8, 3)
     assert "makes C[5][5]" in shown.text(".thread h3")
 

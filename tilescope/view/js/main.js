@@ -10,6 +10,7 @@ import { Stage } from "./draw/stage.js";
 import { load } from "./model/data.js";
 import { Run } from "./model/run.js";
 import { State } from "./model/state.js";
+import { fedBy, pickOutput } from "./layout/pick.js";
 import { opening, restore, save } from "./layout/opening.js";
 
 class Page {
@@ -69,6 +70,17 @@ class Page {
     this.stage.draw();
     for (const part of this.parts.slice(1)) if (part.seen) part.draw();
     if (!state.playing) save(state);
+  }
+
+  // For tests: picks an output element, and what went into it by array, as [index, decides].
+  pick(array, index) {
+    pickOutput(this.state, array, index);
+  }
+
+  fed() {
+    const { state } = this;
+    const found = state.fed ? fedBy(state.now, state.fed.place, state.fed.index).arrays : new Map();
+    return Object.fromEntries([...found].map(([place, leaves]) => [state.now.byPlace.get(place).name, [...leaves].map(([i, leaf]) => [i, leaf.decides])]));
   }
 
   switchTo(run) {

@@ -12,6 +12,7 @@ import { openMoment } from "../layout/opening.js";
 import { momentOf } from "../model/whereabouts.js";
 import { layoutFor } from "../layout/choose.js";
 import { beatSentence, lineValues } from "../layout/narrator.js";
+import { sayFed } from "../layout/pick.js";
 import { HUES } from "../model/story.js";
 
 export class Stage {
@@ -67,7 +68,7 @@ export class Stage {
     const { value, hue, w } = lineValues(state);
     this.code.draw(w, layout.line?.() ?? value, hue, layout.codeMarks?.());
     this.timeline.draw(layout.marks?.() ?? []);
-    if (!state.playing || state.current) this.player.narrate(layout.sentence?.() ?? beatSentence(state), layout.count?.() ?? `${state.beat} of ${state.beats.length}`);
+    if (!state.playing || state.current) this.player.narrate(layout.sentence?.() ?? (state.fed ? sayFed(state) : beatSentence(state)), layout.count?.() ?? `${state.beat} of ${state.beats.length}`);
     this.player.label();
     this.findings.draw();
   }

@@ -6,6 +6,7 @@ import { drawBars, drawSheet, topOf, usesDigits } from "../draw/sheet.js";
 import { count } from "../draw/words.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
 import { threadOf } from "../model/thread.js";
+import { fedOf, pickOutput } from "./pick.js";
 import { sayElement } from "./say.js";
 import { before, outputValue, sharedValue, touched } from "./values.js";
 
@@ -105,7 +106,7 @@ export class Arrays {
     const size = array.shape.length > 1 ? array.shape.join("\u00d7") : count(array.count);
     lens.name(x, y - 6, array.name, size, hue);
     const range = run.story.ranges[array.place];
-    const used = this.touched.get(array);
+    const used = state.fed ? fedUse(state, array) : this.touched.get(array);
     const valueAt = (i) => (array.writes_total ? outputValue(state, array, i) : before(run, array, i));
     if (part.plane) this.plane(part, hue, range, used, valueAt);
     else {
@@ -249,10 +250,14 @@ export class Arrays {
 
   pick(array, index) {
     const { state } = this;
-    const run = state.now;
-    const owner = array.writes_total && array.drawn ? Number(run.pool.data(array.owner)[index]) : -1;
-    if (owner >= 0 && run.recorded.includes(Math.floor(owner / run.threads))) state.pick({ block: Math.floor(owner / run.threads), thread: owner % run.threads });
+    pickOutput(state, array, index);
   }
+}
+
+// The elements that went into the picked one, as if they were read now.
+function fedUse(state, array) {
+  const fed = fedOf(state, array);
+  return fed ? { reads: new Set(fed.keys()), writes: new Set() } : null;
 }
 
 function bounds([r0, c0, r1, c1], array) {

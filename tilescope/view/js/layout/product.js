@@ -7,6 +7,7 @@ import { colours } from "../draw/colours.js";
 import { drawSheet, topOf, usesDigits } from "../draw/sheet.js";
 import { Lens } from "../draw/lens.js";
 import { before, outputValue, sharedValue, touched } from "./values.js";
+import { fedOf, pickOutput } from "./pick.js";
 import { after, sayElement } from "./say.js";
 
 const LARGE = 12; // pixels of a cell under which an array is drawn as tiles
@@ -169,11 +170,12 @@ export class Product {
     if (L.tiles) this.drawTiles(L, array, at, rows, cols, which, hue, strip, now, phase, done);
     else {
       const range = this.ranges[which];
+      const fed = fedOf(state, array);
       drawSheet(lens.pen, {
         ...at, cell: L.g, rows, cols, hue, faint: true, digits: usesDigits(range, L.g), top: topOf(range),
         at: (i, j) => ({
           value: before(run, array, i * cols + j),
-          tone: !inside(strip, i, j) ? 0 : inside(now, i, j) ? 2 : 1,
+          tone: fed?.has(i * cols + j) ? 2 : !inside(strip, i, j) ? 0 : inside(now, i, j) && !fed ? 2 : 1,
         }),
       });
       for (let i = 0; i < rows; i++)
@@ -302,10 +304,7 @@ export class Product {
   // The block and thread that make an element of C.
   pickElement(row, column) {
     const { state, c } = this;
-    const owner = c.drawn ? Number(state.now.pool.data(c.owner)[row * c.shape[1] + column]) : -1;
-    if (owner < 0) return;
-    const block = Math.floor(owner / state.now.threads);
-    if (state.now.recorded.includes(block)) state.pick({ block, thread: owner % state.now.threads });
+    pickOutput(state, c, row * c.shape[1] + column);
   }
 
   // Row and column of C that a thread makes, of the block at hand; those of its place without one.

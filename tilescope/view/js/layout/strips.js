@@ -10,6 +10,7 @@ import { triple } from "../model/format.js";
 import { MAKE, STORE, hueAt, hueOf, hueOfVariable } from "../model/story.js";
 import { termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
+import { fedOf, pickOutput } from "./pick.js";
 import { sayElement } from "./say.js";
 import { before, outputValue, sharedValue, touched } from "./values.js";
 
@@ -72,6 +73,7 @@ export class Strips {
     const top = y + 24;
     const c = colours();
     const used = this.touched.get(array);
+    const fed = fedOf(state, array);
     const valueAt = (i) => (written ? outputValue(state, array, i) : before(run, array, i));
     const each = Math.max(1, Math.ceil(n / (wide * 2))); // elements a bar: the largest of them
     const bars = Math.ceil(n / each);
@@ -82,7 +84,7 @@ export class Strips {
       value: (k) => largest(valueAt, k * each, Math.min(n, (k + 1) * each)),
       colour: (k) => {
         const i = k * each;
-        const now = used && (written ? used.writes : used.reads);
+        const now = fed ?? (used && (written ? used.writes : used.reads));
         if (now?.has(i)) return c[`${hue}2`];
         return i >= lo && i < hi ? c[`${hue}1`] : c.hatch;
       },
@@ -255,8 +257,7 @@ export class Strips {
   pick(array, index) {
     const { state } = this;
     const run = state.now;
-    const owner = array.writes_total ? Number(run.pool.data(array.owner)[index]) : -1;
-    if (owner >= 0 && run.recorded.includes(Math.floor(owner / run.threads))) return state.pick({ block: Math.floor(owner / run.threads), thread: owner % run.threads });
+    if (array.writes_total) return pickOutput(state, array, index);
     const block = Math.floor(index / run.threads);
     if (run.recorded.includes(block) && array.count <= run.threads * run.grid[0]) state.pick({ block, thread: index % run.threads });
     return undefined;

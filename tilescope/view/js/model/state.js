@@ -12,6 +12,7 @@ export class State {
     this.thread = 0;
     this.pos = 0;
     this.moment = -1; // of a hazard, among the run's moments
+    this.fed = null; // the output element that was picked, as { place, index }
     this.fixed = false; // whether the fixed run is shown in its place
     this.playing = false;
     this.done = new Set(); // blocks that were played to their end
@@ -53,6 +54,7 @@ export class State {
   }
 
   update(change) {
+    if ("pos" in change) this.fed = null;
     Object.assign(this, change);
     const run = this.now;
     if (!run.recorded.includes(this.block)) this.block = run.recorded[0] ?? 0;

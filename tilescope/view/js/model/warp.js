@@ -12,12 +12,12 @@ export function lanesOf(run, block, step, warp) {
 export function sectors(lanes) {
   const found = new Map();
   for (const { lane, place, offset, width } of lanes) {
-    for (let byte = offset; byte < offset + width; byte += 4 - (byte % 4)) {
+    for (let byte = offset; byte < offset + width; byte += 4 - (((byte % 4) + 4) % 4)) {
       const sector = Math.floor(byte / 32);
       const key = `${place}:${sector}`;
       if (!found.has(key))
         found.set(key, { place, sector, words: Array.from({ length: 8 }, () => new Set()) });
-      found.get(key).words[Math.floor((byte % 32) / 4)].add(lane);
+      found.get(key).words[Math.floor((((byte % 32) + 32) % 32) / 4)].add(lane);
     }
   }
   return [...found.values()].sort((a, b) => a.place - b.place || a.sector - b.sector);
