@@ -137,7 +137,7 @@ class NativeState:
                     row[layout.TOUCHED + what] = self._address(marks)
                     self._marks[number, how] = marks
             if allocation.missing is not None and self.judges_missing:
-                row[layout.MISSING] = self._address(allocation.missing)
+                row[layout.MISSING] = self._address(allocation.own_flags())
             if number == PARAMETERS:
                 self._set(PARAMETERS=int(content.ctypes.data))
         self._set(

@@ -8,6 +8,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
+from kernels.arguments.uninitialised import missing_of
 from simulator import Run
 
 LEFT_OUT = ("seconds",)
@@ -16,9 +17,13 @@ LEFT_OUT = ("seconds",)
 
 def outcome(run: Run, args: Sequence[Any]) -> dict[str, Any]:
     """All that a user could see of a launch."""
-    told = {key: value for key, value in run.to_dict().items() if key not in LEFT_OUT}
-    arrays = [a.tobytes() for a in args if isinstance(a, np.ndarray)]
-    return told | {"arrays": arrays, "work": run.work, "steps": run.batch_steps}
+    shown = {key: value for key, value in run.to_dict().items() if key not in LEFT_OUT}
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    unset = [None if flags is None else flags.tobytes() for flags in map(missing_of, arrays)]
+    contents = [a.tobytes() for a in arrays]
+    return shown | {
+        "arrays": contents, "unset": unset, "work": run.work, "steps": run.batch_steps,
+    }  # fmt: skip
 
 
 def both(

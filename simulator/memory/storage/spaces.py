@@ -77,10 +77,14 @@ class Allocation:
 
     def define(self, places: Flat) -> None:
         """Bytes, by their places, have been written."""
+        self.own_flags()[places] = False
+
+    def own_flags(self) -> Flat:
+        """Return ``missing`` for writing: what was the host's is copied first."""
         assert self.missing is not None
         if self.lent_flags:
             self.missing, self.lent_flags = self.missing.copy(), False
-        self.missing[places] = False
+        return self.missing
 
     def view(self, ptx_type: str, count: int) -> NDArray[np.generic]:
         """Return the buffer as elements, or as vectors of ``count`` elements."""

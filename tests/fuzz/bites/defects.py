@@ -359,6 +359,11 @@ BITES = (
         'site.access == "store", self._base(',
     ),
     Bite(
+        "native code marks the host's unset bytes as written", "engines",
+        "simulator/native/state.py", "self._address(allocation.own_flags())",
+        "self._address(allocation.missing)",
+    ),
+    Bite(
         "contraction makes a difference between builds", "tests/simulator/rerun/test_differing.py",
         "tilescope/check/build_comparison.py",
         "self._without(found, self._contracted(), other)", "pass",

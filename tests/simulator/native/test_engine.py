@@ -337,6 +337,18 @@ def test_loops_about_barriers_are_native() -> None:
     assert (differ, run.engine) == ([], "native")
 
 
+def test_a_launch_that_begins_again_in_numpy_reads_unset_bytes_as_before() -> None:
+    """Native code has written where the other warp reads: it must not have marked the host's."""
+
+    def make() -> list[object]:
+        return [kernels.unset((64,), np.float32), 1]
+
+    later = kernel("float v = i > 31 ? a[i - 32] : 0; a[i] = v + 1;")
+    differ, run = both(later, 1, 64, make)
+    assert (differ, run.engine) == ([], "numpy")
+    assert {hazard.kind for hazard in run.hazards} == {"uninitialised", "war-race"}
+
+
 @pytest.mark.parametrize("checks", ["all", "memory"])
 def test_arrays_that_nothing_has_filled(checks: str) -> None:
     def make() -> list[object]:
