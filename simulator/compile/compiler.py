@@ -21,7 +21,7 @@ from ..isa import DTYPES, parse
 from ..isa.architectures import number
 from ..isa.memory.stack import STACK_BYTES
 from ..memory.addressing.provenance import set_object_bounds
-from ..memory.storage.layout import lay_out
+from ..memory.storage.layout import MODULE_VARIABLES, lay_out
 from .cfg.basic_blocks import Block, compute_liveness, reachable, split
 from .cfg.cfg import order_for_reconvergence
 from .codegen.liveness import LiveRegisters
@@ -38,33 +38,50 @@ CHECKED = "TILESCOPE_CHECK_WRITES"
 """Set in the environment to have generated code check the dtype of every register it writes."""
 
 
-def compile_ptx(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
+def compile_ptx(
+    text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
+    first_variable: int = MODULE_VARIABLES,
+) -> Program:  # fmt: skip
     """Parse and compile one entry of a PTX text.
 
     ``arch``: architecture number; 0: the text's own target. ``stack``: bytes of a thread's stack,
-    for recursive functions.
+    for recursive functions. ``first_variable``: see ``layout.lay_out``.
 
     Raises:
         PtxError: The text cannot be parsed, or uses an unsupported instruction.
     """
-    return _compiled(text, entry, arch, stack, bool(os.environ.get(CHECKED)))
+    return _compiled(text, entry, arch, stack, first_variable, bool(os.environ.get(CHECKED)))
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(text: str, entry: str, arch: int, stack: int, checked: bool) -> Program:
-    return Compiler(parse(text), entry, checked, arch=arch, stack=stack).program()
+def _compiled(
+    text: str, entry: str, arch: int, stack: int, first_variable: int, checked: bool
+) -> Program:
+    return Compiler(
+        parse(text), entry, checked, arch=arch, stack=stack, first_variable=first_variable
+    ).program()
 
 
 @functools.lru_cache(maxsize=8)
-def compile_traced(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
+def compile_traced(
+    text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
+    first_variable: int = MODULE_VARIABLES,
+) -> Program:  # fmt: skip
     """As ``compile_ptx``, with trace probes."""
-    return Compiler(parse(text), entry, traced=True, arch=arch, stack=stack).program()
+    return Compiler(
+        parse(text), entry, traced=True, arch=arch, stack=stack, first_variable=first_variable
+    ).program()
 
 
 @functools.lru_cache(maxsize=8)
-def compile_shadowed(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
+def compile_shadowed(
+    text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
+    first_variable: int = MODULE_VARIABLES,
+) -> Program:  # fmt: skip
     """As ``compile_ptx``, with V bits."""
-    return Compiler(parse(text), entry, shadowed=True, arch=arch, stack=stack).program()
+    return Compiler(
+        parse(text), entry, shadowed=True, arch=arch, stack=stack, first_variable=first_variable
+    ).program()
 
 
 class Compiler:
@@ -84,17 +101,18 @@ class Compiler:
         arch: int = 0,
         shadowed: bool = False,
         stack: int = STACK_BYTES,
+        first_variable: int = MODULE_VARIABLES,
     ) -> None:
         if entry not in module.functions:
             raise PtxError(f"no body for the entry {entry!r} in this PTX")
         self.checked = checked
         functions = reachable(module, entry)
-        layout = lay_out(module, functions, stack)
+        layout = lay_out(module, functions, stack, first_variable)
         arch = arch or number(module.target)
         self.context = CompileContext(module, functions, layout, arch, traced, shadowed)
         self.result = Program(
             module.functions[entry], module, layout, sites=self.context.sites,
-            params=self.context.params, arch=arch, stack=stack,
+            params=self.context.params, arch=arch, stack=stack, first_variable=first_variable,
         )  # fmt: skip
         if traced:
             self.result.watched = []

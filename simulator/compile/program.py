@@ -17,7 +17,7 @@ from kernels.ptx.module import Function, Instruction, Module
 
 from ..core.geometry import Lanes
 from ..memory.site import Site
-from ..memory.storage.layout import Layout
+from ..memory.storage.layout import MODULE_VARIABLES, Layout
 from .cfg.basic_blocks import EXIT
 from .codegen.body import Body
 from .codegen.emit import Emitter
@@ -195,6 +195,7 @@ class Program:
         start: Number of the entry's first block.
         arch: The architecture's number; ``by_arch``: whether any result depends on it.
         stack: Bytes of a thread's stack, for functions that call themselves.
+        first_variable: Array number of the module's first variable.
         registers: Initial value of every register.
         needed: Which registers lanes still need where they wait.
         sites: Every memory access, in the order of their numbers.
@@ -221,6 +222,7 @@ class Program:
     approximate: bool = False
     arch: int = 0
     stack: int = 0
+    first_variable: int = MODULE_VARIABLES
     by_arch: bool = False
     watched: list[Watched] | None = None
     uses: list[Instruction] = field(default_factory=list)

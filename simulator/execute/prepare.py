@@ -29,7 +29,7 @@ from ..memory.site import Granules, granules
 from ..memory.storage.allocate import allocate
 from ..memory.storage.device import Device
 from ..memory.storage.heap import HEAP_BYTES, heap_array
-from ..memory.storage.layout import HEAP, WORKSPACE
+from ..memory.storage.layout import HEAP, MODULE_VARIABLES, WORKSPACE
 from ..memory.storage.module_state import VariableState
 from ..memory.storage.spaces import Allocation
 from . import schedule as schedules
@@ -153,8 +153,9 @@ def prepare(
     check_shape(grid3, block3)
     schedules.make(schedule)
     number = 0 if arch is None else architecture(arch)
+    first = device.module(kernel.ptx).first_variable if device else MODULE_VARIABLES
     program = (compile_traced if traced else compile_ptx)(
-        kernel.ptx, kernel.entry, number, stack_bytes
+        kernel.ptx, kernel.entry, number, stack_bytes, first
     )
     entry, layout = program.entry, program.layout
     if shared_bytes >= 0:

@@ -217,8 +217,8 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
     reads = [n for n in reads if n not in users_by_site]
     if not reads:
         return
-    kernel, arch = launch.kernel, launch.program.arch
-    shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch, launch.program.stack)
+    kernel, old = launch.kernel, launch.program
+    shadowed = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack, old.first_variable)
     launch = dataclasses.replace(launch, program=shadowed)
     budget: float = _FOLLOWED
     untyped = set[int]()

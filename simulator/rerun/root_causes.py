@@ -158,7 +158,7 @@ def look_for_causes(
     if len({hazard.row.causes for hazard in hazards}) < 2:
         return
     kernel, old = launch.kernel, launch.program
-    program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack)
+    program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack, old.first_variable)
     launch = dataclasses.replace(launch, program=program, counted=False)
     closer = dict(closer)
     for _ in range(_AGAIN):

@@ -44,7 +44,7 @@ class Task:
     Attributes:
         kernel: The kernel.
         fields: Fields of the launch except program and arguments.
-        arch, stack: Compilation parameters.
+        arch, stack, first_variable: Compilation parameters.
         both, cut: See ``Overlap``.
         direct: Whether it writes directly to shared memory: see ``ParallelLaunch``.
         arrays: Global memory, with contents at ``places`` of the arena ``common``.
@@ -56,6 +56,7 @@ class Task:
     fields: dict[str, object]
     arch: int
     stack: int
+    first_variable: int
     checks: Collection[str]
     closer: PrecisionPlan
     both: Collection[int]
@@ -71,7 +72,9 @@ class Task:
 
     def launch(self) -> PreparedLaunch:
         """Return the launch, as far as its blocks need it."""
-        program = compile_ptx(self.kernel.ptx, self.kernel.entry, self.arch, self.stack)
+        program = compile_ptx(
+            self.kernel.ptx, self.kernel.entry, self.arch, self.stack, self.first_variable
+        )
         arguments = Arguments(self.kernel.params)
         return PreparedLaunch(self.kernel, program, arguments, **self.fields)  # type: ignore[arg-type]
 
@@ -121,7 +124,8 @@ def share_of(
         del fields[name]
     program = launch.program
     return Task(
-        kernel, fields, program.arch, program.stack, frozenset(checks), dict(closer),
+        kernel, fields, program.arch, program.stack, program.first_variable, frozenset(checks),
+        dict(closer),
         frozenset(both), (), (), "",
         (), 0, False, False, 0, 0,
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """Run a built program: start it with the shim, answer its calls, and say how it ended."""
 
-import importlib
 import os
 import selectors
 import signal
@@ -20,19 +19,17 @@ from ..scripts.virtual_device import RefusedError, StopScriptError, VirtualDevic
 from .connection import Connection, Disconnected, Listener
 from .executable import ProgramRefusedError
 from .fatbin import FatBinaryError
+from .runtime import (  # noqa: F401 - they fill the table of calls
+    error_calls,
+    launches,
+    memory_calls,
+    properties,
+    registration,
+    stream_calls,
+)
 from .runtime.calls import UnsupportedCallError
 from .runtime.state import Runtime
 from .shim.build import shim
-
-for _subject in (
-    "error_calls",
-    "launches",
-    "memory_calls",
-    "properties",
-    "registration",
-    "stream_calls",
-):
-    importlib.import_module(f"{__package__}.runtime.{_subject}")  # they fill the table of calls
 
 _POLL = 0.05
 """Seconds between looks whether the program has ended."""

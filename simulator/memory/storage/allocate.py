@@ -50,6 +50,9 @@ def allocate(
         if missing is not None:
             made[number].missing, made[number].lent_flags = missing, True
 
+    for number, (name, array) in arguments.others.items():
+        made[number] = Allocation(number, content(array), name, True)
+
     def encoded(of: Object, address: int) -> bytes:
         if isinstance(of, TensorMap):
             return of.packed(address)
@@ -127,7 +130,8 @@ def copy_back(
     ``None`` if they are unknown.
     """
     symbols = {array_number(layout.placed["", n].address): a for n, a in arguments.symbols.items()}
-    for number, array in (*enumerate(arguments.arrays), *symbols.items()):
+    others = ((number, array) for number, (_, array) in arguments.others.items())
+    for number, array in (*enumerate(arguments.arrays), *symbols.items(), *others):
         memory, missing = allocations[number], missing_of(array)
         if memory.changed:
             plain = array if missing is None else array.view(np.ndarray)

@@ -15,18 +15,28 @@ from kernels import Kernel
 from kernels.arguments.convert import Arguments
 from kernels.arguments.pointers import AddressSlot
 from kernels.arguments.scalars import scalar_bytes
-from kernels.arguments.uninitialised import Unset
+from kernels.arguments.uninitialised import unset
 from kernels.arguments.values import Value
 from kernels.ptx.header import Param
 from kernels.ptx.names import variable_name
 from kernels.ptx.parser import parse
 
 from ...core.geometry import Flat
-from .layout import HEAP, array_address, array_number, function_addresses, lay_out, variable_bytes
+from .layout import (
+    HEAP,
+    MODULE_VARIABLES,
+    array_address,
+    array_number,
+    function_addresses,
+    lay_out,
+    variable_bytes,
+)
 
 _HOST_SLOTS = (*range(24, 80), *range(90, 120))
 """Numbers whose addresses a process on Linux can map (below 2^47, clear of what it maps itself)."""
-_PAGE = 4096
+_WAITING = 64
+"""Freed numbers that are not given out again yet: reports say where their memory was freed."""
+_PAGE, _SECTOR = 4096, 32
 _NOTHING = np.zeros(0, np.uint8)
 
 
@@ -67,13 +77,17 @@ class DeviceAllocation:
     @property
     def mapped_bytes(self) -> int:
         """Bytes that the host maps."""
-        return -(-max(self.nbytes, 1) // _PAGE) * _PAGE
+        return _padded(self.nbytes, _PAGE)
 
 
 @dataclass
 class DeviceModule:
-    """A PTX text's module-scope variables, by name: arrays of uint8, and their addresses."""
+    """A PTX text's module-scope variables, by name: arrays of uint8, and their addresses.
 
+    ``first_variable``: the number of the first one (``layout.lay_out``).
+    """
+
+    first_variable: int
     arrays: dict[str, Flat] = field(default_factory=dict)
     addresses: dict[str, int] = field(default_factory=dict)
 
@@ -89,9 +103,10 @@ class Device:
         self.allocations: dict[int, DeviceAllocation] = {}
         self.freed: dict[int, str] = {}
         self._modules: dict[str, DeviceModule] = {}
+        self._variables: dict[int, tuple[str, Flat]] = {}
         self._free_numbers: list[int] = []
         self._host_numbers = list(reversed(_HOST_SLOTS))
-        self._next = 0
+        self._next, self._next_variable = 0, MODULE_VARIABLES
 
     # -- memory ------------------------------------------------------------------------
 
@@ -107,35 +122,28 @@ class Device:
             AddressesExhaustedError: No address is left for it.
         """
         if kind == "device":
-            number = self._number()
-            buffer = _untouched(-(-max(nbytes, 1) // 32) * 32)
-            flags = np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)
-            array = _unset(buffer[:nbytes], flags)
-            made = DeviceAllocation(number, array, buffer, kind, place)
+            number, file = self._number(), -1
+            memory = unset((_padded(nbytes, _SECTOR),), np.uint8)
+            buffer = memory.view(np.ndarray)
         else:
             if not self._host_numbers:
                 raise AddressesExhaustedError("no address is left that the host could map")
-            number = self._host_numbers.pop()
-            file = os.memfd_create("tilescope")
-            size = -(-max(nbytes, 1) // _PAGE) * _PAGE
-            os.ftruncate(file, size)
-            buffer = np.frombuffer(mmap.mmap(file, size), np.uint8)
-            array = buffer[:nbytes]
-            buffer = buffer[: -(-max(nbytes, 1) // 32) * 32]
-            made = DeviceAllocation(number, array, buffer, kind, place, file)
+            number, file = self._host_numbers.pop(), os.memfd_create("tilescope")
+            os.ftruncate(file, _padded(nbytes, _PAGE))
+            memory = np.frombuffer(mmap.mmap(file, _padded(nbytes, _PAGE)), np.uint8)
+            buffer = memory[: _padded(nbytes, _SECTOR)]
+        made = DeviceAllocation(number, memory[:nbytes], buffer, kind, place, file)
         self.allocations[number] = made
         self.freed.pop(number, None)
         return made
 
     def _number(self) -> int:
-        if self._free_numbers and len(self._free_numbers) > 64:
-            return self._free_numbers.pop(0)  # the oldest: recent ones say where they were freed
         while self._next in _HOST_SLOTS:
             self._next += 1
-        if self._next >= HEAP:
-            if not self._free_numbers:
-                raise AddressesExhaustedError(f"{len(self.allocations):,} allocations are alive")
+        if len(self._free_numbers) > _WAITING or (self._next >= HEAP and self._free_numbers):
             return self._free_numbers.pop(0)
+        if self._next >= HEAP:
+            raise AddressesExhaustedError(f"{len(self.allocations):,} allocations are alive")
         self._next += 1
         return self._next - 1
 
@@ -164,14 +172,10 @@ class Device:
 
     def bytes_at(self, address: int, nbytes: int) -> Flat | None:
         """Return a view of bytes, uint8; ``None`` if they are not all in one allocation."""
-        made = self.allocations.get(array_number(address))
-        base, array = (made.address, made.array) if made else (0, None)
-        if array is None:
-            for module in self._modules.values():
-                for name, start in module.addresses.items():
-                    if start <= address < start + max(1, module.arrays[name].nbytes):
-                        base, array = start, module.arrays[name]
-        offset = address - base
+        number = array_number(address)
+        made = self.allocations.get(number)
+        array = made.array if made else self._variables.get(number, ("", None))[1]
+        offset = address - array_address(number)
         if array is None or offset < 0 or offset + nbytes > array.nbytes:
             return None
         return array[offset : offset + nbytes]
@@ -186,11 +190,11 @@ class Device:
         """
         if ptx not in self._modules:
             parsed = parse(ptx)
-            layout = lay_out(parsed, [])
+            layout = lay_out(parsed, [], first_variable=self._next_variable)
             addresses = function_addresses(parsed.functions) | {
                 name: placed.address for (scope, name), placed in layout.placed.items() if not scope
             }
-            made = DeviceModule()
+            made = DeviceModule(self._next_variable)
             for (scope, name), placed in layout.placed.items():
                 variable = placed.variable
                 if scope or variable.space not in ("global", "const") or not variable.nbytes:
@@ -198,9 +202,24 @@ class Device:
                 array = np.zeros(variable.nbytes, np.uint8)
                 initial = variable_bytes(layout, variable, addresses)
                 array[: len(initial)] = np.frombuffer(initial, np.uint8)
-                made.arrays[name], made.addresses[name] = array, placed.address
+                made.addresses[name] = placed.address
+                self._set_variable(made, name, array)
+            scopes = [parsed.variables, *(f.variables for f in parsed.functions.values())]
+            self._next_variable += sum(
+                one.space in ("global", "const") for scope in scopes for one in scope.values()
+            )
             self._modules[ptx] = made
         return self._modules[ptx]
+
+    def share_variable(self, ptx: str, name: str, allocation: DeviceAllocation) -> None:
+        """Make an allocation's bytes a module variable's: a ``__managed__`` one, by PTX name."""
+        module = self.module(ptx)
+        allocation.array[:] = module.arrays[name]
+        self._set_variable(module, name, allocation.array)
+
+    def _set_variable(self, module: DeviceModule, name: str, array: Flat) -> None:
+        module.arrays[name] = array
+        self._variables[array_number(module.addresses[name])] = variable_name(name), array
 
     # -- launches ---------------------------------------------------------------------------
 
@@ -233,6 +252,8 @@ class Device:
                 made.labels[value.addresses[0].array] = names[i]
         module = self.module(kernel.ptx)
         made.symbols = dict(module.arrays)
+        own = {array_number(address) for address in module.addresses.values()}
+        made.others = {n: one for n, one in self._variables.items() if n not in own}
         return made
 
     def _value(self, param: Param, given: object) -> Value:
@@ -257,12 +278,6 @@ class Device:
         return {variable_name(name): array for name, array in self.module(ptx).arrays.items()}
 
 
-def _untouched(nbytes: int) -> Flat:
-    """Bytes of 0xFF; large ones cost nothing until somebody touches them."""
-    return np.full(nbytes, 0xFF, np.uint8)
-
-
-def _unset(array: Flat, flags: Flat) -> Flat:
-    flags[:] = 1
-    made: Flat = Unset.over(array, int(array.__array_interface__["data"][0]), flags)
-    return made
+def _padded(nbytes: int, unit: int) -> int:
+    """The next multiple of a unit, one at least."""
+    return -(-max(nbytes, 1) // unit) * unit

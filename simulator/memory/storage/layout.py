@@ -109,10 +109,14 @@ class Layout:
         return start + variable.nbytes
 
 
-def lay_out(module: Module, functions: list[Function], stack: int = STACK_BYTES) -> Layout:
+def lay_out(
+    module: Module, functions: list[Function], stack: int = STACK_BYTES,
+    first_variable: int = MODULE_VARIABLES,
+) -> Layout:  # fmt: skip
     """Place the variables of a module and of the reachable functions.
 
-    ``stack``: stack bytes of each recursive function.
+    ``stack``: stack bytes of each recursive function. ``first_variable``: array number of the
+    first ``.global`` or ``.const`` variable; the module's own come before those of functions.
     """
     layout = Layout()
     if any(_asks_for_reserved(ins) for function in functions for ins in function.body):
@@ -126,7 +130,7 @@ def lay_out(module: Module, functions: list[Function], stack: int = STACK_BYTES)
     copied = {f.name: f.copy_of for f in functions if f.copy_of}
     mentioned = _mentioned(functions)
     dynamic: list[tuple[str, Variable]] = []
-    numbered, total = MODULE_VARIABLES, 0
+    numbered, total = first_variable, 0
     for scope, variables in scopes:
         for variable in variables:
             if variable.space == "shared":

@@ -79,7 +79,9 @@ def _idle(launch: PreparedLaunch) -> set[int]:
     def needed(lines: list[int]) -> bool:
         kernel = without_barriers(launch.kernel, lines)
         program = launch.program
-        edited = compile_ptx(kernel.ptx, kernel.entry, program.arch, program.stack)
+        edited = compile_ptx(
+            kernel.ptx, kernel.entry, program.arch, program.stack, program.first_variable
+        )
         return suspicious(dataclasses.replace(small, kernel=kernel, program=edited), checks, blocks)
 
     if suspicious(small, checks, blocks):

@@ -66,9 +66,7 @@ def register_managed(
     made = runtime.device.allocate(nbytes, "variable", text)
     if module.ptx is None or not runtime.connection.map(made.address, made.mapped_bytes, made.file):
         raise ProgramRefusedError(f"the __managed__ variable {text} cannot be mapped")
-    variables = runtime.device.module(module.ptx).arrays
-    made.array[:] = variables[text]
-    variables[text] = made.array
+    runtime.device.share_variable(module.ptx, text, made)
     runtime.put(host, made.address)
     runtime.symbols[host] = RegisteredSymbol(module, text, nbytes)
     return 0

@@ -7,7 +7,6 @@ import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from kernels import Kernel
 from simulator import Device, Source
@@ -79,8 +78,6 @@ class Runtime:
         self.limits: dict[int, int] = {}
         self.sticky = self.last_error = SUCCESS
         self.errors: Counter[str] = Counter()
-        self.calls: Counter[str] = Counter()
-        self.addresses: dict[int, Any] = {}
         self._texts: dict[str, int] = {}
 
     def attach(self, connection: Connection) -> None:
@@ -102,9 +99,7 @@ class Runtime:
         """
         outer: RuntimeCall | None = getattr(self, "frame", None)
         self.frame = frame
-        name = plain_name(_NAMES[frame.index]) if frame.index < len(_NAMES) else ""
-        self.name = name
-        self.calls[name] += 1
+        name = self.name
         handler = CALLS.get(name)
         if handler is None:
             raise UnsupportedCallError(f"{name} has no stand-in{self._at}")
@@ -127,6 +122,12 @@ class Runtime:
         return result
 
     # -- the call under way ------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The function that is called."""
+        index = self.frame.index
+        return plain_name(_NAMES[index]) if index < len(_NAMES) else f"function {index}"
 
     def stack_words(self, count: int) -> tuple[int, ...]:
         """The seventh integer argument and further ones."""

@@ -14,12 +14,13 @@ def kernel_lines(
 ) -> dict[str, int] | None:
     """File, first and last line to show, the function's head, and how many lines are folded.
 
-    ``None`` where no step has a source line.
+    ``None`` where no step has a source line that can be read.
     """
     steps = [
         (item["file"], item["source"])
         for item, still in zip(watched, quiet, strict=True)
-        if item["file"] >= 0 and not still
+        if not still and item["file"] >= 0
+        if 0 < item["source"] <= len(sources[item["file"]]["lines"])  # as PTX says; it may lie
     ]
     if not steps:
         return None
