@@ -1,5 +1,7 @@
 """Whole programs under ``exec``: what host code does, what it prints, what is found."""
 
+import ctypes
+import errno
 import json
 import subprocess
 import sys
@@ -7,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.paths import ROOT
+from tilescope.cli.main import main
+from tilescope.programs import host_process
 from tilescope.programs.compile import compile_program
 
 pytestmark = pytest.mark.slow  # nvcc takes seconds
@@ -109,3 +114,24 @@ def test_a_source_is_compiled_with_the_words_for_nvcc(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
     assert (done.returncode, done.stdout) == (0, "7 word 5\n"), done.stderr
     assert "1 launch of 1 kernel; no hazards" in done.stderr
+
+
+def test_files_have_variables_of_their_own_and_pointers_to_each_others(tmp_path: Path) -> None:
+    sources = [SOURCE.with_name(name) for name in ("first.cu", "second.cu")]
+    compile_program(sources, [], tmp_path / "both")
+    code, printed, report = run(tmp_path / "both")
+    assert (code, printed, found(report)) == (0, "2 73\n", [])
+
+
+def test_where_the_system_forbids_it_the_program_moves_its_own_memory(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(errno.EPERM)
+        return -1
+
+    for name in ("process_vm_readv", "process_vm_writev"):
+        monkeypatch.setattr(host_process._LIBC, name, refuse)
+    for word in ("list", "managed"):
+        CliRunner().invoke(main, ["exec", "-q", str(program), word], catch_exceptions=False)
+        assert capfd.readouterr().out == RIGHT[word]
