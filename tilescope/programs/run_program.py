@@ -158,7 +158,7 @@ class ProgramRun:
         machine = self._first if first else self._make_machine(self._first.order)
         runtime = Runtime(machine, self.checks, self.folders)
         if not first:
-            runtime.copy_registrations(next(iter(self._runtimes.values())))
+            runtime.inherit(next(iter(self._runtimes.values())))
         runtime.attach(connection)
         machine.printed = connection.print
         self._runtimes[pid] = runtime

@@ -14,6 +14,10 @@ _FIRST = 16
 _NON_BLOCKING = 1
 
 
+class UnknownHandleError(ValueError):
+    """A stream or an event that was never created."""
+
+
 class Streams:
     """What the driver's calls about them do; those that make one give its handle."""
 
@@ -27,14 +31,29 @@ class Streams:
         """A stream by its handle.
 
         Raises:
-            ValueError: There is none.
+            UnknownHandleError: There is none.
         """
         number = int(handle or 0)
         if number == _PER_THREAD and number not in self._streams:
             self._streams[number] = self._machine.order.stream()
         if number not in self._streams:
-            raise ValueError(f"{handle!r} is no stream of this script")
+            raise UnknownHandleError(f"{handle!r} is no stream of this script")
         return self._streams[number]
+
+    def _event(self, handle: Any) -> SimulatedEvent:
+        if int(handle) not in self._events:
+            raise UnknownHandleError(f"{handle!r} is no event of this script")
+        return self._events[int(handle)]
+
+    def check_recorded(self, *handles: Any) -> None:
+        """Hold events to be recorded, which their times take.
+
+        Raises:
+            UnknownHandleError: One is not.
+        """
+        for handle in handles:
+            if not self._event(handle).is_recorded:
+                raise UnknownHandleError(f"event {handle!r} is not recorded")
 
     def cuStreamCreate(self, flags: Any, priority: int = 0) -> int:
         handle = _FIRST + len(self._streams)
@@ -44,7 +63,7 @@ class Streams:
     cuStreamCreateWithPriority = cuStreamCreate
 
     def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int = 0) -> None:
-        self._events[int(event)].wait(self.find(stream))
+        self._event(event).wait(self.find(stream))
 
     def cuStreamSynchronize(self, stream: Any) -> None:
         self.find(stream).synchronize()
@@ -60,11 +79,11 @@ class Streams:
         return handle
 
     def cuEventRecord(self, event: Any, stream: Any, flags: int = 0) -> None:
-        self._events[int(event)].record(self.find(stream))
+        self._event(event).record(self.find(stream))
 
     cuEventRecordWithFlags = cuEventRecord
 
     def cuEventSynchronize(self, event: Any) -> None:
-        self._events[int(event)].synchronize()
+        self._event(event).synchronize()
 
     cuEventQuery = cuEventSynchronize

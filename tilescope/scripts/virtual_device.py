@@ -188,10 +188,11 @@ class SimulatedEvent:
     def __init__(self, machine: VirtualDevice) -> None:
         self._machine = machine
         self.moment: Clock = {}
+        self.is_recorded = False
 
     def record(self, stream: Any = None) -> None:
         """It is when all that is in a stream is done."""
-        self.moment = self._machine.queue(stream).record()
+        self.moment, self.is_recorded = self._machine.queue(stream).record(), True
 
     def wait(self, stream: Any = None) -> None:
         """A stream waits for it."""

@@ -44,6 +44,17 @@ int main(int, char **argv) {
   const char *word = argv[1];
   auto is = [&](const char *name) { return !std::strcmp(word, name); };
   float *a, r = -1;
+  if (is("fork-early") && fork() == 0) {
+    cudaMalloc(&a, 400);
+    cudaMemset(a, 0, 400);
+    increment<<<4, 32>>>(a, 100);
+    cudaMemcpy(&r, a, 4, cudaMemcpyDeviceToHost);
+    std::printf("child %g\n", r);
+    cudaFree(a);
+    return 0;
+  } else if (is("fork-early")) {
+    wait(nullptr);
+  }
   cudaMalloc(&a, 400);
   cudaMemset(a, 0, 400);
   if (is("list")) {
@@ -104,6 +115,7 @@ int main(int, char **argv) {
     for (auto &one : some) one.join();
     std::printf("%d\n", visits);
   } else if (is("fork")) {
+    increment<<<1, 32>>>(a, 32);
     cudaFree(a), a = nullptr;
     if (fork() == 0) {
       float *b;
@@ -118,6 +130,14 @@ int main(int, char **argv) {
     int status;
     wait(&status);
     std::printf("parent %d\n", status);
+  } else if (is("handle")) {
+    float ms = 0;
+    std::printf("%d %d\n", cudaEventQuery(nullptr), cudaEventElapsedTime(&ms, nullptr, nullptr));
+    increment<<<1, 32>>>(a, 32);
+  } else if (is("fork-early")) {
+    increment<<<4, 32>>>(a, 100);
+    cudaMemcpy(&r, a, 4, cudaMemcpyDeviceToHost);
+    std::printf("parent %g\n", r);
   } else if (is("callback")) {
     static char name[] = "once";
     increment<<<1, 32>>>(a, 32);

@@ -1,6 +1,6 @@
 """Error codes of the runtime (CUDA Runtime API, "Data types used by CUDA Runtime", cudaError)."""
 
-SUCCESS, INVALID_VALUE, MEMORY_ALLOCATION = 0, 1, 2
+SUCCESS, INVALID_VALUE, MEMORY_ALLOCATION, INITIALIZATION_ERROR = 0, 1, 2, 3
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_DEVICE_FUNCTION = 9, 13, 98
 INVALID_DEVICE, INVALID_RESOURCE_HANDLE, ILLEGAL_ADDRESS = 101, 400, 700
 ASSERT, LAUNCH_FAILURE, NOT_SUPPORTED = 710, 719, 801
@@ -8,6 +8,7 @@ _TEXTS = {
     SUCCESS: ("cudaSuccess", "no error"),
     INVALID_VALUE: ("cudaErrorInvalidValue", "invalid argument"),
     MEMORY_ALLOCATION: ("cudaErrorMemoryAllocation", "out of memory"),
+    INITIALIZATION_ERROR: ("cudaErrorInitializationError", "initialization error"),
     INVALID_CONFIGURATION: ("cudaErrorInvalidConfiguration", "invalid configuration argument"),
     INVALID_SYMBOL: ("cudaErrorInvalidSymbol", "invalid device symbol"),
     INVALID_DEVICE_FUNCTION: ("cudaErrorInvalidDeviceFunction", "invalid device function"),

@@ -106,7 +106,7 @@ def _launch(
     name = f"the launch of {kernel.name}"
     if problem := _misshaped(grid, block):
         runtime.checks.launch_error(runtime.source, name, problem)
-        return INVALID_CONFIGURATION
+        return INVALID_VALUE  # of CUDA 13.0 on an H200, for each of these
     allowed = runtime.dynamic_limits.get(function, MAX_STATIC_SHARED)
     if shared_bytes > allowed:
         problem = f"{shared_bytes:,} bytes of dynamic shared memory, {allowed:,} are allowed "

@@ -11,7 +11,7 @@ from simulator.memory.storage.device import AddressesExhaustedError, DeviceAlloc
 from ...sessions.recording import placed_at
 from .calls import stands_in_for
 from .errors import INVALID_SYMBOL, INVALID_VALUE, MEMORY_ALLOCATION, SUCCESS
-from .state import Runtime
+from .state import TOTAL_BYTES, Runtime
 
 _LARGEST = 1 << 36
 """Bytes of one allocation; an H200 has 141 GB, this machine most likely not."""
@@ -20,7 +20,7 @@ _HOST, _DEVICE, _MANAGED = 1, 2, 3
 _TO_DEVICE, _TO_HOST, _BETWEEN = 1, 2, 3
 """Of ``cudaMemcpyKind``."""
 _PITCH = 512
-"""``cudaDeviceProp::texturePitchAlignment`` times 16: what cudaMallocPitch gives on an H200."""
+"""Bytes of which an H200's pitches are multiples (rows of 1 to 2,000 bytes; driver 580)."""
 
 
 # -- allocations -----------------------------------------------------------------------
@@ -104,8 +104,8 @@ def pointer_attributes(runtime: Runtime, out: int, address: int, *_: int) -> Non
 @stands_in_for("cudaMemGetInfo")
 def memory_info(runtime: Runtime, free_bytes: int, total: int, *_: int) -> None:
     used = sum(one.nbytes for one in runtime.device.allocations.values())
-    runtime.put(free_bytes, max(0, 150_000_000_000 - used))
-    runtime.put(total, 150_000_000_000)
+    runtime.put(free_bytes, max(0, TOTAL_BYTES - used))
+    runtime.put(total, TOTAL_BYTES)
 
 
 @stands_in_for("cudaMemPrefetchAsync", "cudaMemAdvise", "cudaHostUnregister")

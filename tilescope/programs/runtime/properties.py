@@ -1,6 +1,6 @@
 """What a program asks about the GPU: an H200's properties, and a kernel's.
 
-Values: ``cudaGetDeviceProperties``, ``cudaDeviceGetAttribute`` on an H200 (driver 580, CUDA 13.0).
+Values are what an H200 answered (2026-11-27, driver 580, CUDA 13.0).
 """
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
@@ -18,21 +18,21 @@ from simulator.compile.compiler import compile_ptx
 from simulator.compile.program import Program
 
 from .calls import UnsupportedCallError, signed, stands_in_for
-from .errors import INVALID_DEVICE, INVALID_DEVICE_FUNCTION, SUCCESS
+from .errors import INVALID_DEVICE, INVALID_DEVICE_FUNCTION, INVALID_VALUE, SUCCESS
 from .registration import kernel_of
-from .state import Runtime
+from .state import TOTAL_BYTES, Runtime
 
 _NAME = "NVIDIA H200, simulated by tilescope"
 _VERSION = 13000
 _SHARED = {"block": 49_152, "opt-in": 232_448, "SM": 233_472, "reserved": 1_024}
 _PROPERTIES: dict[str, Any] = {
-    "totalGlobalMem": 150_000_000_000, "sharedMemPerBlock": _SHARED["block"],
+    "totalGlobalMem": TOTAL_BYTES, "sharedMemPerBlock": _SHARED["block"],
     "regsPerBlock": 65_536, "warpSize": 32, "memPitch": 2**31 - 1, "maxThreadsPerBlock": 1024,
     "maxThreadsDim": (1024, 1024, 64), "maxGridSize": (2**31 - 1, 65_535, 65_535),
     "totalConstMem": 65_536, "major": 9, "minor": 0, "textureAlignment": 512,
     "texturePitchAlignment": 32, "multiProcessorCount": 132, "canMapHostMemory": 1,
     "concurrentKernels": 1, "ECCEnabled": 1, "asyncEngineCount": 3, "unifiedAddressing": 1,
-    "memoryBusWidth": 6144, "l2CacheSize": 62_914_560, "maxThreadsPerMultiProcessor": 2048,
+    "memoryBusWidth": 6016, "l2CacheSize": 62_914_560, "maxThreadsPerMultiProcessor": 2048,
     "sharedMemPerMultiprocessor": _SHARED["SM"], "regsPerMultiprocessor": 65_536,
     "managedMemory": 1, "concurrentManagedAccess": 1, "cooperativeLaunch": 1,
     "sharedMemPerBlockOptin": _SHARED["opt-in"], "maxBlocksPerMultiProcessor": 32,
@@ -46,7 +46,7 @@ _ATTRIBUTES = {
     "MaxSharedMemoryPerBlock": _SHARED["block"], "TotalConstantMemory": 65_536, "WarpSize": 32,
     "MaxRegistersPerBlock": 65_536, "ClockRate": 1_980_000, "TextureAlignment": 512,
     "MultiProcessorCount": 132, "CanMapHostMemory": 1, "ConcurrentKernels": 1,
-    "MemoryClockRate": 3_201_000, "GlobalMemoryBusWidth": 6144, "L2CacheSize": 62_914_560,
+    "MemoryClockRate": 3_201_000, "GlobalMemoryBusWidth": 6016, "L2CacheSize": 62_914_560,
     "MaxThreadsPerMultiProcessor": 2048, "AsyncEngineCount": 3, "UnifiedAddressing": 1,
     "ComputeCapabilityMajor": 9, "ComputeCapabilityMinor": 0,
     "MaxSharedMemoryPerMultiprocessor": _SHARED["SM"], "MaxRegistersPerMultiprocessor": 65_536,
@@ -57,7 +57,7 @@ _ATTRIBUTES = {
 }  # fmt: skip
 _DYNAMIC_SHARED = 8
 """``cudaFuncAttributeMaxDynamicSharedMemorySize``."""
-_LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20}
+_LIMITS = {0: 1024, 1: 8_650_752, 2: 8 << 20}
 """By ``cudaLimit``: a thread's stack, ``printf``'s buffer, the heap, in bytes."""
 
 
@@ -189,9 +189,16 @@ def function_attributes(runtime: Runtime, out: int, function: int, *_: int) -> i
 @stands_in_for("cudaFuncSetAttribute")
 def set_function_attribute(
     runtime: Runtime, function: int, attribute: int, value: int, *_: int
-) -> None:
-    if attribute & 0xFFFFFFFF == _DYNAMIC_SHARED:
-        runtime.dynamic_limits[function] = signed(value)
+) -> int:
+    if attribute & 0xFFFFFFFF != _DYNAMIC_SHARED:
+        return SUCCESS
+    program = _program(runtime, function)
+    if program is None:
+        return INVALID_DEVICE_FUNCTION
+    if not 0 <= signed(value) <= _SHARED["opt-in"] - program.layout.shared_bytes:
+        return INVALID_VALUE
+    runtime.dynamic_limits[function] = signed(value)
+    return SUCCESS
 
 
 @stands_in_for(

@@ -12,16 +12,28 @@ from kernels import Kernel
 from simulator import Device, Source
 from simulator.host_checks import HostChecks
 
-from ...scripts.streams import Streams
+from ...scripts.streams import Streams, UnknownHandleError
 from ...scripts.virtual_device import VirtualDevice
 from ..connection import Connection, RuntimeCall
 from ..host_process import HostMemoryError
 from ..shim.build import exports
 from ..source_lines import SourceLines
 from .calls import CALLS, UnsupportedCallError, plain_name
-from .errors import INVALID_VALUE, QUERIES, SUCCESS, error_name
+from .errors import (
+    INITIALIZATION_ERROR,
+    INVALID_RESOURCE_HANDLE,
+    INVALID_VALUE,
+    QUERIES,
+    SUCCESS,
+    error_name,
+)
 
 _NAMES = exports()
+TOTAL_BYTES = 150_109_880_320
+"""Of an H200's memory (``cudaDeviceProp::totalGlobalMem``)."""
+_REGISTERS = "__cuda"
+"""How the names of functions begin that work without a context: registration, ``<<<>>>``."""
+_WITHOUT_CONTEXT = (*QUERIES, "cudaGetDeviceCount")
 
 
 @dataclass
@@ -63,6 +75,8 @@ class Runtime:
         launched_from: By thread, the address of the ``<<<>>>`` whose launch comes next.
         sticky: An error after which nothing works any more; ``last_error``: another one.
         errors: How often a call gave an error, by its text.
+        parent: Of a process made by ``fork``: what its parent had at that time.
+        is_used: Whether it has called anything that needs a context.
     """
 
     def __init__(self, machine: VirtualDevice, checks: HostChecks, folders: list[Path]) -> None:
@@ -78,6 +92,8 @@ class Runtime:
         self.limits: dict[int, int] = {}
         self.sticky = self.last_error = SUCCESS
         self.errors: Counter[str] = Counter()
+        self.parent: Runtime | None = None
+        self.is_used = False
         self._texts: dict[str, int] = {}
 
     def attach(self, connection: Connection) -> None:
@@ -86,10 +102,15 @@ class Runtime:
         self.lines = SourceLines(self.process.pid)
         connection.answer = self.answer
 
-    def copy_registrations(self, other: Runtime) -> None:
-        """What a child of ``fork`` has of its parent: what was registered before ``main``."""
-        self.modules, self.functions = dict(other.modules), dict(other.functions)
-        self.symbols = dict(other.symbols)
+    def inherit(self, parent: Runtime) -> None:
+        """Begin as a child of ``fork``: with what was registered before ``main``.
+
+        If the parent had used CUDA, nothing works in the child (an H200 says
+        cudaErrorInitializationError). A program that is started anew registers again.
+        """
+        self.parent = parent
+        self.modules, self.functions = dict(parent.modules), dict(parent.functions)
+        self.symbols = dict(parent.symbols)
 
     def answer(self, frame: RuntimeCall) -> int:
         """The result of one call.
@@ -103,10 +124,20 @@ class Runtime:
         handler = CALLS.get(name)
         if handler is None:
             raise UnsupportedCallError(f"{name} has no stand-in{self._at}")
+        if name == "__cudaRegisterFatBinary":
+            self.parent = None  # a program of its own
+        needs_context = not name.startswith(_REGISTERS) and name not in _WITHOUT_CONTEXT
+        launches = name == "__cudaLaunchKernel"
+        self.is_used |= needs_context
         at = ""
         try:
-            result = handler(self, *frame.registers) or SUCCESS
+            if (needs_context or launches) and self.parent and self.parent.is_used:
+                result = INITIALIZATION_ERROR
+            else:
+                result = handler(self, *frame.registers) or SUCCESS
             at = self._at if result and name not in QUERIES else ""
+        except UnknownHandleError:
+            result, at = INVALID_RESOURCE_HANDLE, self._at
         except HostMemoryError as error:
             self.checks.bad_copy(self.source, name, str(error))
             result, at = INVALID_VALUE, self._at

@@ -5,7 +5,7 @@
 import struct
 
 from .calls import stands_in_for
-from .errors import INVALID_RESOURCE_HANDLE, SUCCESS
+from .errors import SUCCESS
 from .state import Runtime
 
 
@@ -32,10 +32,7 @@ def destroy(runtime: Runtime, *_: int) -> int:
 
 @stands_in_for("cudaStreamSynchronize", "cudaStreamQuery")
 def stream_synchronize(runtime: Runtime, stream: int, *_: int) -> int:
-    try:
-        runtime.streams.cuStreamSynchronize(stream)
-    except ValueError:
-        return INVALID_RESOURCE_HANDLE
+    runtime.streams.cuStreamSynchronize(stream)
     return runtime.sticky
 
 
@@ -66,8 +63,9 @@ def event_synchronize(runtime: Runtime, event: int, *_: int) -> int:
 
 
 @stands_in_for("cudaEventElapsedTime", "cudaEventElapsedTime_v2")
-def elapsed_time(runtime: Runtime, out: int, *_: int) -> None:
+def elapsed_time(runtime: Runtime, out: int, start: int, end: int, *_: int) -> None:
     """Not a number: nothing was timed."""
+    runtime.streams.check_recorded(start, end)
     runtime.process.write(out, struct.pack("<f", float("nan")))
 
 
