@@ -77,8 +77,9 @@ class HostChecks:
             self._add(LEAK, Source("", 0), notes[:5], value=total, word=word)
 
     def host_unset(self, source: Source, call: str, missing: int, nbytes: int) -> None:
-        """A copy to the host of bytes that nothing has written."""
-        self._add(HOST_UNSET, source, who=call, value=missing, extent=f"{nbytes:,}")
+        """A copy to the host of bytes that nothing has written; structures may have padding."""
+        notes = ("padding inside of structures is never written, too",)
+        self._add(HOST_UNSET, source, notes, who=call, value=missing, extent=f"{nbytes:,}")
 
     def _add(
         self, row: HazardKind, source: Source, notes: tuple[str, ...] = (), **words: object

@@ -49,6 +49,18 @@ def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch):
     assert (tmp_path / "tiling.html").stat().st_size > 100_000
 
 
+@pytest.mark.slow
+def test_the_readme_shows_the_report_as_it_is(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = [block for _, block in BLOCK.findall(text) if block.startswith("$ tilescope ")]
+    assert shown
+    for block in shown:
+        command, _, report = block.removeprefix("$ tilescope ").partition("\n")
+        printed = CliRunner().invoke(main, shlex.split(command)).stdout
+        assert printed.strip() == report.strip()
+
+
 def test_the_reference_is_made_of_the_code():
     pages = site().reference()
     for name in main.commands:

@@ -61,7 +61,7 @@ def report(
 def fix_lines(fix: Fix, columns: int = COLUMNS) -> list[str]:
     """A fix: what it is, the lines it changes, and what proved it."""
     text = _paragraph(f"fix  {fix}", columns) + _shown(fix.diff, columns)
-    return text + (_paragraph(f"     {fix.proof}", columns) if fix.proof else [])
+    return text + (_paragraph(f"      {fix.proof}", columns) if fix.proof else [])
 
 
 def in_short(severity: str, message: str, involved: Sequence[Participant]) -> str:
