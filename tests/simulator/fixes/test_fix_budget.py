@@ -97,7 +97,7 @@ def test_a_budget_that_is_used_up_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     class Small(budget.Budget):
         def __init__(self, runs: object, seconds: object) -> None:
             super().__init__()
-            self.left = 2000
+            self.remaining = 2000
             tries.append(self)
 
     without = hazards(*launch(file, *WORDS), "--no-fix-search")
@@ -164,7 +164,7 @@ def test_what_is_compiled_is_paid_for(tmp_path: Path, monkeypatch: pytest.Monkey
     class Small(budget.Budget):
         def __init__(self, runs: object, seconds: object) -> None:
             super().__init__()
-            self.left = 8 * (150 + text // 20)
+            self.remaining = 8 * (150 + text // 20)
 
     monkeypatch.setattr(search, "Budget", Small)
     monkeypatch.setattr(verification, "recompiled", refused)
