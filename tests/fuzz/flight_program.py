@@ -180,7 +180,7 @@ class Program:
             ".version 8.0", ".target sm_90", ".address_size 64",
             ".visible .entry program(.param .u64 data, .param .u64 source)", "{",
             ".reg .pred %g, %h; .reg .b32 %me, %cta, %a, %b, %v, %x, %y;",
-            ".reg .b64 %w, %v2, %x2, %y2, %s, %d, %c;",
+            ".reg .b64 %w, %n, %o, %v2, %x2, %y2, %s, %d, %c;",
             f".shared .align 128 .b8 area[{AREA}]; .shared .align 8 .b8 bars[{8 * BARRIERS}];",
             "mov.u32 %me, %tid.x; mov.u32 %cta, %ctaid.x; mov.u64 %s, area;",
             "ld.param.u64 %d, [data]; ld.param.u64 %c, [source];",

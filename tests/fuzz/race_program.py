@@ -95,12 +95,13 @@ class Access:
         yield f"add.u32 %a, %a, {self.start};"
         yield f"mul.lo.u32 %a, %a, {self.whole};"
         yield f"and.b32 %a, %a, {AREA - 1};"
-        yield "cvt.u64.u32 %w, %a;"
-        yield f"add.u64 %w, %w, {'%s' if self.space == 'shared' else '%d'};"
+        base, address = ("%s", "%n") if self.space == "shared" else ("%d", "%w")
+        yield "cvt.u64.u32 %o, %a;"
+        yield f"add.u64 {address}, %o, {base};"
         if self.peer:
             yield f"mov.u32 %a, %cluster_ctarank; add.u32 %a, %a, {self.peer};"
             yield "mov.u32 %b, %cluster_nctarank; rem.u32 %a, %a, %b;"
-            yield "mapa.shared::cluster.u64 %w, %w, %a;"
+            yield "mapa.shared::cluster.u64 %n, %n, %a;"
         yield from self.value(number, equal)
         yield from self.guard.ptx()
         at = "" if self.guard == Guard() else "@%g "
@@ -131,15 +132,16 @@ class Access:
         how = {"weak": "", "volatile": ".volatile"}.get(self.order, f".relaxed.{self.order}")
         value, got = ("%v2", "%x2") if bits == 64 else ("%v", "%x")
         space = self.space + ("::cluster" if self.peer else "")
+        address = "%n" if self.space == "shared" else "%w"
         if self.kind == "load":
             into = got if self.vector == 1 else f"{{{got}, {'%y2' if bits == 64 else '%y'}}}"
-            return f"ld{how}.{space}{word}.u{bits} {into}, [%w];"
+            return f"ld{how}.{space}{word}.u{bits} {into}, [{address}];"
         if self.kind == "store":
             given = value if self.vector == 1 else f"{{{value}, {value}}}"
-            return f"st{how}.{space}{word}.u{bits} [%w], {given};"
+            return f"st{how}.{space}{word}.u{bits} [{address}], {given};"
         if self.kind == "quiet":
-            return f"atom{how}.{space}.add.u{bits} {got}, [%w], 0;"
-        return f"atom{how}.{space}.exch.b{bits} {got}, [%w], {value};"
+            return f"atom{how}.{space}.add.u{bits} {got}, [{address}], 0;"
+        return f"atom{how}.{space}.exch.b{bits} {got}, [{address}], {value};"
 
 
 @dataclass(frozen=True)
@@ -271,7 +273,7 @@ class Lock:
     early: int = -1
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
-        yield f"add.u64 %w, %f, {4 * LOCKS + 8 * number};"
+        yield f"add.u64 %l, %f, {4 * LOCKS + 8 * number};"
         for i, (block, tid) in enumerate(self.takers):
             at = f"{number}_{i}"
             yield f"setp.eq.u32 %g, %me, {tid};"
@@ -279,14 +281,14 @@ class Lock:
             yield f"@!%g bra L{at};"
             yield f"T{at}:"
             if i == 0:
-                yield "atom.global.cas.b32 %a, [%w], 0, -1; setp.ne.u32 %g, %a, 0;"
+                yield "atom.global.cas.b32 %a, [%l], 0, -1; setp.ne.u32 %g, %a, 0;"
             else:
-                yield f"atom.global.add.u32 %a, [%w], 0; setp.lt.s32 %g, %a, 0; @%g bra T{at};"
-                yield "add.u32 %b, %a, 1; atom.global.cas.b32 %v, [%w], %a, %b;"
+                yield f"atom.global.add.u32 %a, [%l], 0; setp.lt.s32 %g, %a, 0; @%g bra T{at};"
+                yield "add.u32 %b, %a, 1; atom.global.cas.b32 %v, [%l], %a, %b;"
                 yield "setp.ne.u32 %g, %v, %a;"
             yield f"@%g bra T{at};"
-            access = "st.global.u32 [%w+4], 7;" if i == 0 else "ld.global.u32 %x, [%w+4];"
-            free = f"membar.gl; atom.global.add.u32 %a, [%w], {-1 if i else 1};"
+            access = "st.global.u32 [%l+4], 7;" if i == 0 else "ld.global.u32 %x, [%l+4];"
+            free = f"membar.gl; atom.global.add.u32 %a, [%l], {-1 if i else 1};"
             yield "membar.gl;"
             yield from (free, access) if i == self.early else (access, free)
             yield f"L{at}:"
@@ -319,7 +321,7 @@ class Program:
             ".version 8.0", ".target sm_90", ".address_size 64",
             f".visible .entry program(.param .u64 data, .param .u64 flags) {shape}", "{",
             f".reg .pred %g; .reg .b32 %me, %cta, %a, %b, %v, %x, %y{flags};",
-            ".reg .b64 %w, %v2, %x2, %y2, %s, %d, %f;",
+            ".reg .b64 %w, %n, %l, %o, %v2, %x2, %y2, %s, %d, %f;",
             f".shared .align 16 .b8 area[{AREA}];",
             "mov.u32 %me, %tid.x; mov.u32 %cta, %ctaid.x; mov.u64 %s, area;",
             "ld.param.u64 %d, [data]; ld.param.u64 %f, [flags];",

@@ -18,6 +18,7 @@ from typing import TypeVar, TypeVarTuple, cast
 from kernels.ptx.module import Instruction
 
 from ...analysis.influence import ForwardSlices
+from ...analysis.pointer_bases import Bases
 from ...compile.cfg.basic_blocks import Block
 from ...compile.cfg.cfg import BlockReachability
 from ...compile.program import Program
@@ -26,6 +27,8 @@ from ...isa.decoded import callee, calls, roles
 from ...memory.site import PHASE, Site
 
 _NOWHERE = frozenset[int]()
+_POINTER = 8
+"""Bytes of a pointer in a kernel parameter."""
 _Place = tuple[int, int]
 """A block, and where in it."""
 _Asked = TypeVarTuple("_Asked")
@@ -156,9 +159,23 @@ class ProgramOrder:
 
     @functools.cached_property
     def _tells(self) -> list[Site]:
-        """Return the sites that may signal another thread; an ``mbarrier`` counts as a barrier."""
+        """Return the sites that may signal another thread; an ``mbarrier`` counts as a barrier.
+
+        A signal is a strong write that a controlling read may observe. A write through another
+        kernel parameter than all of them is data.
+        """
         sites = self._program.sites
-        return [s for s in sites if s.strong and s.access != "load" and s.operation != PHASE]
+        writes = [s for s in sites if s.strong and s.access != "load" and s.operation != PHASE]
+        params = enumerate(self._program.entry.params)
+        bases = Bases(
+            self._program,
+            [(number, offset) for number, p in params for offset in range(0, p.nbytes, _POINTER)],
+        )
+        heard = [bases.of(read) for read in self._hears]
+        if not all(heard):  # of a read without a known base any write may be the signal
+            return writes
+        known = frozenset().union(*heard)
+        return [s for s in writes if not bases.of(s) or bases.of(s) & known]
 
     @functools.cached_property
     def _hears(self) -> frozenset[Site]:

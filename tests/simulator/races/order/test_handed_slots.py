@@ -53,3 +53,25 @@ def test_a_slot_that_flags_hand_over(kind: int, where: str, build: str) -> None:
         run = simulator.launch(kernel, *shape, args, schedule=schedule)
         found = [h.kind for h in run.hazards if h.variable == "slot"]
         assert found == [KINDS[kind]] * bool(kind), schedule
+
+
+UNRELATED = """
+__global__ void __cluster_dims__(2) through(unsigned* data, unsigned* flag, unsigned* y) {
+    unsigned me = blockIdx.x * 32 + threadIdx.x;
+    if (me == 0) atomicExch(flag, 1);
+    if (me == 32) while (!atomicAdd(flag, 0));
+    y[me] = data[me];
+    asm volatile("barrier.cluster.arrive.relaxed; barrier.cluster.wait;");
+    data[me ^ 31] = 1;
+    atomicExch(&data[64 + me], 1);
+}
+"""
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_an_atomic_through_another_parameter_is_no_signal(build: str) -> None:
+    kernel = Kernel.from_cuda(UNRELATED, "through", build=build)
+    for schedule in ("lockstep", "warps", "reverse", 1, 2):
+        args = [np.zeros(128, np.uint32), np.zeros(1, np.uint32), np.zeros(64, np.uint32)]
+        run = simulator.launch(kernel, 2, 32, args, schedule=schedule)
+        assert [h.kind for h in run.hazards] == ["war-race"], schedule
