@@ -8,6 +8,7 @@ import mmap
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,10 +35,20 @@ from .layout import (
 
 _HOST_SLOTS = (*range(24, 80), *range(90, 120))
 """Numbers whose addresses a process on Linux can map (below 2^47, clear of what it maps itself)."""
+_HOST_RANGES = frozenset((*range(80, 90), *range(120, 128), *range(160, 176), *range(240, 256)))
+"""Numbers in whose addresses Linux puts programs, their heaps and stacks: 0x55.. and 0x7f.. on
+x86-64, 0xaaaa.. and 0xffff.. on aarch64. No device memory lies there, live or freed."""
 _WAITING = 64
 """Freed numbers that are not given out again yet: reports say where their memory was freed."""
 _PAGE, _SECTOR = 4096, 32
 _NOTHING = np.zeros(0, np.uint8)
+
+
+class FreedMemory(NamedTuple):
+    """A freed allocation: its size in bytes, and where it was freed, for reports."""
+
+    nbytes: int
+    text: str
 
 
 class AddressesExhaustedError(MemoryError):
@@ -101,7 +112,7 @@ class Device:
 
     def __init__(self) -> None:
         self.allocations: dict[int, DeviceAllocation] = {}
-        self.freed: dict[int, str] = {}
+        self.freed: dict[int, FreedMemory] = {}
         self._modules: dict[str, DeviceModule] = {}
         self._variables: dict[int, tuple[str, Flat]] = {}
         self._free_numbers: list[int] = []
@@ -138,7 +149,7 @@ class Device:
         return made
 
     def _number(self) -> int:
-        while self._next in _HOST_SLOTS:
+        while self._next in _HOST_SLOTS or self._next in _HOST_RANGES:
             self._next += 1
         if len(self._free_numbers) > _WAITING or (self._next >= HEAP and self._free_numbers):
             return self._free_numbers.pop(0)
@@ -153,7 +164,8 @@ class Device:
         if made is None or made.address != address:
             return None
         del self.allocations[made.number]
-        self.freed[made.number] = f"memory freed{f' at {place}' if place else ''}"
+        text = f"memory freed{f' at {place}' if place else ''}"
+        self.freed[made.number] = FreedMemory(made.nbytes, text)
         if made.file >= 0:
             os.close(made.file)
             self._host_numbers.insert(0, made.number)
@@ -162,8 +174,10 @@ class Device:
         return made
 
     def freed_at(self, address: int) -> str:
-        """What freed memory an address lies in, and where it was freed; else nothing."""
-        return self.freed.get(array_number(address), "")
+        """Return where the freed memory in which an address lies was freed; else an empty text."""
+        freed = self.freed.get(number := array_number(address))
+        inside = freed is not None and 0 <= address - array_address(number) <= freed.nbytes
+        return freed.text if freed and inside else ""
 
     def find(self, address: int) -> DeviceAllocation | None:
         """The allocation in whose range of addresses one lies, or at whose end."""
@@ -238,8 +252,8 @@ class Device:
         count = max((*self.allocations, *self.freed), default=-1) + 1
         made.arrays = [_NOTHING] * count
         made.labels = ["memory that is not allocated"] * count
-        for number, text in self.freed.items():
-            made.labels[number] = text
+        for number, freed in self.freed.items():
+            made.labels[number] = freed.text
         for number, live in self.allocations.items():
             made.arrays[number] = live.array
             made.labels[number] = f"memory allocated at {live.place}" if live.place else "memory"

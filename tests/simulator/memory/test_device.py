@@ -106,3 +106,21 @@ def test_managed_memory_is_a_file_that_a_host_can_map() -> None:
         device.allocate(4, "pinned")
     for number in numbers:
         device.free(device.allocations[number].address)
+
+
+def test_the_hosts_own_addresses_are_never_freed_device_memory() -> None:
+    """Linux puts heaps at 0x55.. (0xaaaa.. on aarch64) and mappings at 0x7f.. (0xffff..)."""
+    device, own = Device(), np.zeros(8, np.uint8)
+    made = [device.allocate(64) for _ in range(400)]
+    for one in made:
+        device.free(one.address)
+    hosts = [
+        0x5555_5555_8000,
+        0x55D0_1234_5678,
+        0x7F12_3456_7890,
+        0xAAAA_C000_1000,
+        own.ctypes.data,
+    ]
+    assert not any(device.freed_at(address) for address in hosts)
+    assert device.freed_at(made[-1].address + 64)
+    assert not device.freed_at(made[-1].address + 65)
