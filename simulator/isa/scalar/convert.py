@@ -44,10 +44,10 @@ _CLAMPED = "\n".join(  # .sat where the target does not hold all numbers of the 
         {_CLAMPED}
         rni|rzi|rmi|rpi sat? .{_ANY} .f16|f64 : t0~ = t~
         rni|rzi|rmi|rpi sat? ftz? .{_ANY} .f32 : t0~ = t~
-        rni|rzi|rmi|rpi .s16|u16|s32|u32|s64|u64 .bf16 : t0 = t~
+        rni|rzi|rmi|rpi .{_ANY} .bf16 : t0 = t~
         rn|rz|rm|rp sat? .f16|f64 .{_ANY} : t0~ = t~
         rn|rz|rm|rp sat? ftz? .f32 .{_ANY} : t0~ = t~
-        rn|rz|rm|rp .bf16 .s16|u16|s32|u32|s64|u64 : t0~ = t
+        rn|rz|rm|rp .bf16 .{_ANY} : t0~ = t
         rni|rzi|rmi|rpi? sat? .f16 .f16 : t0~ = t~
         rni|rzi|rmi|rpi? sat? .f64 .f64 : t0~ = t~
         rni|rzi|rmi|rpi? sat? ftz? .f32 .f32 : t0~ = t~

@@ -179,13 +179,16 @@ def wide_conversions() -> list[Case]:
     f16 = FORMATS["f16"]
     cases.append(Case("cvt.rn.bf16.f16", ("bf16",), ("f16",), lambda a: f16.convert(a, bf16)))
     cases.append(Case("cvt.rn.f16.bf16", ("f16",), ("bf16",), lambda a: bf16.convert(a, f16)))
-    for t in ("s16", "u16", "s32", "u32", "s64", "u64"):  # ptxas refuses s8 and u8
+    for t in ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
+        byte = t in ("s8", "u8")  # ptxas takes an 8-bit register only
         for mode in ("rn", "rz", "rm", "rp"):
 
             def number(a: int, mode: str = mode) -> int:
                 return bf16.encode(a, 0, mode) if a else 0
 
-            cases.append(Case(f"cvt.{mode}.bf16.{t}", ("bf16",), (t,), number))
+            name = f"cvt.{mode}.bf16.{t}"
+            code = f"{{{{ .reg .b8 %b; cvt.{t}.{t[0]}16 %b, {{v0}}; {name} {{o0}}, %b; }}}}"
+            cases.append(Case(name, ("bf16",), (t,), number, code=code if byte else ""))
         low, high = (0, 2 ** int(t[1:]) - 1)
         if t[0] == "s":
             low, high = -(high // 2) - 1, high // 2
@@ -206,7 +209,9 @@ def wide_conversions() -> list[Case]:
                 }[mode]  # fmt: skip
                 return min(max(down + bool(up), low), high)
 
-            cases.append(Case(f"cvt.{mode}.{t}.bf16", (t,), ("bf16",), whole))
+            name = f"cvt.{mode}.{t}.bf16"
+            code = f"{{{{ .reg .b8 %b; {name} %b, {{v0}}; cvt.{t[0]}32.{t} {{o0}}, %b; }}}}"
+            cases.append(Case(name, (t,), ("bf16",), whole, code=code if byte else ""))
     return cases
 
 
