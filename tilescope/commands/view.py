@@ -30,6 +30,7 @@ from ..cli.target import Target, parse_shape, resolve, settled
 from ..gpu.prediction_inputs import GPU, forecast
 from ..view import Story, hazard_blocks, page
 from ..view.limits import tile_row
+from ..view.record import record
 from .pipelines import HOW, draw_pipeline, is_pipeline, refuse_others
 
 _RECORDED, _HAZARDS = 64, 8
@@ -74,6 +75,7 @@ class _Command(click.Command):
     metavar="T,T",
     help="Tile sizes of a library kernel to predict, for the table under Speed.",
 )
+@click.option("--record", "film", metavar="GIF", help="A play of the page as a GIF, too.")
 @click.option("--open", "show", is_flag=True, help="Show it in a browser.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @click.pass_context
@@ -87,22 +89,25 @@ def view_command(
     places: tuple[str, ...],
     output: str,
     tiles: str | None,
+    film: str | None,
     show: bool,
     quiet: bool,
 ) -> None:
     """Run a kernel and draw what happened: one HTML file that opens from disk.
 
-    TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page steps through the run,
-    shows the accesses of each element, threads at barriers, sectors and banks, and leads to
-    the step of each hazard. Steps are recorded of some 60 blocks, fewer where the page would
-    be larger than 2 MB, those of hazards and of --block-at first. Unless --schedule says
-    otherwise, one warp runs at a time (all threads in lockstep, if there are more than 65,536).
+    TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page tells the run from its
+    real values: grid, block and thread side by side, played in beats, with the warps'
+    timeline, reuse, sectors and banks; a race opens at its moment. Steps are recorded of
+    some 60 blocks, fewer where the page would be larger than 2 MB, those of hazards and of
+    --block-at first. Unless --schedule says otherwise, one warp runs at a time (all threads
+    in lockstep, if there are more than 65,536).
     Of a pipeline's file (.toml) the page shows every launch.
 
     \b
     Examples:
       tilescope view matmul_tiled --size 64 --open
       tilescope view matmul_naive --size 64 --compare matmul_tiled -o tiling.html
+      tilescope view matmul_tiled --size 6 --record tiled.gif
       tilescope view matmul_missing_first_barrier --size 32 --open
       tilescope view my.cu 'tiled<2>' --grid 3,3 --block 2,2 \\
           f32[6,6]=arange f32[6,6]=ones f32[6,6] 6 6 6
@@ -130,6 +135,10 @@ def view_command(
         path.write_text(page(stories), encoding="utf-8")
     if not quiet:
         click.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB, opens in any browser")
+    if film:
+        frames = record(path.read_text(encoding="utf-8"), Path(film))
+        if not quiet:
+            click.echo(f"{film}: {frames} frames")
     if show:
         webbrowser.open(path.resolve().as_uri())
 
@@ -194,7 +203,7 @@ def _said(words: Sequence[str]) -> str:
     shown: list[str] = []
     remaining = iter(words)
     for word in remaining:
-        if word in ("-o", "--output", "--block-at"):
+        if word in ("-o", "--output", "--block-at", "--record"):
             next(remaining, None)
         elif word not in ("--open", "-q", "--quiet") and not word.startswith(("--output=", "-o")):
             known = Path(word).is_absolute() and Path(word).exists()

@@ -1,5 +1,8 @@
 """Keyboard, themes, widths, accessibility, and text that would be markup."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import simulator
 from kernels import Kernel
 from tests.tilescope.view.conftest import html, matmul, of_library
 from tilescope.view import NoTrace, Story, page, show
+from tilescope.view.record import NoRecorder, record
 
 THEMES = ["light", pytest.param("dark", marks=pytest.mark.slow)]
 
@@ -261,3 +265,27 @@ def test_a_page_without_arrays_or_steps(open_page):
 
 def test_the_page_is_the_same_each_time():
     assert page([matmul(4, 2)]) == html(matmul(4, 2))
+
+
+RECORD = """
+import sys
+from pathlib import Path
+from tilescope.view.record import record
+record(Path(sys.argv[1]).read_text(), Path(sys.argv[2]), 3)
+"""
+
+
+def test_a_play_is_recorded(chromium, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    assert chromium.is_connected()  # a process has one synchronous Playwright: another records
+    path, file = tmp_path / "play.gif", tmp_path / "run.html"
+    file.write_text(html(matmul(4, 2)), encoding="utf-8")
+    subprocess.run([sys.executable, "-c", RECORD, str(file), str(path)], check=True)
+    with image.open(path) as film:
+        assert film.n_frames > 4
+
+
+def test_without_pillow_the_error_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(NoRecorder, match="tilescope\\[record\\]"):
+        record("", tmp_path / "play.gif")

@@ -95,9 +95,9 @@ export class Stage {
   // Pixels for the lens beside thread and code.
   room(layout) {
     const all = Math.max(280, this.root.clientWidth);
-    if (all < 1044) return all;
+    if (window.innerWidth <= 1200) return all; // 8-narrow.css has the same width
     if (layout.panel) return Math.max(420, all - 300 - 400 - 64);
-    return layout.own ? all - 30 - Math.min(400, Math.max(320, all * 0.3)) : Math.min(760, all - 214 - 320 - 60);
+    return layout.own ? all - 30 - Math.min(400, Math.max(320, all * 0.3)) : Math.max(560, Math.min(760, all - 214 - 320 - 60));
   }
 
   flights() {
