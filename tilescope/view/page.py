@@ -31,6 +31,8 @@ BUDGET = 1_650_000
 """Characters of a page's packed numbers; together with script and styles below 2 MB."""
 _PACKED = 0.7
 """Bytes that become one character: base64 makes four of three, and deflating gives some back."""
+_STORY = 40_000
+"""Characters of the runs' stories that are not counted against the budget."""
 _VALUES = 1 << 19
 """Bytes of global arrays up to which their contents go along."""
 
@@ -158,9 +160,11 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             room -= pool.nbytes - start
         _link_fixes(stories[:shown], runs)
         packed = pool.packed()
-        if most <= 1 or len(packed["bytes"]) <= budget:
+        spoken = len(to_json([run["story"] for run in runs]))
+        size = len(packed["bytes"]) + max(0, spoken - _STORY)
+        if most <= 1 or size <= budget:
             break
-        share = budget / len(packed["bytes"])
+        share = budget / size
         most = max(1, min(most - 1, int(most * share)))
     compared = compare(
         [story.run for story in stories[:shown]],

@@ -78,7 +78,8 @@ def _warp_beats(
             close()
         elif group and act == COMPUTE == acts[group[-1]]:
             before, now = (int(steps.watched[own[j]]) for j in (group[-1], i))
-            if before in roles.chain[now]:
+            ended = roles.running[before] and not roles.running[now]
+            if before in roles.chain[now] or (ended and roles.chain[before]):
                 close()  # another term of the same sum
         group.append(i)
     close()

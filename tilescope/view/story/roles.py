@@ -189,6 +189,8 @@ class _OperandFlow:
         chain: list[set[int]] = [set() for _ in self.every]
         for number in wanted:
             kind, first = running(self.every[number].instruction)
+            if any(_is_literal(operand) for operand in self.every[number].inputs):
+                continue  # a polynomial or the reduction of a range, not a sum of data
             for other in self.before(number, slice(first, None)) if kind else ():
                 if other in wanted and running(self.every[other].instruction)[0] == kind:
                     chained |= {number, other}
@@ -220,3 +222,11 @@ class _OperandFlow:
                     found[variable].add(roles.place[other] if loads else -9)
         only = [next(iter(f)) if len(f) == 1 else -1 for f in found]
         return [max(place, -1) for place in only], constant
+
+
+def _is_literal(operand: int | str) -> bool:
+    """Whether an operand is a number other than 0, written out in the program."""
+    try:
+        return isinstance(operand, str) and float(operand) != 0
+    except ValueError:
+        return False

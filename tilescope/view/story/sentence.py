@@ -70,7 +70,9 @@ class Facts:
         m, k = self.maps[self.layout.inputs[0]].shape
         n = self.maps[self.layout.inputs[1]].shape[1]
         wide, high, _ = self.run.block
-        return bool(m % high or n % wide or k % wide)
+        # Only where a block's threads are its tile: the grid then covers C by the block's extent.
+        covers = self.run.grid[:2] == (-(-n // wide), -(-m // high))
+        return covers and bool(m % high or n % wide or k % wide)
 
     def name(self, place: int) -> Part:
         """An array's name in its colour."""
@@ -156,11 +158,11 @@ def _product(facts: Facts) -> tuple[list[Part], list[Part]] | None:
         share = n // max(1, int(counts.max()))
         more += f": {_word(share)} threads share each load." if share > 1 else "."
         return title, [(more, -1)]
-    if shared and counts.max() < n:
+    if counts.max() < n:
         share = n // max(1, int(counts.max()))
         tail = f" is loaded {often} times, not {n:,}" if uses else f" is loaded {often} times"
-        title = [("Each value of ", -1), *both, (f"{tail}: {share} threads share every load.", -1)]
-        return title, []
+        how = f": {share} threads share every load." if shared else ": a block shares every load."
+        return [("Each value of ", -1), *both, (f"{tail}{how}", -1)], []
     return [
         ("Each value of ", -1),
         *both,

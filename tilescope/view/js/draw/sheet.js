@@ -24,9 +24,10 @@ function drawCell(pen, sheet, x, y, { value, tone = 0, state = "" }) {
   pen.fillStyle = tone >= 2 ? c[`${hue}1`] : tone || state === "old" || state === "wrong" ? c[`${hue}0`] : c.page;
   pen.fillRect(x, y, cell, cell);
   if (state === "pad") fillHatch(pen, "pad", x, y, cell);
+  if (cell < 4 && value === undefined) return;
   pen.strokeStyle = c.line;
-  pen.lineWidth = cell < 14 ? 0.6 : 1;
-  pen.strokeRect(x, y, cell, cell);
+  pen.lineWidth = cell < 4 ? 0 : cell < 14 ? 0.6 : 1;
+  if (cell >= 4) pen.strokeRect(x, y, cell, cell);
   if (value === undefined || value === null) {
     if (value === undefined) dot(pen, x + cell / 2, y + cell / 2, Math.max(0.8, Math.min(2, cell / 12)));
   } else if (sheet.digits) digits(pen, sheet, x, y, value, tone);

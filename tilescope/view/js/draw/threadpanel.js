@@ -70,7 +70,7 @@ export class ThreadPanel {
 
 function told(terms, done, run) {
   if (!terms.length) return "the last value it computed";
-  const product = terms.some((term) => term.operands.length > 1);
+  const product = terms.every((term) => term.name === "fma" || term.name === "mad");
   return `${done.length} of ${plural(terms.length, product ? "product" : "term")} added`;
 }
 

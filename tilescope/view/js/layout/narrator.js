@@ -5,7 +5,7 @@ import { ADD, COPY, FETCH, STORE, WAIT, hueAt, hueOf, hueOfVariable } from "../m
 import { termsOf } from "../model/sums.js";
 import { expression, result, threadOf } from "../model/thread.js";
 import { valueOf } from "../draw/threadpanel.js";
-import { touched } from "./values.js";
+import { eventsOf, touched } from "./values.js";
 
 const VERBS = { fma: "Multiply and add.", mad: "Multiply and add.", add: "Add.", sub: "Subtract.", mul: "Multiply.", max: "Compare.", min: "Compare.", mma: "Multiply matrices.", wgmma: "Multiply matrices.", ex2: "Exponentiate.", div: "Divide.", shfl: "Shuffle." };
 
@@ -18,25 +18,31 @@ export function beatSentence(state) {
   const found = touched(run, state.blockNow, beat, all ? -1 : state.warp);
   if (beat.kind === COPY) return copySentence(run, found, threads);
   if (beat.kind === WAIT) return waitSentence(state, beat);
-  if (beat.kind === STORE) return [["Write. ", "strong"], [`${threads} store `], ...listed(run, found, "writes"), ["."]];
-  if (beat.kind === ADD) return [["Add, atomically. ", "strong"], [`${threads} update `], ...listed(run, found, "writes"), ["."]];
+  if (beat.kind === STORE) return [["Write. ", "strong"], [`${threads} ${agree(threads, "store")} `], ...listed(run, found, "writes"), ["."]];
+  if (beat.kind === ADD) return [["Add, atomically. ", "strong"], [`${threads} ${agree(threads, "update")} `], ...listed(run, found, "writes"), ["."]];
   const reads = listed(run, found, "reads");
-  if (beat.kind === FETCH) return [["Load. ", "strong"], [`${threads} read `], ...reads, ["."]];
+  if (beat.kind === FETCH) return [["Load. ", "strong"], [`${threads} ${agree(threads, "read")} `], ...reads, ["."]];
   const verb = VERBS[beat.w?.name.split(".")[0]] ?? "Compute.";
-  if (!reads.length) return [[`${verb} `, "strong"], [beat.w?.running ? `${threads} add another term.` : `${threads} work on what they hold in registers.`]];
-  return [[`${verb} `, "strong"], [`${threads} use `], ...reads, ["."]];
+  if (!reads.length) return [[`${verb} `, "strong"], [beat.w?.running ? `${threads} ${agree(threads, verb === "Compare." ? "take" : "add")} another ${verb === "Compare." ? "value" : "term"}.` : `${threads} ${agree(threads, "work")} on what is in registers.`]];
+  return [[`${verb} `, "strong"], [`${threads} ${agree(threads, "use")} `], ...reads, ["."]];
+}
+
+function agree(threads, verb) {
+  return threads.startsWith("1 ") ? `${verb}s` : verb;
 }
 
 function whoTakesPart(state, beat) {
   const run = state.now;
   const block = state.blockNow;
-  const event = block.steps[beat.to - 1];
-  let here = 0;
-  let all = 0;
-  block.batch.each(block.events[event], block.column, (thread) => {
-    all++;
-    if (thread >> 5 === state.warp) here++;
-  });
+  let [here, all] = [0, 0];
+  for (const event of eventsOf(block, beat)) {
+    let [mine, total] = [0, 0];
+    block.batch.each(block.events[event], block.column, (thread) => {
+      total++;
+      if (thread >> 5 === state.warp) mine++;
+    });
+    [here, all] = [Math.max(here, mine), Math.max(all, total)];
+  }
   if (run.warps === 1) return { threads: here === run.threads ? `All ${here} threads` : plural(here, "thread"), all: true };
   if (all === run.threads) return { threads: `All ${all} threads`, all: true };
   const threads = `${here === 32 ? "The 32 threads" : plural(here, "thread")} of warp ${state.warp}`;
@@ -44,10 +50,10 @@ function whoTakesPart(state, beat) {
 }
 
 function copySentence(run, found, threads) {
-  const parts = [["Load. ", "strong"], [`${threads} copy `]];
+  const parts = [["Load. ", "strong"], [`${threads} ${threads.startsWith("1 ") ? "copies" : "copy"} `]];
   const sources = [...found].filter(([key, part]) => !run.shared.includes(key) && part.reads.size);
   const into = [...found].filter(([key, part]) => run.shared.includes(key) && part.writes.size);
-  if (!sources.length) return [["Write. ", "strong"], [`${threads} write `], ...listed(run, found, "writes"), [" in shared memory."]];
+  if (!sources.length) return [["Write. ", "strong"], [`${threads} ${agree(threads, "write")} `], ...listed(run, found, "writes"), [" in shared memory."]];
   sources.forEach(([array, part], i) => parts.push([i ? " and " : ""], [`${plural(part.reads.size, "value")} of `], [array.name, hueOf(run, array)]));
   into.forEach(([variable], i) => parts.push([i ? " and " : " into "], [variable.name, hueOfVariable(run, variable)]));
   return [...parts, [into.length ? " in shared memory." : "."]];
@@ -136,7 +142,8 @@ function computed(run, block, state, items) {
   const index = all.findLastIndex((term) => mine.has(term.item));
   if (index < 0) {
     const item = items.filter((one) => one.w.kind === "value" && !one.w.quiet).pop();
-    return item ? `${expression(run, item, true)} = ${result(item)}` : "";
+    const text = item ? `${expression(run, item, true)} = ${result(item)}` : "";
+    return text.length > 90 || text.includes("%") ? "" : text; // of matrices, or of what is not followed
   }
   const term = all[index];
   const before = index ? all[index - 1].sum : 0;

@@ -11,7 +11,7 @@ export function opening(state) {
     return;
   }
   const { layout } = run.story;
-  if (layout === "product" && run.threads > 64) state.thread = Math.min(run.threads - 1, 2 * run.bx + 5);
+  if (layout === "product" && run.threads > 64) state.thread = run.by > 2 ? 2 * run.bx + 5 : 5;
   if (layout === "strips" || layout === "rows") {
     state.block = run.recorded[Math.min(1, run.recorded.length - 1)];
     if (layout === "rows") state.block = run.recorded[0];
@@ -26,7 +26,9 @@ export function opening(state) {
     state.thread = 0;
   }
   const { beats } = state;
-  const uses = beats.flatMap((beat, i) => (beat.kind === MAKE ? [i] : []));
+  const made = beats.flatMap((beat, i) => (beat.kind === MAKE ? [i] : []));
+  const sums = made.filter((i) => beats[i].w?.running);
+  const uses = sums.length ? sums : made;
   const copies = beats.flatMap((beat, i) => (beat.kind === COPY ? [i] : []));
   let at = uses[Math.min(uses.length - 1, uses.length > 16 ? 4 : 0)] ?? Math.max(0, Math.floor(beats.length / 2));
   if (layout === "strips" && uses.length > 3) at = uses[3];
