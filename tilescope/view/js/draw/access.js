@@ -1,11 +1,11 @@
 // One warp's access: its threads, and the sectors or banks that serve them.
 import { el, replace, svg } from "./dom.js";
 import { Lines } from "./lines.js";
-import { count, plural } from "./words.js";
 import { SHARED } from "../model/run.js";
 import { hueAt } from "../model/story.js";
 import { banks, lanesOf, sectors } from "../model/warp.js";
 import { worstOf } from "../model/worst.js";
+import { count, plural } from "../model/format.js";
 
 export class Access {
   constructor(state) {

@@ -1,9 +1,10 @@
 // Two runs beside each other at the same share of their block, and their counters to one scale.
 import { el, replace } from "./dom.js";
-import { count, plainText, sentence } from "./words.js";
+import { plainText, sentence } from "./words.js";
 import { layoutFor } from "../layout/choose.js";
 import { lineValues } from "../layout/narrator.js";
 import { State } from "../model/state.js";
+import { count } from "../model/format.js";
 
 const ROOM = 560; // pixels of a picture
 

@@ -1,6 +1,6 @@
 // The hazards that were found: what, where, the fix as a diff, the way to their moments.
 import { el, replace } from "./dom.js";
-import { count } from "./words.js";
+import { count } from "../model/format.js";
 
 export class Findings {
   // go(number): to the moment of a hazard.
@@ -29,7 +29,7 @@ export class Findings {
       el("ol", {}, hazard.involved.map((item, i) => el("li", {}, el("b", {}, `${"\u2460\u2461\u2462"[i] ?? ""} ${item.role}`), ` line ${item.line || item.ptx_line} `, el("code", {}, item.code || item.instruction)))),
       el("p", { class: "mute" }, howOften(hazard)),
       hazard.fix_text ? el("p", { class: "fix" }, `Fix: ${hazard.fix_text}`) : null,
-      hazard.fix_diff.length ? el("pre", { class: "diff" }, hazard.fix_diff.map((line) => el("span", { class: line[0] === "+" ? "plus" : line[0] === "-" ? "minus" : null }, `${line}\n`))) : null,
+      hazard.fix_diff.length ? el("pre", { class: "diff", tabindex: 0, role: "group", "aria-label": "The fix as a diff" }, hazard.fix_diff.map((line) => el("span", { class: line[0] === "+" ? "plus" : line[0] === "-" ? "minus" : null }, `${line}\n`))) : null,
       hazard.notes.map((note) => el("p", { class: "mute" }, note)),
       hazard.follows.map((other) => el("p", { class: "mute" }, `Follows from it: ${other.title}`)),
       el("button", { type: "button", class: "plain", onclick: () => this.go(number) }, "Go to the moment"),

@@ -1,6 +1,6 @@
 // The levels of CUDA above the stage, and between them how much has passed so far.
 import { el, replace, svg } from "./dom.js";
-import { count } from "./words.js";
+import { count } from "../model/format.js";
 
 export class Flow {
   constructor(state) {

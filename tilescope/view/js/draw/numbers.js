@@ -1,5 +1,5 @@
 // Numbers as cells, lists and the narrator show them.
-export function signed(text) {
+function signed(text) {
   return text.replace("-", "\u2212");
 }
 

@@ -1,8 +1,8 @@
 // How often each element is read: a number where all are alike, else a map or a step plot.
 import { el, replace, svg } from "./dom.js";
 import { colours } from "./colours.js";
-import { count, plural } from "./words.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
+import { count, plural } from "../model/format.js";
 
 const STEPS = 6; // different counts from which shades stand for ranges
 const MOST = 1 << 18;

@@ -51,7 +51,7 @@ function digits(pen, { cell, faint }, x, y, value, tone) {
   pen.fillText(text, x + cell / 2, y + cell / 2 + size * 0.36);
 }
 
-export function square(pen, x, y, cell, value, top, colour) {
+function square(pen, x, y, cell, value, top, colour) {
   if (!Number.isFinite(value)) return;
   const share = top > 0 ? Math.min(1, Math.abs(value) / top) : 0;
   const side = Math.max(1.4, (cell - 3) * Math.sqrt(share));

@@ -9,7 +9,7 @@ import { ThreadPanel } from "./threadpanel.js";
 import { Timeline } from "./timeline.js";
 import { plainText, sentence } from "./words.js";
 import { openMoment } from "../layout/opening.js";
-import { momentOf } from "../model/whereabouts.js";
+import { whereabouts } from "../model/whereabouts.js";
 import { layoutFor } from "../layout/choose.js";
 import { beatSentence, lineValues } from "../layout/narrator.js";
 import { sayFed } from "../layout/pick.js";
@@ -79,7 +79,7 @@ export class Stage {
     this.player.stop();
     const moment = state.now.story.moments.findIndex((one) => one.hazard === number);
     if (moment >= 0) return void openMoment(state, moment);
-    const found = momentOf(state.now, number);
+    const found = whereabouts(state.now, number);
     if (found) state.update({ moment: -1, block: found.block, thread: found.thread, pos: state.blockNow.stepOf(found.step) + 1 });
     window.scrollTo({ top: 0 });
   }

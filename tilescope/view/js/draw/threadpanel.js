@@ -1,11 +1,10 @@
 // The picked thread: what it makes, its running value, and the terms that it adds.
 import { el, replace, svg } from "./dom.js";
 import { full, inList } from "./numbers.js";
-import { plural } from "./words.js";
 import { hueAt } from "../model/story.js";
 import { termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
-import { triple } from "../model/format.js";
+import { plural, triple } from "../model/format.js";
 import { subscripts } from "../model/run.js";
 
 const ROWS = 8;

@@ -1,7 +1,7 @@
 // The warps of a block over its steps: who loads, computes, waits. It is the scrubber, too.
 import { el, replace, svg } from "./dom.js";
-import { plural } from "./words.js";
 import { HATCH, HUES, hueOf } from "../model/story.js";
+import { plural } from "../model/format.js";
 
 const LONG = 300; // steps from which one phase is magnified
 const MOST = 16; // warps that get a row each
@@ -135,7 +135,7 @@ export class Timeline {
     const name = run.grid[1] > 1 || run.grid[2] > 1 ? `(${at[0]},${at[1]}${at[2] ? `,${at[2]}` : ""})` : `(${at[0]})`;
     this.zoomButton.textContent = zoom ? "show the whole run" : "show one phase";
     const key = (fill, text) => el("span", { class: "key" }, svg("svg", { width: 16, height: 12, "aria-hidden": "true" }, svg("rect", { width: 16, height: 12, style: `fill: ${fill}` })), text);
-    const unrecorded = run.blocks > run.recorded.length ? el("span", { class: "mute" }, `${run.recorded.length} of ${plural(run.blocks, "block")} recorded`) : null;
+    const unrecorded = run.blocks > run.recorded.length ? el("span", { class: "mute", title: run.recordingOf(missing(run)) }, `${run.recorded.length} of ${plural(run.blocks, "block")} recorded`) : null;
     replace(
       this.head,
       el("b", { title: `Schedule ${run.schedule}` }, `Block ${name}, ${plural(story.count, "step")}`),
@@ -172,6 +172,14 @@ export class Timeline {
     window.addEventListener("pointermove", move);
     window.addEventListener("pointerup", () => window.removeEventListener("pointermove", move), { once: true });
   }
+}
+
+// A block whose steps are not on the page.
+function missing(run) {
+  const recorded = new Set(run.recorded);
+  let block = 0;
+  while (recorded.has(block)) block++;
+  return block;
 }
 
 // All warps, or of many the first ones and the one at hand.

@@ -1,13 +1,5 @@
-// Words that go with numbers, and sentences of parts.
+// Sentences of parts, each in the colour of its array.
 import { el, replace } from "./dom.js";
-
-export function count(number) {
-  return Math.round(number).toLocaleString("en-US");
-}
-
-export function plural(number, word, many = `${word}s`) {
-  return `${count(number)} ${number === 1 ? word : many}`;
-}
 
 // A sentence of parts: [text], [text, hue], or [text, "b"] for what is strong.
 export function sentence(into, parts) {

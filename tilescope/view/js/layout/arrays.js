@@ -3,12 +3,12 @@
 import { Lens } from "../draw/lens.js";
 import { colours } from "../draw/colours.js";
 import { drawBars, drawSheet, topOf, usesDigits } from "../draw/sheet.js";
-import { count } from "../draw/words.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
 import { threadOf } from "../model/thread.js";
 import { fedOf, pickOutput } from "./pick.js";
 import { sayElement } from "./say.js";
 import { before, outputValue, sharedValue, touched } from "./values.js";
+import { count } from "../model/format.js";
 
 const [GRID, LARGE, MOST] = [364, 12, 64];
 

@@ -1,11 +1,11 @@
 // One sentence for the beat that was just played, and the values of the picked thread's line.
 import { full, inList } from "../draw/numbers.js";
-import { plural } from "../draw/words.js";
 import { ADD, COPY, FETCH, STORE, WAIT, hueAt, hueOf, hueOfVariable } from "../model/story.js";
 import { termsOf } from "../model/sums.js";
 import { expression, result, threadOf } from "../model/thread.js";
 import { valueOf } from "../draw/threadpanel.js";
 import { eventsOf, touched } from "./values.js";
+import { plural } from "../model/format.js";
 
 const VERBS = { fma: "Multiply and add.", mad: "Multiply and add.", add: "Add.", sub: "Subtract.", mul: "Multiply.", max: "Compare.", min: "Compare.", mma: "Multiply matrices.", wgmma: "Multiply matrices.", ex2: "Exponentiate.", div: "Divide.", shfl: "Shuffle." };
 
@@ -142,7 +142,7 @@ function computed(run, block, state, items) {
   const index = all.findLastIndex((term) => mine.has(term.item));
   if (index < 0) {
     const item = items.filter((one) => one.w.kind === "value" && !one.w.quiet).pop();
-    const text = item ? `${expression(run, item, true)} = ${result(item)}` : "";
+    const text = item ? `${expression(item)} = ${result(item)}` : "";
     return text.length > 90 || text.includes("%") ? "" : text; // of matrices, or of what is not followed
   }
   const term = all[index];

@@ -1,8 +1,8 @@
 // A picked element of an output: its thread, and what went into it.
-import { plural } from "../draw/words.js";
 import { feeding } from "../model/feeds.js";
 import { subscripts } from "../model/run.js";
 import { hueOf } from "../model/story.js";
+import { plural } from "../model/format.js";
 
 const cache = new Map();
 

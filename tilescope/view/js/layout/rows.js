@@ -3,8 +3,8 @@ import { Lens } from "../draw/lens.js";
 import { colours } from "../draw/colours.js";
 import { drawBars } from "../draw/sheet.js";
 import { full } from "../draw/numbers.js";
-import { plural } from "../draw/words.js";
 import { GLOBAL_ROW, hueOf, hueOfVariable } from "../model/story.js";
+import { plural } from "../model/format.js";
 
 export class Rows {
   constructor(state) {

@@ -1,9 +1,9 @@
 // Sentences of the narrator about one element or thread: parts of text, each with a hue or none.
-import { plural } from "../draw/words.js";
 import { full } from "../draw/numbers.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
 import { before, outputValue, sharedValue } from "./values.js";
 import { subscripts } from "../model/run.js";
+import { plural } from "../model/format.js";
 
 // What an element of a global array or a shared variable holds, where from, and who wrote it.
 export function sayElement(state, item, index) {

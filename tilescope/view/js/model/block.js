@@ -81,26 +81,6 @@ class Block {
     return this.watchedOf(this.events[step]);
   }
 
-  // The instruction whose line is lit at a step: where a barrier opens, its line stays lit.
-  lineAt(step) {
-    return this.watchedAt(step) ?? this.watchedAt(Math.max(0, step - 1));
-  }
-
-  // Steps a reader stops at: "thread": what this thread does; "warp"; "all": the whole block.
-  stops(mode, thread) {
-    const warp = Math.floor(thread / 32);
-    const found = [];
-    const among = mode === "all" ? this.events.keys() : this.ofWarp[warp];
-    for (const step of among) {
-      const e = this.events[step];
-      const w = this.watchedOf(e);
-      if (w && w.quiet) continue;
-      if (mode === "all" || this.takesPart(e, thread, mode === "warp" ? warp : -1))
-        found.push(step);
-    }
-    return found.length ? found : [0];
-  }
-
   // A step's number as people count: from 1, and without moves from register to register.
   countOf(step) {
     if (!this.counts) {
@@ -108,14 +88,6 @@ class Block {
       this.counts = this.events.map((e) => (this.watchedOf(e)?.quiet ? n : ++n));
     }
     return this.counts[step];
-  }
-
-  takesPart(e, thread, warp) {
-    if (warp < 0) return this.batch.within(e, this.column, thread) !== null;
-    for (let t = warp * 32; t < Math.min(this.run.threads, warp * 32 + 32); t++) {
-      if (this.batch.within(e, this.column, t)) return true;
-    }
-    return false;
   }
 
   // The accesses of one step: who, where, what.
@@ -197,21 +169,4 @@ class Block {
     return this.writes.last(place, offset, step);
   }
 
-  // Threads that never store to global memory.
-  silent() {
-    if (this.quietThreads) return this.quietThreads;
-    const left = new Set(Array.from({ length: this.run.threads }, (_, t) => t));
-    let stores = 0;
-    for (const e of this.events) {
-      const w = this.watchedOf(e);
-      if (!w || w.kind === "load" || !w.access) continue;
-      this.batch.each(e, this.column, (thread, z, y, x) => {
-        if (this.batch.placeOf(e, z, y, x, this.column) < 0) return;
-        left.delete(thread);
-        stores++;
-      });
-    }
-    this.quietThreads = stores ? left : new Set();
-    return this.quietThreads;
-  }
 }

@@ -9,7 +9,7 @@ import { GlobalWrites } from "./writes.js";
 const MOST = 500000; // steps to look at, so that a click never hangs
 const [LOW, HIGH, BOTH] = [1, 2, 3]; // halves of a register
 
-export function globalWrites(run) {
+function globalWrites(run) {
   return (run.globals ??= new GlobalWrites(run, run.recorded.map((number) => blockOf(run, number))));
 }
 
@@ -27,19 +27,6 @@ export function feeding(run, array, i, most = Infinity) {
   }
   back.decisions();
   if (back.unseen(array, i)) back.end(unrecorded(run));
-  return back;
-}
-
-// What went into all that one thread wrote to global arrays; if it wrote nothing, what it read; of
-// that, what it had got by a step.
-export function feedingThread(run, block, thread, until = Infinity) {
-  const back = new Back(run);
-  back.until = until;
-  const { items } = threadOf(block, thread);
-  const stores = items.filter((item) => item.place >= 0 && item.w.kind !== "load");
-  const roots = stores.length ? stores : items.filter((item) => item.w.kind === "load");
-  for (const item of roots) back.root({ block, who: thread, item, k: -1, mask: BOTH });
-  back.decisions();
   return back;
 }
 
@@ -286,7 +273,7 @@ function placeOf(w) {
 }
 
 // Of whose operands a result of an instruction comes (simulator/analysis/lane_dependence.py).
-export function partsOf(run, w, k, mask, lane) {
+function partsOf(run, w, k, mask, lane) {
   const [reads, starts, lanes] = w.parts;
   const [entries, bounds] = [run.pool.data(reads), run.pool.data(starts)];
   const found = [];

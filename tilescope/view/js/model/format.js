@@ -40,21 +40,12 @@ export function count(number) {
   return Math.round(number).toLocaleString("en-US");
 }
 
-export function times(number) {
-  return `${count(number)}\u00d7`;
-}
-
 export function plural(number, word, many = `${word}s`) {
   return `${count(number)} ${number === 1 ? word : many}`;
 }
 
 export function triple(t) {
   return t[2] ? `(${t[0]},${t[1]},${t[2]})` : `(${t[0]},${t[1]})`;
-}
-
-export function shape(t) {
-  const used = t[2] > 1 ? t : t[1] > 1 ? t.slice(0, 2) : t.slice(0, 1);
-  return used.join("\u00d7");
 }
 
 export function bytes(n) {
@@ -68,19 +59,4 @@ export function list(items, most = 6) {
 }
 
 // What a hand does here: there is no pointer to hover with on a phone.
-export function hand() {
-  return matchMedia("(hover: none)").matches ? "Tap" : "Pick";
-}
-
 // 0, 1, 2, 5 as "0-2, 5"
-export function ranges(numbers) {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  const parts = [];
-  for (let i = 0; i < sorted.length; i++) {
-    let j = i;
-    while (sorted[j + 1] === sorted[j] + 1) j++;
-    parts.push(j > i ? `${sorted[i]}\u2013${sorted[j]}` : `${sorted[i]}`);
-    i = j;
-  }
-  return parts.join(", ");
-}

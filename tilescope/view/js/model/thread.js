@@ -90,7 +90,6 @@ class Thread {
       w.outputs.forEach((number, k) => {
         if (number !== -1) registers.set(number, { item, k });
       });
-    this.chain(item);
     this.items.push(item);
     this.byStep.set(step, item);
   }
@@ -117,102 +116,9 @@ class Thread {
       registers.set(number, { ...old, by: { branch: item, before: old.by } });
     }
   }
-
-  // The last item up to and with a step.
-  at(step) {
-    let found = null;
-    for (const item of this.items) {
-      if (item.step > step) break;
-      found = item;
-    }
-    return found;
-  }
-
-  // A value computed from an earlier computed one continues its chain: a running sum, a maximum.
-  chain(item) {
-    if (item.w.kind !== "value" || item.w.quiet) return;
-    item.depth = 1;
-    item.previous = null;
-    for (const input of item.inputs) {
-      const source = origin(input);
-      if (source && source.depth && source.depth >= item.depth) {
-        item.depth = source.depth + 1;
-        item.previous = source;
-      }
-    }
-  }
-
-  // How the running value at a step came about: its chain, oldest first.
-  growth(step) {
-    let last = null;
-    for (const item of this.items) {
-      if (item.step > step) break;
-      if (item.depth) last = item;
-    }
-    const found = [];
-    for (let item = last; item; item = item.previous) found.unshift(item);
-    return found;
-  }
 }
 
-// The item that computed or loaded an input, seen through moves and the thread's own memory.
-function origin(input) {
-  let item = input && typeof input === "object" ? input.item : null;
-  for (let hops = 0; item && hops < 64; hops++) {
-    let next = null;
-    if (item.w.moves) next = item.inputs[0];
-    else if (item.w.kind === "load" && item.carried) next = item.carried.inputs[0];
-    if (!next || typeof next !== "object" || !next.item) {
-      return item.w.moves ? null : item;
-    }
-    item = next.item;
-  }
-  return item;
-}
-
-// Whether a stored value was never loaded nor computed: a constant, such as the zeros that
-// fill a tile up.
-export function constant(store, k = 0) {
-  const input = store.inputs[k];
-  return (
-    typeof input === "string" || (input !== undefined && input !== null && origin(input) === null)
-  );
-}
-
-const ASSIGNED = /(?:^|[\s(*])([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:[-+*/|&^]|<<|>>)?=(?!=)/g;
-const CALL = /=.*[A-Za-z_]\w*(?:<[^<>]*>)?\(/;
-
-export function labelOf(run, item) {
-  return run.element(item.place, item.offset).label;
-}
-
-// What to call a computed value: the variable that its source line assigns (last), if it does. Of a
-// line that calls functions only the last instruction computes that.
-export function nameOf(run, item) {
-  const { w } = item;
-  const line = run.sourceLine(w);
-  const found = [...line.matchAll(ASSIGNED)].pop();
-  if (!found) return "value";
-  const next = run.watched[w.number + 1];
-  const inside =
-    CALL.test(line) &&
-    next &&
-    next.kind === "value" &&
-    next.source === w.source &&
-    next.file === w.file;
-  return inside ? "value" : found[1];
-}
-
-export function inputLabel(run, input) {
-  if (typeof input === "string") return inputValue(input) || "?";
-  if (!input?.item) return "?";
-  const item = input.item;
-  if (item.w.kind === "load") return labelOf(run, item);
-  if (item.w.moves) return item.inputs[0] ? inputLabel(run, item.inputs[0]) : inputValue(input);
-  return nameOf(run, item);
-}
-
-export function inputValue(input) {
+function inputValue(input) {
   if (typeof input === "string")
     return Number.isFinite(Number(input)) ? exact(Number(input)) : input;
   if (!input?.item) return "?";
@@ -235,11 +141,9 @@ const FORMS = {
   neg: (a) => `\u2212${a[0]}`,
 };
 
-// "a x b + c" of an instruction, with names or with values.
-export function expression(run, item, values) {
-  const words = item.inputs.map((input) =>
-    values ? grouped(shortValue(input)) : inputLabel(run, input),
-  );
+// "a x b + c" of an instruction, with values.
+export function expression(item) {
+  const words = item.inputs.map((input) => grouped(shortValue(input)));
   const base = item.w.name.split(".")[0];
   return FORMS[base] ? FORMS[base](words) : `${base}(${words.join(", ")})`;
 }
