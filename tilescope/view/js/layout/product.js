@@ -7,6 +7,7 @@ import { colours } from "../draw/colours.js";
 import { drawSheet, topOf, usesDigits } from "../draw/sheet.js";
 import { Lens } from "../draw/lens.js";
 import { before, outputValue, sharedValue, touched } from "./values.js";
+import { flightsOf } from "./flights.js";
 import { fedOf, pickOutput } from "./pick.js";
 import { after, sayElement } from "./say.js";
 
@@ -322,12 +323,10 @@ export class Product {
 
   drawBlock(L) {
     const { lens, state } = this;
-    const run = state.now;
-    const story = state.story;
+    const { now: run, story } = state;
     const phase = story.phases[story.phaseAt(state.pos)];
     const over = state.pos === story.count;
-    const at = run.blockAt(state.block);
-    const p = L.phase;
+    const [at, p] = [run.blockAt(state.block), L.phase];
     lens.text(p.x, p.y + 24, `Block (${at[0]},${at[1]})`, { size: 14, weight: 700 });
     if (story.phaseCount > 1 && (this.shared || L.narrow)) {
       lens.text(p.x + 1, p.y + 60, "phase", { size: 13, fill: "mute" });
@@ -494,50 +493,7 @@ export class Product {
     });
   }
 
-  // What flies when a beat is played: from, to and the colour, in the lens's pixels.
   flights() {
-    const { state, L } = this;
-    const kind = this.beat?.kind;
-    if (!L || L.narrow || !kind === undefined) return [];
-    const run = state.now;
-    const phase = state.story.phaseAt(state.pos);
-    const found = [];
-    const fly = (x, y, size, u, v, end, text, hue) => found.push({ x, y, size, u, v, end, text, hue });
-    if (kind === COPY && this.shared)
-      [this.a, this.b].forEach((array, which) => {
-        const w = state.story.window(phase, array.place);
-        const writes = this.touched.get(this.copies[which])?.writes;
-        if (!w || !writes?.size) return;
-        const at = which ? L.b : L.a;
-        const to = which ? L.top : L.left;
-        const hue = hueOf(run, array);
-        if (L.tiles) return fly(at.x + w[1] * L.g, at.y + w[0] * L.g, (w[3] - w[1]) * L.g, to.x, to.y, (which ? L.parts.above : L.parts.left).cols * L.cell, "", hue);
-        for (let i = w[0]; i < w[2]; i++)
-          for (let j = w[1]; j < w[3]; j++)
-            fly(at.x + j * L.g, at.y + i * L.g, L.g, to.x + (j - w[1]) * L.cell, to.y + (i - w[0]) * L.cell, L.cell, before(run, array, i * array.shape[1] + j), hue);
-      });
-    const cell = this.elementOf(state.thread);
-    if (!cell) return found;
-    const own = { x: L.sum.x + (cell.column - L.t.column) * L.cell, y: L.sum.y + (cell.row - L.t.row) * L.cell };
-    if (kind === MAKE && L.cell >= 24)
-      for (const operand of this.operands) {
-        const item = operand?.item;
-        const { variable, index } = item ? run.element(item.place, item.offset) : {};
-        const which = this.copies.indexOf(variable);
-        if (which < 0) continue;
-        const { cols } = which ? L.parts.above : L.parts.left;
-        const at = which ? L.top : L.left;
-        const local = index - this.bufferOf(which);
-        fly(at.x + (local % cols) * L.cell, at.y + Math.floor(local / cols) * L.cell, L.cell, own.x, own.y, L.cell, item.values[operand.k], hueOfVariable(run, variable));
-      }
-    if (kind === STORE && !L.tiles)
-      for (let i = 0; i < L.t.high; i++)
-        for (let j = 0; j < L.t.wide; j++) {
-          const [row, column] = [L.t.row + i, L.t.column + j];
-          if (row >= this.size.m || column >= this.size.n) continue;
-          fly(L.sum.x + j * L.cell, L.sum.y + i * L.cell, L.cell, L.c.x + column * L.g, L.c.y + row * L.g, L.g, outputValue(state, this.c, row * this.size.n + column), "c");
-        }
-    return found;
+    return flightsOf(this);
   }
 }
-
