@@ -9,8 +9,6 @@ from tests.architecture.tree import definitions, docstrings, folder, modules
 BANNED = frozenset(("seen", "told", "held", "kept", "left", "apart", "alike", "most", "ends"))
 """As names of classes, functions, parameters, variables and fields."""
 IN_DOCSTRINGS = re.compile(r"\b(told|who)\b", re.I)
-EXEMPT = frozenset(("tilescope.view",))
-"""Folders that still have banned words; this set only shrinks."""
 
 
 def words(name: str) -> tuple[Counter[str], Counter[str]]:
@@ -37,8 +35,4 @@ def test_no_banned_word() -> None:
     for name in modules():
         for counted in words(name):
             found[folder(name)] += counted
-    left_over = {place: dict(counted) for place, counted in found.items() if counted}
-    for place in sorted(EXEMPT & left_over.keys()):
-        print(f"{place}: {sum(left_over[place].values())} banned words")
-    assert {place: n for place, n in left_over.items() if place not in EXEMPT} == {}
-    assert EXEMPT - left_over.keys() == set(), "these have none any more: drop them from EXEMPT"
+    assert {place: dict(counted) for place, counted in found.items() if counted} == {}

@@ -34,9 +34,9 @@ from ..view.record import record
 from .pipelines import HOW, draw_pipeline, is_pipeline, refuse_others
 
 _RECORDED, _HAZARDS = 64, 8
-"""Blocks to record, and those of them that hazards may ask for."""
+"""Blocks to record, and the most of them that hazards may add."""
 _FROM_ROOT = re.compile(r"@/(?:[^,)]*/)?")
-"""Folders of an array's file, in a word of an argument."""
+"""Absolute folders of an array's file, in an argument."""
 _SMALL = 8
 """Size of a library kernel up to which its inputs are small whole numbers."""
 _BY_WARP = 1 << 16
@@ -44,7 +44,7 @@ _BY_WARP = 1 << 16
 
 
 class _Command(click.Command):
-    """Keeps its words in ``ctx.meta``: the page says them."""
+    """Command that stores its words in ``ctx.meta``, because the page shows them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["words"] = tuple(args)
@@ -144,9 +144,9 @@ def view_command(
 
 
 def _small(request: Request) -> Request:
-    """A small library kernel with the smallest tile, unless one was asked for.
+    """Return the request with the smallest tile, for a small library kernel without ``--tile``.
 
-    Several tiles along each side are to be seen.
+    Otherwise one tile would cover the whole matrix.
     """
     if is_file(request.target) or request.size is None or request.tile is not None:
         return request
@@ -157,7 +157,7 @@ def _small(request: Request) -> Request:
 
 
 def _whole_numbers(target: Target, request: Request) -> Target:
-    """The target; of a small library kernel with inputs from 0 to 5, to be added in the head."""
+    """Return the target; give a small library kernel inputs 0 to 5, whose sums are easy."""
     launch = target.launch
     if target.entry is None or launch is None or max(target.size, default=99) > _SMALL:
         return target
@@ -171,7 +171,7 @@ def _whole_numbers(target: Target, request: Request) -> Target:
 
 
 def _tile_rows(request: Request, tiles: str, step_limit: int) -> list[dict[str, Any]]:
-    """What is predicted of the launch with other tiles, all for one GPU."""
+    """Predict the launch with each tile size, for one GPU."""
     rows = []
     try:
         wanted = [int(text) for text in tiles.split(",")]
@@ -196,9 +196,9 @@ def _threads(target: Target) -> int:
 
 
 def _said(words: Sequence[str]) -> str:
-    """The command line without where the page goes and what is recorded.
+    """Return the command line without output options and ``--block-at``.
 
-    Paths are as they were given, but for those from the root, of which the folders are ours.
+    Absolute paths are reduced to their names, because pages are published.
     """
     shown: list[str] = []
     remaining = iter(words)
@@ -212,7 +212,7 @@ def _said(words: Sequence[str]) -> str:
 
 
 def _numbers(places: Sequence[str], grid: Sequence[int]) -> list[int]:
-    """Linear numbers of the blocks that are named."""
+    """Return the linear numbers of the blocks that ``--block-at`` names."""
     extent = (*grid, 1, 1)[:3]
     found = []
     for text in places:
@@ -228,7 +228,7 @@ def _story(
     target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int,
     quiet: bool, places: Sequence[str], command: str,
 ) -> Story:  # fmt: skip
-    """Launch a target with everything recorded, and prove a fix of each race."""
+    """Launch a target with a trace, and verify a fix of its races."""
     before, symbols = copies([target.args, target.symbols])
     asked = _numbers(places, target.grid)
 
@@ -257,7 +257,7 @@ def _story(
 
 
 def _fixed(target: Target, run: Run, launch: Callable[..., Run]) -> Run | None:
-    """Look for fixes, and run the one that leaves no error again, recorded."""
+    """Search for fixes, and record a run of the first one without errors."""
     clean: list[Kernel] = []
 
     def again(kernel: Kernel) -> Run:
@@ -273,7 +273,7 @@ def _fixed(target: Target, run: Run, launch: Callable[..., Run]) -> Run | None:
 
 
 def _spread(target: Target, wanted: Sequence[int]) -> set[int]:
-    """Blocks to record: those wanted, and some from the first to the last."""
+    """Return the blocks to record: those wanted, and others spread from first to last."""
     blocks = math.prod(target.grid)
     room = max(2, _RECORDED - len(wanted))
     spread = np.linspace(0, blocks - 1, min(room, blocks)).round()

@@ -1,4 +1,4 @@
-"""The page that shows a run: ``tilescope view`` and ``run.show()``."""
+"""HTML page of a recorded run: ``tilescope view`` and ``run.show()``."""
 
 from simulator.run import set_page_renderer
 

@@ -1,4 +1,4 @@
-"""Which instructions do nothing but work out addresses: the page counts them as no steps."""
+"""Detection of address arithmetic, which the page does not count as steps."""
 
 from simulator.compile.cfg.basic_blocks import reachable
 from simulator.compile.cfg.cfg import transitive_closure
@@ -8,7 +8,7 @@ from simulator.observe.trace.trace import Trace
 
 
 def address_arithmetic(trace: Trace) -> set[int]:
-    """PTX lines of the instructions whose results are used as addresses alone."""
+    """Return the PTX lines of the instructions whose results serve as addresses only."""
     found: set[int] = set()
     for function in reachable(trace.program.module, trace.kernel.entry):
         values: list[tuple[int, DecodedInstruction]] = []

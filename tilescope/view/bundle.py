@@ -1,4 +1,4 @@
-"""ES modules in files to one script: a page that opens from disk cannot import files."""
+"""Bundling of ES modules into one script: a page opened from disk cannot import files."""
 
 import re
 from importlib.resources import files
@@ -10,7 +10,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\s+(\w+
 
 
 def bundle(start: str) -> str:
-    """The module and all that it imports, each in a function of its own.
+    """Return a module and its imports as one script, each module in a function.
 
     The modules keep to one form: ``import { a, b } from "./name.js";`` at the top (or
     ``"../room/name.js"``), and ``export`` in front of a declaration. Names are unique over the
@@ -43,12 +43,12 @@ def _wrapped(name: str, text: str) -> str:
     names = _EXPORT.findall(text)
     text = _IMPORT.sub(lambda m: f"const {{{m[1].replace(' as ', ': ')}}} = module_{m[2]};\n", text)
     text = _EXPORT.sub("", text)
-    text = _IDLE.sub("", text)  # a page need not carry what nobody reads there
+    text = _IDLE.sub("", text)  # comments and indentation are useless in a page
     return f"const module_{name} = (() => {{\n{text}\nreturn {{ {', '.join(names)} }};\n}})();"
 
 
 def styles() -> str:
-    """All style sheets, in the order of their names."""
+    """Return all style sheets, in the order of their names."""
     folder = files("tilescope.view") / "css"
     sheets = sorted((f for f in folder.iterdir() if f.name.endswith(".css")), key=lambda f: f.name)
     return "\n".join(_IDLE.sub("", sheet.read_text(encoding="utf-8")) for sheet in sheets)

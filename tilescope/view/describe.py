@@ -1,4 +1,4 @@
-"""What the page says of a run besides its steps: source, arrays, counters, hazards."""
+"""Data of a run apart from its steps: source, arrays, counters, hazards."""
 
 import math
 import os
@@ -28,12 +28,12 @@ from .origins import origins
 from .pool import Pool
 
 MOST_CELLS = 1 << 20
-"""Arrays with more elements are listed, not drawn."""
+"""Elements up to which an array is drawn."""
 _MOST_LINES = 4000
 
 
 class Text:
-    """The kernel's source files and PTX, by the numbers that the page refers to."""
+    """Source files and PTX of a kernel, by the numbers that the page uses."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -56,14 +56,14 @@ class Text:
                 self.ptx.append({"line": ins.line, "text": text, "file": file, "source": line})
 
     def place(self, ins: Instruction) -> tuple[int, int]:
-        """File number and line of an instruction's source; ``(-1, 0)`` without."""
+        """Return file number and line of an instruction's source, or ``(-1, 0)``."""
         location = ins.location.user if ins.location else None
         if location is None or not location.line:
             return -1, 0
         return self.files.setdefault(location.file, len(self.files)), location.line
 
     def sources(self) -> list[dict[str, Any]]:
-        """The source files."""
+        """Return path and lines of each source file."""
         found = []
         for file in self.files:
             text = self.trace.kernel.source_text(file) or ""
@@ -71,7 +71,7 @@ class Text:
         return found
 
     def inputs(self, item: Watched) -> list[int | str]:
-        """Operands: a register that the trace follows, a constant, or a register's name."""
+        """Return the operands: a traced register's number, a constant, or a register's name."""
         data = self.trace.program.data.registers
         if item.what != "value":
             return list(item.inputs)
@@ -90,7 +90,7 @@ class Text:
         return found
 
     def watched(self, item: Watched, pool: Pool) -> dict[str, Any]:
-        """An instruction whose executions the trace has."""
+        """Return the data of an instruction that the trace records."""
         ins, site = item.instruction, item.site
         file, line = self.place(ins)
         made: dict[str, Any] = {
@@ -111,13 +111,13 @@ class Text:
         return made | origins(self.trace.program, item, pool)
 
     def deciders(self, item: Watched) -> list[int]:
-        """Numbers of the branches that decide whether an instruction is executed."""
+        """Return the numbers of the branches that decide whether an instruction is executed."""
         bits = self.decided[item.block]
         return [n for block, n in self.branches.items() if bits >> block & 1]
 
 
 def _constants(function: Function) -> dict[str, str]:
-    """Registers that one ``mov`` sets to a constant, and nothing else."""
+    """Return the registers whose only write is a ``mov`` of a constant."""
     written = Counter(name for ins in function.body for name in roles(ins).writes)
     found = {}
     for ins in function.body:
@@ -129,7 +129,7 @@ def _constants(function: Function) -> dict[str, str]:
 
 
 def shown_path(file: str) -> str:
-    """A file's name for the page, which goes to other people: no folders of this machine."""
+    """Return a file's name without folders of this machine, because pages are published."""
     short = short_path(file)
     inside = beneath(short, str(resources.files("kernels")))
     if inside is not None:
@@ -138,7 +138,7 @@ def shown_path(file: str) -> str:
 
 
 def lines(run: Run) -> list[dict[str, Any]]:
-    """Counters of each source line; memory that it did not touch is left out."""
+    """Return the counters of each source line, without those of memory that it does not access."""
     found = []
     for item in run.lines:
         every = item.counters.to_dict()
@@ -148,22 +148,22 @@ def lines(run: Run) -> list[dict[str, Any]]:
 
 
 def arrays(trace: Trace, pool: Pool, values: bool) -> list[dict[str, Any]]:
-    """Global arrays that the launch was given or that it touched."""
+    """Return the global arrays that are arguments of the launch or that it accesses."""
     found = []
     for item in trace.maps.values():
         touched = bool(item.reads.any() or item.writes.any())
         if item.reads.size and (item.argument or touched):
             found.append(_array(item, pool, values))
-    return _told_apart(found)
+    return _with_unique_names(found)
 
 
-def _told_apart(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Variables whose names are all different: those of two functions may be called alike."""
-    seen: Counter[str] = Counter()
+def _with_unique_names(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Number variables of equal names: two functions may declare the same name."""
+    count: Counter[str] = Counter()
     for made in found:
-        seen[made["name"]] += 1
-        if seen[made["name"]] > 1:
-            made["name"] += f" ({seen[made['name']]})"
+        count[made["name"]] += 1
+        if count[made["name"]] > 1:
+            made["name"] += f" ({count[made['name']]})"
     return found
 
 
@@ -179,7 +179,9 @@ def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
         for name in ("reads", "writes"):
             counts = getattr(item, name)
             made[name] = pool.add(counts.astype(np.int32 if counts.max() < 2**31 else np.float64))
-        made["owner"] = pool.add(np.diff(item.owner, prepend=0).astype(np.int32))  # packs well
+        made["owner"] = pool.add(
+            np.diff(item.owner, prepend=0).astype(np.int32)
+        )  # differences deflate better
         if values and item.dtype.kind in "fiu":
             made["before"] = pool.add(item.before.view(item.dtype))
             made["after"] = pool.add(item.after.view(item.dtype))
@@ -187,7 +189,7 @@ def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
 
 
 def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
-    """Shared variables, with their extents where the source tells."""
+    """Return the shared variables, with the extents of their declarations if these are known."""
     layout = trace.program.layout
     source = "\n".join(trace.kernel.declarations.values())
     sizes = _element_sizes(trace)
@@ -208,11 +210,11 @@ def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
                 "shape": list(shape or (length // size,)), "kind": letter,
             }
         )  # fmt: skip
-    return _told_apart(sorted(found, key=lambda item: (item["start"], -item["bytes"])))
+    return _with_unique_names(sorted(found, key=lambda item: (item["start"], -item["bytes"])))
 
 
 def _element_sizes(trace: Trace) -> dict[int, int]:
-    """Element size of accesses by the (first) shared address that each has."""
+    """Return the smallest element size of the accesses at each first shared address."""
     found: dict[int, int] = {}
     for batch in trace.batches:
         for event in batch.events:
@@ -225,7 +227,7 @@ def _element_sizes(trace: Trace) -> dict[int, int]:
 
 
 def hazards(run: Run) -> list[dict[str, Any]]:
-    """The findings, with their report and the fix in words."""
+    """Return the hazards with their report, and the text, diff and line of the fix."""
     groups = list(dict.fromkeys(hazard.fix.group for hazard in run.hazards if hazard.fix))
     return [
         _hazard(hazard) | {"fix_group": groups.index(hazard.fix.group) if hazard.fix else -1}
@@ -247,7 +249,7 @@ def _hazard(hazard: Hazard) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """JSON has neither NaN nor infinity."""
+    """Replace NaN and infinity, which JSON has not, by ``None``."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):

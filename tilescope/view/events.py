@@ -1,4 +1,4 @@
-"""A trace's events as tables of numbers, each array cut down to what it says."""
+"""Events of a trace as tables of numbers for the page."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -16,14 +16,20 @@ from simulator.observe.trace.trace import RELEASE, Batch, Trace, TraceEvent
 from .pool import Pool, shrink
 
 FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many", "banks")
-"""Columns of the event table; ``first`` and ``many`` select from the list of values (-1 is one that
-is left out); ``banks``
-is how the banks serve each warp and block: wavefronts, conflicts, lanes a group; of global memory
-sectors and distinct bytes; of a shuffle the lane whose value each thread gets; of a vote the lanes
-that its mask names; of a choice the operand that it takes. Of a copy in bulk the values are as
-``bulk_copy_trace.pieces`` has them."""
-_APART = 40
-"""Bits of an offset: arrays are that far from each other."""
+"""Columns of the event table.
+
+``first`` and ``many`` select a range of the list of values; -1 stands for an omitted value.
+``banks`` depends on the instruction:
+
+- shared memory: wavefronts, conflicts and lanes of a group, for each warp and block;
+- global memory: sectors and distinct bytes, for each warp and block;
+- a shuffle: the source lane of each thread;
+- a vote: the lanes that its mask names;
+- a selection: the operand that it takes.
+
+The values of a bulk copy have the form of ``bulk_copy_trace.pieces``."""
+_PLACE_SHIFT = 40
+"""Bits of an offset: the distance of two arrays in one address space."""
 
 _HALF = ("f16",)
 
@@ -37,11 +43,16 @@ def pack_batch(
     kinds: Sequence[tuple[int, int, str]] = (),
     quiet: Collection[int] = (),
 ) -> Any:
-    """One batch as the page takes it.
+    """Pack one batch into ``pool`` and return its table of events.
 
-    Kept are ``blocks``, as long as the pool holds fewer bytes than ``limit``; ``kinds`` of shared
-    variables: first byte, end, and ``f``, ``h``, ``i`` or ``u``; values of ``quiet`` ones are left
-    out, by their numbers in ``Program.watched``.
+    Args:
+        trace: The recording.
+        batch: One of its batches.
+        blocks: Linear numbers of the blocks to keep.
+        pool: Numbers of the page, which grow.
+        limit: Bytes of the pool from which no further event is packed.
+        kinds: Shared variables as first byte, byte past the end, and ``f``, ``h``, ``i`` or ``u``.
+        quiet: Numbers in ``Program.watched`` of instructions whose values are omitted.
     """
     columns = [batch.blocks.index(block) for block in blocks]
     packer = _Packer(trace, columns, pool, kinds, quiet)
@@ -66,7 +77,7 @@ def pack_batch(
 
 
 class _Packer:
-    """Builds the event table of one batch."""
+    """Builder of the event table of one batch."""
 
     def __init__(
         self, trace: Trace, columns: list[int], pool: Pool, kinds: Sequence[tuple[int, int, str]],
@@ -112,7 +123,7 @@ class _Packer:
                 banks = self.banks(event, watched)
             values = event.values
             if watched.results and len(values) > len(watched.results):
-                asked = values[len(watched.results) :]  # which lanes it is about
+                asked = values[len(watched.results) :]  # lanes that the instruction names
                 values = values[: len(watched.results)]
                 if roles(watched.instruction).row.shuffles:
                     lanes = self.lanes(watched, *asked)
@@ -121,7 +132,7 @@ class _Packer:
                 else:
                     lanes = asked[0].view(np.uint32)
                 banks = self.reduced(lanes, low, high)
-            # Of a warpgroup's product the running sums would fill the page; they are stored later.
+            # The running sums of a warpgroup's product would fill the page; its stores have them.
             if event.watched in self.quiet or roles(watched.instruction).row.warpgroup:
                 self.values += [-1] * len(values)
                 values = ()
@@ -136,13 +147,13 @@ class _Packer:
         )  # fmt: skip
 
     def crop(self, value: Any) -> Any:
-        """The kept blocks' part."""
+        """Return a register's values of the kept blocks."""
         if value is None or value.ndim == 0 or value.shape[3] == 1:
             return value
         return value[..., self.columns]
 
     def box(self, mask: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The smallest box of threads that holds all that are on: from, and to (z, y, x)."""
+        """Return the smallest box of active threads: first (z, y, x), and the one past the end."""
         low, high = [0, 0, 0], list(self.extent)
         if mask is not None and mask.ndim:
             for axis in range(3):
@@ -153,7 +164,7 @@ class _Packer:
         return tuple(low), tuple(high)
 
     def cut(self, value: Any, low: tuple[int, ...], high: tuple[int, ...]) -> Any:
-        """The box's part."""
+        """Return a register's values inside a box of threads."""
         if value.ndim == 0:
             return value
         parts = [
@@ -165,11 +176,11 @@ class _Packer:
     def reduced(
         self, value: Any, low: tuple[int, ...], high: tuple[int, ...], halves: bool = False
     ) -> int:
-        """The pool's number of a register's value; ``halves``: two of 16 bits."""
+        """Add a register's values to the pool; ``halves``: each word is two values of 16 bits."""
         return self.pool.add(shrink(self.cut(self.crop(value), low, high)), halves)
 
     def banks(self, event: TraceEvent, watched: Watched) -> int:
-        """The pool's number of ``(2 or 3, warps, blocks)`` figures, as the counters have them."""
+        """Add an access's figures of the counters to the pool, ``(2 or 3, warps, blocks)``."""
         shared, site = event.place == SHARED, watched.site
         if site is None or (event.place < SHARED).any():
             return -1
@@ -177,7 +188,7 @@ class _Packer:
         if shared.any():
             there = shared
         else:
-            address = address + (event.place.astype(np.int64) << _APART)
+            address = address + (event.place.astype(np.int64) << _PLACE_SHIFT)
         parts = (address, there, True if event.mask is None else event.mask)
         full = [np.asarray(self.crop(np.asarray(part))) for part in parts]
         columns = max(part.shape[3] if part.ndim else 1 for part in full)
@@ -194,14 +205,14 @@ class _Packer:
         return self.pool.add(shrink(figures.astype(np.uint16)))
 
     def lanes(self, watched: Watched, b: Any, c: Any) -> Any:
-        """Whose value each thread gets of a shuffle."""
+        """Return the lane from which each thread receives a shuffled value."""
         z, y, x = self.extent
         lane = (np.arange(z * y * x) % WARP).astype(np.int32).reshape(z, y, x, 1)
         source, inside = shuffled(watched.instruction, lane, b, c)
         return np.where(inside, source, lane).astype(np.int8)
 
     def typed(self, value: Any, watched: Watched, event: TraceEvent) -> tuple[Any, bool]:
-        """A value as what it stands for: bits moved about untyped are often one float, or two."""
+        """Return a value in the type of its memory: PTX often moves floats as untyped bits."""
         types = watched.instruction.types
         if types and types[-1] in _HALF and value.dtype == np.int16:
             return value.view(np.float16), False
@@ -209,7 +220,7 @@ class _Packer:
         if site is None or event.place is None or event.place.ndim or value.dtype.kind not in "iu":
             return value, False
         if value.dtype.itemsize == 4 and watched.instruction.line in self.halves:
-            return value.view(np.uint32), True  # what an asynchronous copy has read, it writes
+            return value.view(np.uint32), True  # an asynchronous copy writes the words that it read
         dtype = self.dtype(int(event.place), int(event.offset.min()), value.dtype)
         if dtype.kind == "f" and (dtype.itemsize, value.dtype.itemsize) == (2, 4):
             if roles(watched.instruction).row.asynchronous:
@@ -218,7 +229,7 @@ class _Packer:
         return value.view(dtype) if dtype.itemsize == value.dtype.itemsize else value, False
 
     def dtype(self, place: int, offset: int, plain: Any) -> Any:
-        """What memory holds, as far as argument or declaration tell; PTX does not."""
+        """Return the element type of memory, from the argument or declaration; else ``plain``."""
         found = self.trace.maps.get(place)
         if found is not None and found.argument and found.dtype.kind in "fiu":
             return found.dtype

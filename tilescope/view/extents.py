@@ -1,4 +1,4 @@
-"""Extents and types of shared arrays, which PTX flattens to bytes: out of their declarations."""
+"""Extents and types of shared arrays from their declarations: PTX has bytes only."""
 
 import ast
 import re
@@ -21,10 +21,13 @@ _CONSTANT = re.compile(
 
 
 def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] | None:
-    """Extents of a shared variable; ``None`` where the source does not tell.
+    """Return the extents of a shared variable, or ``None`` if its declaration has none.
 
-    ``count``: its elements in all, extents that do not multiply to it are refused; ``entry``: the
-    kernel as C++ writes it, with its template arguments.
+    Args:
+        name: Name of the variable.
+        count: Elements of the variable. Extents with another product are refused.
+        source: CUDA C++ text.
+        entry: The kernel's C++ name with its template arguments.
     """
     for found in re.finditer(_DECLARED.format(name=re.escape(name)), source):
         before = source[: found.start()]
@@ -42,7 +45,7 @@ def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] |
 
 
 def kind(name: str, source: str) -> str:
-    """What a shared variable's elements are: ``f``, ``h`` (f16), ``i``, ``u``, or nothing."""
+    """Return the kind of a variable's elements, ``f``, ``h`` (f16), ``i``, ``u`` or ``""``."""
     found = re.search(_DECLARED.format(name=re.escape(name)), source)
     if not found:
         return ""
@@ -50,7 +53,7 @@ def kind(name: str, source: str) -> str:
 
 
 def _constants(before: str, known: dict[str, int]) -> dict[str, int]:
-    """Constants declared so far, by name, with those already known."""
+    """Return the constants declared in ``before``, by name, added to ``known``."""
     for found in _CONSTANT.finditer(before):
         pairs = [(found[1], found[2].split("//")[0])] if found[1] else []
         for part in (found[3] or "").split(","):
@@ -64,7 +67,7 @@ def _constants(before: str, known: dict[str, int]) -> dict[str, int]:
 
 
 def _template(before: str, entry: str) -> dict[str, int]:
-    """Template parameters of the function at hand, by the arguments in the entry's name."""
+    """Return the values of the template parameters, from the arguments in the entry's name."""
     given = re.search(r"<(.*)>\s*$", parted(entry)[0])
     declared = re.findall(r"template\s*<([^<>]*)>", before)
     if not given or not declared:
@@ -76,7 +79,7 @@ def _template(before: str, entry: str) -> dict[str, int]:
 
 
 def _number(text: str, known: Mapping[str, int]) -> int | None:
-    """A constant expression's value; ``None`` for anything but whole numbers and + - * /."""
+    """Evaluate whole numbers with + - * /; return ``None`` for any other expression."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         return _value(tree, known)
@@ -90,13 +93,13 @@ def _value(node: ast.expr, known: Mapping[str, int]) -> int:
     if isinstance(node, ast.Name):
         return known[node.id]
     if isinstance(node, ast.BinOp):
-        left, right = _value(node.left, known), _value(node.right, known)
+        a, b = _value(node.left, known), _value(node.right, known)
         if isinstance(node.op, ast.Add):
-            return left + right
+            return a + b
         if isinstance(node.op, ast.Sub):
-            return left - right
+            return a - b
         if isinstance(node.op, ast.Mult):
-            return left * right
+            return a * b
         if isinstance(node.op, ast.Div):
-            return left // right
+            return a // b
     raise ValueError(ast.dump(node))

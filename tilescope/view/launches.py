@@ -1,6 +1,6 @@
-"""One page for several launches: a timeline of them, and the page of the one that is chosen.
+"""Page of several launches: their timeline, and the page of the selected one.
 
-What the pages have in common is in the file once; each is put together when it is chosen.
+The file has the script and styles once. Selecting a launch inserts its data into them.
 """
 
 import html
@@ -13,7 +13,7 @@ from ..text.report import clean
 from .page import BUDGET, NoTrace, Shown, Story, parts, policy, rendered, to_json
 
 _LEAST = 100_000
-"""Characters for the numbers of one launch, however many there are."""
+"""Least characters for the numbers of one launch."""
 _STYLE = """
 :root { color-scheme: light dark; font: 13px system-ui, "DejaVu Sans", sans-serif;
   --page: #fff; --ink: #15181d; --mute: #596370; --line: #dde2e8; --cell: #e8ebef;
@@ -55,10 +55,10 @@ if (buttons.length) show(buttons[0]);
 
 
 def launches_page(launches: Sequence[RecordedLaunch]) -> Shown:
-    """The page of all launches of a session; those that were recorded can be stepped through.
+    """Return the page of all launches of a session. Recorded launches have steps.
 
     Raises:
-        NoTrace: None of them was recorded.
+        NoTrace: No launch was recorded.
     """
     recorded = [launch for launch in launches if launch.run.trace is not None]
     if not recorded:

@@ -1,4 +1,4 @@
-"""What the page says of a run on a GPU: roofline and occupancy of each, and what is predicted."""
+"""A run on GPUs: roofline and occupancy of each, predictions, and a table of tile sizes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .describe import shown_path
 
 
 def prediction(found: Prediction | None) -> dict[str, Any] | None:
-    """What is expected on a GPU; files as the page names them."""
+    """Return a prediction's data, with files named as on the page."""
     if found is None:
         return None
     made = found.to_dict()
@@ -22,29 +22,32 @@ def prediction(found: Prediction | None) -> dict[str, Any] | None:
 
 
 def limits(run: Run) -> list[dict[str, Any]]:
-    """One entry a GPU. Registers a thread are the driver's business: that limit stays open."""
+    """Return roofline and occupancy of a run, for each known GPU.
+
+    The number of registers of a thread is unknown here. Occupancy has no limit by registers.
+    """
     trace = run.trace
     assert trace is not None
     arrays = [item.before for item in trace.maps.values() if item.argument]
     threads = run.block[0] * run.block[1] * run.block[2]
     found = []
     for gpu in GPUS.values():
-        held = occupancy(gpu, threads, None, run.shared_bytes)
+        limit = occupancy(gpu, threads, None, run.shared_bytes)
         found.append(
             {
                 "name": gpu.name,
                 "sms": gpu.sms,
                 "roofline": roofline(gpu, run.counters, arrays).to_dict(),
-                "occupancy": held.to_dict() | {"most_warps": held.most_warps},
+                "occupancy": limit.to_dict() | {"most_warps": limit.most_warps},
             }
         )
     return found
 
 
 def tile_row(tile: int, run: Run | None, threads: int, found: Prediction) -> dict[str, Any]:
-    """One tile size of a table: what a block takes, and what is predicted of the launch.
+    """Return the row of one tile size: resources of a block, and the predicted time.
 
-    ``run`` is a run of that launch, for its shared memory and loads, if there is one.
+    ``run``, a run of the launch with this tile, gives shared memory, loads and intensity.
     """
     made: dict[str, Any] = {
         "tile": tile, "threads": threads, "time": found.time_ms, "low": found.low_ms,

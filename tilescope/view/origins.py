@@ -1,4 +1,4 @@
-"""Of whose operands an instruction's results come, as the page follows them."""
+"""Data flow from an instruction's operands to its results, as the page follows it."""
 
 from typing import Any
 
@@ -13,11 +13,14 @@ from .pool import Pool
 
 
 def origins(program: Program, item: Watched, pool: Pool) -> dict[str, Any]:
-    """How a value's inputs become its outputs, where that is more than each lane's own.
+    """Return the data flow of an instruction whose results depend on other lanes or on parts.
 
-    ``parts``: numbers of the pool for ``Parts``, of the results that are recorded; ``members``: it
-    comes of all lanes that the last recorded value names; ``selects``: it is one of two operands,
-    as a third says; ``ends``: where from is not followed.
+    The result has at most one of these keys:
+
+    - ``parts``: numbers in the pool of the ``Parts`` of the recorded results;
+    - ``members``: the results depend on all lanes that the last recorded value names;
+    - ``selects``: the result is one of two operands, chosen by a third;
+    - ``ends``: the data flow is not followed.
     """
     step, ins = item.step, item.instruction
     row = roles(ins).row
@@ -30,7 +33,7 @@ def origins(program: Program, item: Watched, pool: Pool) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if all(step.op.outputs[result] == "pred" for result in item.results):
         made["predicate"] = True
-    recorded = len(item.outputs) > len(item.results)  # which lanes it is about
+    recorded = len(item.outputs) > len(item.results)  # the lanes that it names
     if row.shuffles:
         return made if recorded else made | {"ends": True}
     if isinstance(step, WarpCompute):
@@ -49,7 +52,7 @@ def origins(program: Program, item: Watched, pool: Pool) -> dict[str, Any]:
 
 
 def _moves(program: Program, item: Watched) -> bool:
-    """Whether a parameter of a function is read or written: a copy."""
+    """Return whether an instruction copies a parameter of a function."""
     return any(
         isinstance(step, Move) and step.instruction is item.instruction
         for step in program.blocks[item.block].lowered.steps
@@ -57,14 +60,14 @@ def _moves(program: Program, item: Watched) -> bool:
 
 
 def _halves(item: Watched) -> bool:
-    """Whether halves of registers go different ways."""
+    """Return whether the data flow of a register's halves differs."""
     ins = item.instruction
     packed = any(kind.endswith("x2") for kind in ins.types)
     return packed or any(isinstance(operand, Vector) for operand in ins.operands)
 
 
 def _parts(program: Program, item: Watched) -> Parts:
-    """Found once for all instructions that mean the same."""
+    """Return the ``Parts`` of an instruction, computed once for equal instructions."""
     ins, step = item.instruction, item.step
     assert step
     given = tuple(

@@ -1,4 +1,4 @@
-"""The page: one HTML file with everything in it that a run's trace says; inline in notebooks."""
+"""Rendering of recorded runs as one self-contained HTML file, shown inline in notebooks."""
 
 import base64
 import hashlib
@@ -28,31 +28,32 @@ from .story.moments import wrong_outputs
 from .story.story import Teller
 
 BUDGET = 1_650_000
-"""Characters of a page's packed numbers; together with script and styles below 2 MB."""
+"""Characters of a page's packed numbers. With script and styles a page stays below 2 MB."""
 _PACKED = 0.7
-"""Bytes that become one character: base64 makes four of three, and deflating gives some back."""
+"""Bytes of the pool for one character: base64 turns 3 bytes into 4, after deflation."""
 _STORY = 40_000
-"""Characters of the runs' stories that are not counted against the budget."""
+"""Characters of the runs' stories that the budget does not count."""
 _VALUES = 1 << 19
-"""Bytes of global arrays up to which their contents go along."""
+"""Total bytes of global arrays up to which the page contains their values."""
 
 
 class NoTrace(SimulatorError):
-    """A run that was not recorded cannot be shown."""
+    """A run without a trace was passed to the page."""
 
 
 @dataclass(eq=False)
 class Story:
-    """A run to show.
+    """A run with its title, comparison and prediction, as the page shows it.
 
     Attributes:
-        name: What to call it; ``note``: its size, or what else tells it apart.
-        outputs: How the outputs compare with the reference (``Agreement.to_dict``).
-        prediction: What is expected of the launch on a GPU.
-        blocks: Which of the recorded blocks to keep before all others, by linear number.
-        command: The command line that made it, for the page to offer with other blocks.
-        tiles: What is predicted of it with other tiles: see ``tile_row``.
-        fixed: The run with the fix of its first race, recorded for the same block.
+        name: Title of the run; the kernel's name by default.
+        note: Size or variant of the launch.
+        outputs: Comparison of each output with the reference (``Agreement.to_dict``).
+        prediction: Predicted time of the launch on a GPU.
+        blocks: Linear numbers of recorded blocks that the page keeps before all others.
+        command: Command line of the run. The page offers it with ``--block-at`` for other blocks.
+        tiles: Predictions with other tile sizes, as ``tile_row`` returns them.
+        fixed: Run of the verified fix, recorded for the same block.
     """
 
     run: Run
@@ -67,7 +68,7 @@ class Story:
 
 
 def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
-    """HTML of a page that shows runs, several of them side by side.
+    """Return the HTML of a page that shows one run, or several side by side.
 
     Raises:
         NoTrace: A run was launched without ``trace=True``.
@@ -77,7 +78,7 @@ def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
 
 
 def parts(stories: Sequence[Story], budget: int) -> dict[str, str]:
-    """What is a page's own: its title, data and numbers."""
+    """Return the title, the JSON data and the packed numbers of a page."""
     content = _content(stories, budget)
     packed = content.pop("pool")
     return {
@@ -88,7 +89,7 @@ def parts(stories: Sequence[Story], budget: int) -> dict[str, str]:
 
 
 def rendered(title: str, data: str, numbers: str) -> tuple[str, str, str]:
-    """The script, the styles, and the HTML of a page."""
+    """Return the script, the style sheet and the HTML of a page."""
     script, style = bundle("main"), styles()
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tilescope.view", "."),
@@ -103,7 +104,7 @@ def rendered(title: str, data: str, numbers: str) -> tuple[str, str, str]:
 
 
 def policy(scripts: Sequence[str], sheets: Sequence[str]) -> str:
-    """No network at all, and no script or style but the page's own."""
+    """Return a content security policy: no network, and only these scripts and style sheets."""
     kinds = [
         " ".join(
             f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -118,19 +119,19 @@ def policy(scripts: Sequence[str], sheets: Sequence[str]) -> str:
 
 
 def to_json(content: Any) -> str:
-    """JSON that no HTML parser takes for a tag or the end of the script."""
+    """Return JSON in which ``<``, ``>`` and ``&`` are escaped, so that it cannot end a script."""
     text = json.dumps(describe.plain(content), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
-    """The page's data, of as many recorded blocks as fit."""
+    """Return the page's data with as many recorded blocks as fit into ``budget`` characters."""
     for story in stories:
         if story.run.trace is None:
             raise NoTrace(
                 "this run was not recorded: launch it with simulator.launch(..., trace=True)"
             )
-    most = max(len(_recorded(story.run.trace)) for story in stories)
+    max_blocks = max(len(_recorded(story.run.trace)) for story in stories)
     shown = len(stories)
     stories = [*stories, *(_with_fix(story) for story in stories if story.fixed is not None)]
     tellers: dict[int, Teller] = {}
@@ -138,7 +139,7 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
         pool = Pool()
         runs = [_described(story, pool) for story in stories]
         room = 16 * budget
-        if most <= 1:  # one block is all there will be: as many of its steps as fit
+        if max_blocks <= 1:  # the only block: as many of its steps as fit
             room = int(_PACKED * max(0, budget - len(pool.packed()["bytes"])))
         for i, (story, run) in enumerate(zip(stories, runs, strict=True)):
             start = pool.nbytes
@@ -146,26 +147,26 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             kinds = [
                 (v["start"], v["start"] + v["bytes"], v["kind"]) for v in run["shared"] if v["kind"]
             ]
-            # What nobody counts as a step is followed, but not shown.
+            # Addresses and predicates are followed by the page, but are no steps of a block.
             quiet = {n for n, w in enumerate(run["watched"]) if {"address", "predicate"} & w.keys()}
-            run["batches"] = _batches(story, most, pool, limit, kinds, quiet)
+            run["batches"] = _batches(story, max_blocks, pool, limit, kinds, quiet)
             if i not in tellers:
                 assert story.run.trace is not None
                 tellers[i] = Teller(
                     story.run, run["watched"], run["arrays"], run["shared"], run["sources"]
                 )
-            packed_batches = zip(_kept_batches(story, most), run["batches"], strict=True)
-            told = [(batch, b["blocks"], b.pop("taken")) for batch, b in packed_batches]
-            run["story"] = tellers[i].tell(told, pool)
+            packed_batches = zip(_kept_batches(story, max_blocks), run["batches"], strict=True)
+            shown_steps = [(batch, b["blocks"], b.pop("taken")) for batch, b in packed_batches]
+            run["story"] = tellers[i].tell(shown_steps, pool)
             room -= pool.nbytes - start
         _link_fixes(stories[:shown], runs)
         packed = pool.packed()
         spoken = len(to_json([run["story"] for run in runs]))
         size = len(packed["bytes"]) + max(0, spoken - _STORY)
-        if most <= 1 or size <= budget:
+        if max_blocks <= 1 or size <= budget:
             break
         share = budget / size
-        most = max(1, min(most - 1, int(most * share)))
+        max_blocks = max(1, min(max_blocks - 1, int(max_blocks * share)))
     compared = compare(
         [story.run for story in stories[:shown]],
         [run["name"] for run in runs],
@@ -182,7 +183,7 @@ def _with_fix(story: Story) -> Story:
 
 
 def _link_fixes(stories: Sequence[Story], runs: list[dict[str, Any]]) -> None:
-    """Tell each run where its fixed run is, and how many results that one has otherwise."""
+    """Set ``fixed``, the number of a run's fixed run, and ``wrong``, how many results differ."""
     place = len(stories)
     for story, run in zip(stories, runs, strict=False):
         run["fixed"] = -1
@@ -198,21 +199,21 @@ def _recorded(trace: Trace | None) -> list[int]:
     return [block for batch in trace.batches for block in batch.blocks]
 
 
-def _chosen(story: Story, most: int) -> list[int]:
-    """The blocks to keep: those asked for, those of hazards, the first, the last, some between."""
+def _chosen(story: Story, max_blocks: int) -> list[int]:
+    """Return the blocks to keep: those asked for, those of hazards, first, last, some between."""
     run = story.run
     recorded = _recorded(run.trace)
     named = hazard_blocks(run)
-    first = [n for n in dict.fromkeys(named) if n in recorded][: max(1, most // 2)]
-    ends = [recorded[0], recorded[-1]] if recorded else []
-    spread = np.linspace(0, len(recorded) - 1, min(most, len(recorded))).round()
+    first = [n for n in dict.fromkeys(named) if n in recorded][: max(1, max_blocks // 2)]
+    outer = [recorded[0], recorded[-1]] if recorded else []
+    spread = np.linspace(0, len(recorded) - 1, min(max_blocks, len(recorded))).round()
     asked = [block for block in story.blocks if block in recorded]
-    wanted = dict.fromkeys([*asked, *first, *ends, *(recorded[int(i)] for i in spread), *recorded])
-    return sorted(list(wanted)[:most])
+    wanted = dict.fromkeys([*asked, *first, *outer, *(recorded[int(i)] for i in spread), *recorded])
+    return sorted(list(wanted)[:max_blocks])
 
 
 def hazard_blocks(run: Run) -> list[int]:
-    """Linear numbers of the blocks that hazards name."""
+    """Return the linear numbers of the blocks that hazards name, each once."""
     involved = [item.block for hazard in run.hazards for item in hazard.involved]
     return list(dict.fromkeys(_number(run, block) for block in involved if block is not None))
 
@@ -222,29 +223,29 @@ def _number(run: Run, block: Triple) -> int:
 
 
 def _batches(
-    story: Story, most: int, pool: Pool, limit: int, kinds: list[tuple[int, int, str]],
+    story: Story, max_blocks: int, pool: Pool, limit: int, kinds: list[tuple[int, int, str]],
     quiet: set[int],
 ) -> list[Any]:  # fmt: skip
-    """The recorded steps, of so many blocks."""
+    """Pack the recorded steps of at most ``max_blocks`` blocks."""
     trace = story.run.trace
     assert trace is not None
-    chosen = set(_chosen(story, most))
+    chosen = set(_chosen(story, max_blocks))
     found = []
-    for batch in _kept_batches(story, most):
+    for batch in _kept_batches(story, max_blocks):
         blocks = [block for block in batch.blocks if block in chosen]
         found.append(pack_batch(trace, batch, blocks, pool, limit, kinds, quiet))
     return found
 
 
-def _kept_batches(story: Story, most: int) -> list[Batch]:
-    """The batches of which any block is shown."""
+def _kept_batches(story: Story, max_blocks: int) -> list[Batch]:
+    """Return the batches that have a block on the page."""
     assert story.run.trace is not None
-    chosen = set(_chosen(story, most))
+    chosen = set(_chosen(story, max_blocks))
     return [batch for batch in story.run.trace.batches if chosen & set(batch.blocks)]
 
 
 def _described(story: Story, pool: Pool) -> dict[str, Any]:
-    """All but the steps."""
+    """Return the data of a run except its steps."""
     run = story.run
     trace = run.trace
     assert trace is not None
@@ -280,19 +281,19 @@ _HEIGHT = 920
 
 
 class Shown:
-    """A run's page: notebooks draw it, ``save`` writes it to a file."""
+    """Page of a run. Notebooks display it; ``save`` writes it to a file."""
 
     def __init__(self, content: str) -> None:
         self.content = content
 
     def save(self, file: str | Path) -> Path:
-        """Write the page to a file that any browser opens."""
+        """Write the page to ``file`` and return its path."""
         path = Path(file)
         path.write_text(self.content, encoding="utf-8")
         return path
 
     def _repr_html_(self) -> str:
-        """What Jupyter draws: the page in a frame of its own."""
+        """Return the page in an ``iframe``, as Jupyter displays it."""
         text = html.escape(self.content)
         return (
             f'<iframe srcdoc="{text}" title="tilescope" '
@@ -304,7 +305,7 @@ class Shown:
 
 
 def show(*runs: Run) -> Shown:
-    """The page of one run, or of several beside each other, with what is predicted of them.
+    """Return the page of one run, or of several side by side, with predictions of their times.
 
     Raises:
         NoTrace: A run was launched without ``trace=True``.

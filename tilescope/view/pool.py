@@ -1,4 +1,4 @@
-"""The page's numbers: arrays side by side in one block of bytes, each content once."""
+"""Numbers of the page: arrays in one block of bytes, equal contents stored once."""
 
 import base64
 import hashlib
@@ -9,11 +9,11 @@ import numpy as np
 
 HALVES = "h2"
 TYPES = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", HALVES)
-"""Element types by the code that the page knows them by (``data.js``); ``h2``: two of f16."""
+"""Element types by their code in ``data.js``; ``h2`` is a word of two f16."""
 
 
 class Pool:
-    """Arrays by number. Each has four axes, as registers do; a scalar has four of one."""
+    """Arrays by number. Each has the four axes of a register; a scalar has shape (1, 1, 1, 1)."""
 
     def __init__(self) -> None:
         self.nbytes = 0
@@ -22,7 +22,7 @@ class Pool:
         self._known: dict[tuple[str, tuple[int, ...], bytes], int] = {}
 
     def add(self, array: Any, halves: bool = False) -> int:
-        """The number of an array; equal ones get the same. ``halves``: words of two f16."""
+        """Add an array and return its number; ``halves``: each word is two f16."""
         array = np.asarray(array)
         if array.dtype == np.bool_:
             array = array.view(np.uint8)
@@ -42,7 +42,7 @@ class Pool:
         return self._known[key]
 
     def packed(self) -> dict[str, Any]:
-        """Everything as text: where each array begins, and their bytes, deflated."""
+        """Return the deflated bytes of all arrays in base64, with the number of arrays."""
         index = np.array(self._rows, np.int32).reshape(-1, 6).T
         raw = np.ascontiguousarray(index).tobytes()
         raw += bytes(-len(raw) % 8)
@@ -55,7 +55,7 @@ class Pool:
 
 
 def shrink(array: Any) -> Any:
-    """The array without the axes along which it does not change."""
+    """Reduce each axis along which an array is constant to one entry."""
     for axis in range(array.ndim):
         if array.shape[axis] > 1:
             first = array.take([0], axis=axis)
@@ -65,6 +65,6 @@ def shrink(array: Any) -> Any:
 
 
 def _bits(array: Any) -> Any:
-    """As integers: a NaN equals itself, and -0 is not 0."""
+    """Return the bits as integers, because NaN differs from itself and -0 equals 0."""
     array = np.ascontiguousarray(array)
     return array if array.dtype.kind != "f" else array.view(f"u{array.dtype.itemsize}")

@@ -1,4 +1,4 @@
-"""A play of the page as an animated GIF, for READMEs: needs the extra ``record`` and a Chromium."""
+"""Recording of a page as an animated GIF. Needs the extra ``record`` and a Chromium."""
 
 import io
 import os
@@ -12,17 +12,17 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 _WIDTH, _HEIGHT = 1280, 760
 _MAX_BEATS = 24
 _FRAMES = (60, 200, 260)
-"""Milliseconds after a beat's step at which it is drawn; frames stay until the next one."""
+"""Milliseconds between the screenshots after each step."""
 _HOLD = 500
 _COLOURS = 96
 
 
 class NoRecorder(SimulatorError):
-    """What a recording needs is not installed."""
+    """Playwright, Pillow or a Chromium is not installed."""
 
 
 def record(content: str, path: Path, beats: int = _MAX_BEATS) -> int:
-    """Play a page from its opening, and write the frames; how many there are.
+    """Step through a page from its start, write the frames as a GIF, and return their number.
 
     Raises:
         NoRecorder: Playwright, Pillow or a Chromium is missing.
@@ -37,7 +37,7 @@ def record(content: str, path: Path, beats: int = _MAX_BEATS) -> int:
         file = Path(folder) / "page.html"
         file.write_text(content, encoding="utf-8")
         found = next(filter(None, map(shutil.which, NAMES)), None)
-        root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium gives root no sandbox
+        root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium has no sandbox for root
         try:
             browser = playwright.chromium.launch(
                 executable_path=found, args=["--no-sandbox"] if root else []

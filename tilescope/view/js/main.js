@@ -72,7 +72,7 @@ class Page {
     if (!state.playing) save(state);
   }
 
-  // For tests: picks an output element, and what went into it by array, as [index, decides].
+  // For tests: pick() picks an output element; fed() lists the elements behind it as [index, decides].
   pick(array, index) {
     pickOutput(this.state, array, index);
   }

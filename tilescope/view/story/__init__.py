@@ -1,1 +1,1 @@
-"""The run as a story: beats, phases, layout, and the sentence on top, counted from the trace."""
+"""Story of a run, counted from its trace: beats, phases, layout and the title sentence."""

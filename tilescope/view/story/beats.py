@@ -9,24 +9,26 @@ from .roles import ARRIVE, ATOMIC, COMPUTE, KEEP, LOAD, READ, RELEASE, WRITE, Ro
 from .steps import StorySteps
 
 COPY, MAKE, WAIT, STORE, ADD, FETCH = range(6)
-"""Kinds of beats: a copy to shared memory, arithmetic, a wait at a barrier, a store to global
-memory, an atomic, a load or read whose value is used later."""
+"""Kinds of beats.
+
+A copy to shared memory, arithmetic, a wait at a barrier, a store to global memory, an atomic, and a
+load or read whose value a later beat uses."""
 
 HATCH = 9
-"""Code of a segment in which a warp waits; others have their array's hue."""
+"""Code of a segment in which a warp waits. Other segments have their array's hue."""
 
 
 @dataclass
 class Beats:
-    """What a block did, as people follow it.
+    """Beats, phases and timeline of one block.
 
     Attributes:
-        beats: Rows ``(warp, kind, from, to, watched)``, steps counted from 0, ``to`` past the end.
+        beats: Rows ``(warp, kind, from, to, watched)``. Steps count from 0; ``to`` is past the end.
         segments: Rows ``(warp, hue, from, to)``.
-        phases: Rows ``(from, to, number)``; number 0 is what comes after the last phase.
-        releases: StorySteps at which a barrier opens.
-        loads, reads: Of each step, threads that load from global, and that read shared memory, so
-            far; one more entry than steps.
+        phases: Rows ``(from, to, number)``. The steps after the last phase have number 0.
+        releases: Steps at which a barrier opens.
+        loads: Accesses of global memory by loads before each step, one entry more than steps.
+        reads: Accesses of shared memory by loads, likewise.
     """
 
     beats: list[tuple[int, int, int, int, int]] = field(default_factory=list)
@@ -38,7 +40,14 @@ class Beats:
 
 
 def beats_of(steps: StorySteps, roles: Roles, hues: dict[int, int], variables: list[int]) -> Beats:
-    """Beats of all warps; ``hues`` of global arrays by place, ``variables`` of shared ones."""
+    """Return the beats of all warps.
+
+    Args:
+        steps: Steps of the block.
+        roles: Roles of the instructions.
+        hues: Hues of the global arrays by place.
+        variables: Hues of the shared variables by number.
+    """
     found = Beats(releases=np.flatnonzero(steps.acts == RELEASE).tolist())
     found.phases = phases_of(steps)
     weight = steps.lanes.sum(axis=1, dtype=np.int64)
@@ -80,14 +89,14 @@ def _warp_beats(
             before, now = (int(steps.watched[own[j]]) for j in (group[-1], i))
             ended = roles.running[before] and not roles.running[now]
             if before in roles.chain[now] or (ended and roles.chain[before]):
-                close()  # another term of the same sum
+                close()  # the next term of the same sum
         group.append(i)
     close()
     return found
 
 
 def _parts(last: int, kinds: set[int], act: int) -> bool:
-    """Whether another beat begins."""
+    """Return whether an act begins a new beat."""
     if act == ARRIVE or ARRIVE in kinds:
         return True
     if last in (WRITE, KEEP, ATOMIC):
@@ -98,7 +107,7 @@ def _parts(last: int, kinds: set[int], act: int) -> bool:
 
 
 def _weight(act: int) -> int:
-    """Which act of a beat names its line."""
+    """Return the precedence of an act: a beat has the source line of its highest one."""
     return {COMPUTE: 4, WRITE: 5, ATOMIC: 5, KEEP: 3}.get(act, 1)
 
 
@@ -145,11 +154,10 @@ def _segments(
 
 
 def phases_of(steps: StorySteps) -> list[tuple[int, int, int]]:
-    """Intervals between barriers, put together where a loop loads, waits, computes and waits.
+    """Return the phases: barrier intervals, merged if a loop loads, waits, computes and waits.
 
-    A new phase begins with each interval that copies from global memory; with each interval at
-    all where shared memory is rewritten out of itself. Intervals at the end that only store are
-    no phase.
+    Each interval that copies from global memory begins a phase. If shared memory is rewritten from
+    its own contents, every interval is a phase. A last interval that only stores is no phase.
     """
     openings = [int(at) + 1 for at in np.flatnonzero(steps.acts == RELEASE)]
     if not openings:

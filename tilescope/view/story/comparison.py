@@ -1,4 +1,4 @@
-"""Two runs beside each other: the counter that differs most, and the bars to one scale."""
+"""Comparison of two runs: the counter with the largest ratio, and rows on one scale."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _NOTICED = 1.05
 def compare(
     runs: Sequence[Run], names: Sequence[str], predictions: Sequence[Prediction | None]
 ) -> dict[str, Any] | None:
-    """What the first two of several runs differ in; ``None`` for one."""
+    """Return title and rows that compare the first two runs, or ``None`` for a single run."""
     if len(runs) < 2:
         return None
     first, second = runs[0].counters, runs[1].counters
@@ -43,7 +43,7 @@ def _conflicts(counters: Any) -> int:
 
 
 def _title(names: Sequence[str], rows: Sequence[tuple[str, float, float]]) -> list[Part]:
-    """The sentence: of loads, sectors and conflicts the one that differs most."""
+    """Return the sentence about loads, sectors or conflicts, by their largest ratio."""
     one, other = names[:2]
     said = {
         "global loads": "{less} asks global memory {n} times less often than {more}.",

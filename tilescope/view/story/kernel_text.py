@@ -1,4 +1,4 @@
-"""Which lines of the source are the kernel's own, and which of them declarations before it acts."""
+"""Source lines of a kernel, and the declarations before its first step."""
 
 import re
 from collections import Counter
@@ -12,15 +12,15 @@ _MAX_LINES = 120
 def kernel_lines(
     watched: Sequence[dict[str, Any]], quiet: Sequence[bool], sources: Sequence[dict[str, Any]]
 ) -> dict[str, int] | None:
-    """File, first and last line to show, the function's head, and how many lines are folded.
+    """Return file, first and last line to show, the function's head, and the folded lines' number.
 
-    ``None`` where no step has a source line that can be read.
+    Return ``None`` if no step has a readable source line.
     """
     steps = [
         (item["file"], item["source"])
         for item, still in zip(watched, quiet, strict=True)
         if not still and item["file"] >= 0
-        if 0 < item["source"] <= len(sources[item["file"]]["lines"])  # as PTX says; it may lie
+        if 0 < item["source"] <= len(sources[item["file"]]["lines"])  # .loc may name any line
     ]
     if not steps:
         return None
@@ -50,7 +50,7 @@ def kernel_lines(
 
 
 def _is_inner(line: str) -> bool:
-    """Whether a line before the first step is part of the action: a loop, or its sum."""
+    """Return whether a line before the first step heads a loop or declares its sum."""
     return bool(re.match(r"\s*(for|while|do)\b", line)) or bool(
         re.match(r"\s*(float|double|half|int|unsigned)\s+\w+\s*=\s*[\d.f-]+;", line)
     )

@@ -1,4 +1,4 @@
-"""How a kernel is drawn: chosen by what its blocks did, never by its name."""
+"""Choice of the stage's layout from the recorded blocks, never from a kernel's name."""
 
 import math
 from collections.abc import Sequence
@@ -10,17 +10,18 @@ from .reach import BlockReach, window
 from .roles import Roles
 
 MIN_ROWS = 3
-"""Rewrites of a shared variable from which each is a row."""
+"""Rewrites of a shared variable from which the page draws a row for each."""
 
 
 @dataclass(frozen=True)
 class BlockFacts:
-    """What the choice of a layout needs of one recorded block.
+    """Facts about one recorded block from which the layout is chosen.
 
     Attributes:
         terms: Executions of running arithmetic by its threads.
-        rewrites: Intervals between barriers that store computed values, by shared variable.
-        tensor: Whether tensor cores multiply; ``full``: whether its steps end before it does.
+        rewrites: Barrier intervals that store computed values, by shared variable.
+        tensor: Whether tensor cores multiply.
+        full: Whether the recording stopped before the block finished.
     """
 
     reach: BlockReach
@@ -32,7 +33,7 @@ class BlockFacts:
 
 @dataclass(frozen=True)
 class StageLayout:
-    """The layout's name, and arrays by their part in it: ``a``, ``b``, ``c``, or in and out."""
+    """Name of a layout with its input and output arrays; those of a product are a, b and c."""
 
     name: str
     inputs: tuple[int, ...] = ()
@@ -43,7 +44,7 @@ class StageLayout:
 def layout_of(
     maps: dict[int, ArrayMap], roles: Roles, blocks: Sequence[BlockFacts], has_atomics: bool
 ) -> StageLayout:
-    """The first layout that fits."""
+    """Return the first layout that fits."""
     outputs = [n for n, m in maps.items() if m.writes.any()]
     inputs = [n for n, m in maps.items() if m.reads.any() and n not in outputs]
     found = _product(maps, blocks, inputs, outputs)
@@ -66,7 +67,7 @@ def layout_of(
 def _product(
     maps: dict[int, ArrayMap], blocks: Sequence[BlockFacts], inputs: list[int], outputs: list[int]
 ) -> StageLayout | None:
-    """A product c = a b: the shapes fit, a block reads whole rows of a and columns of b."""
+    """Return the layout of c = a b if the shapes fit and blocks read rows of a, columns of b."""
     flat = [n for n in inputs if len(maps[n].shape) == 2]
     for c in (n for n in outputs if len(maps[n].shape) == 2):
         for a in flat:
@@ -105,7 +106,7 @@ def _meet(maps: dict[int, ArrayMap], blocks: Sequence[BlockFacts], a: int, b: in
 
 
 def _walks(maps: dict[int, ArrayMap], block: BlockFacts, a: int, b: int) -> bool:
-    """Whether the first steps of a block go along rows of a and columns of b, some at a time."""
+    """Return whether a block's first steps walk along rows of a and columns of b in tiles."""
     first = {
         place: next(w for w in block.reach.windows if w[1] == place and not w[2])
         for place in (a, b)
@@ -117,7 +118,7 @@ def _walks(maps: dict[int, ArrayMap], block: BlockFacts, a: int, b: int) -> bool
 
 
 def _rewritten(blocks: Sequence[BlockFacts]) -> tuple[int, int]:
-    """The shared variable that is rewritten in most intervals, and in how many."""
+    """Return the shared variable with most rewriting intervals, and their number."""
     counts: dict[int, int] = {}
     for block in blocks:
         for variable, times in block.rewrites.items():
@@ -126,7 +127,7 @@ def _rewritten(blocks: Sequence[BlockFacts]) -> tuple[int, int]:
 
 
 def _planes(maps: dict[int, ArrayMap], inputs: list[int], outputs: list[int]) -> bool:
-    """An input and an output in 2 or 3 dimensions, of one size or each other's transpose."""
+    """Return whether an input and an output have 2 or 3 equal, permuted or similar extents."""
     for i in inputs:
         for o in outputs:
             shapes = maps[i].shape, maps[o].shape

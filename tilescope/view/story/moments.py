@@ -1,4 +1,4 @@
-"""The moments of a race in shared memory: what was read, what should have been, and when."""
+"""Moments of a race in shared memory: the value read, the value meant, and their steps."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,15 +20,18 @@ _ORDER = (NEVER, OLD, OVERWRITTEN, LUCK)
 
 @dataclass(frozen=True)
 class Moment:
-    """One example of what a race does in the recorded run.
+    """One effect of a race in the recorded run.
 
     Attributes:
-        hazard: Its number in ``Run.hazards``; ``kind``: one of the four words.
+        hazard: Number of the race in ``Run.hazards``.
+        kind: ``NEVER``, ``OLD``, ``OVERWRITTEN`` or ``LUCK``.
         block: Linear number of the block.
-        step, thread: The read, and the thread that reads.
-        other_step, other_thread: The write, and the thread that writes.
-        variable: The shared variable's number; ``element``: index in it.
-        got, should: What was read, and what the kernel means to be read.
+        step: Step of the read; ``thread`` reads.
+        other_step: Step of the write; ``other_thread`` writes.
+        variable: Number of the shared variable.
+        element: Index in the variable.
+        got: Value that was read.
+        should: Value that the kernel means to read.
     """
 
     hazard: int
@@ -49,7 +52,7 @@ def moments_of(
     watched: Sequence[dict[str, Any]], shared: Sequence[dict[str, Any]],
     extent: tuple[int, ...],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Examples, one a kind, of the first race in shared memory that has any; bad ones first."""
+    """Return one moment of each kind, of the first race that has any; wrong values first."""
     for number, hazard in enumerate(run.hazards):
         if not hazard.row.is_race or hazard.severity != "error":
             continue
@@ -78,7 +81,7 @@ def _in_block(
     names = {hazard.variable, *hazard.also}
     lines = {item.source.line or item.ptx_line for item in hazard.involved}
     across = "warp" in hazard.message and "lane" not in hazard.message
-    late_write = hazard.involved[0].role == "read"  # the program names the read first
+    late_write = hazard.involved[0].role == "read"  # the read is first in program order
 
     def own(index: int) -> bool:
         item = watched[index]
@@ -136,7 +139,7 @@ def _in_block(
 
 
 def cause_of(run: Run) -> str:
-    """What is wrong, in two words, for the chip: the cause rather than the kind of hazard."""
+    """Return the cause of the first error in a few words, for the page's header."""
     errors = [hazard for hazard in run.hazards if hazard.severity == "error"]
     if not errors:
         return ""
@@ -146,7 +149,7 @@ def cause_of(run: Run) -> str:
 
 
 def wrong_outputs(run: Run, fixed: Run) -> tuple[int, int]:
-    """How many elements of the outputs differ from the fixed run's, and of how many."""
+    """Return the number of output elements that differ from the fixed run, and of all elements."""
     assert run.trace is not None
     assert fixed.trace is not None
     wrong = total = 0

@@ -1,4 +1,4 @@
-"""Which part of each global array a block touches, phase by phase."""
+"""Parts of the global arrays that a block accesses in each phase."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,13 @@ from .steps import Ints, StorySteps, flat, threads_on
 
 @dataclass
 class BlockReach:
-    """What a block touches of global arrays.
+    """Elements of global arrays that a block accesses.
 
     Attributes:
         windows: Rows ``(phase, place, is_write, row, column, row past the end, column past the
-            end)``; phases count from 0; 1-D arrays have one row.
-        read, written: Elements by place, each once, sorted.
+            end)``. Phases count from 0; 1-D arrays have one row.
+        read: Indices of the elements read, by place, sorted and unique.
+        written: Indices of the elements written, likewise.
     """
 
     windows: list[tuple[int, ...]] = field(default_factory=list)
@@ -33,7 +34,7 @@ def reach_of(
     batch: Batch, steps: StorySteps, beats: Beats, roles: Roles, maps: dict[int, ArrayMap],
     extent: tuple[int, ...],
 ) -> BlockReach:  # fmt: skip
-    """Windows and elements of one block."""
+    """Return windows and elements of one block."""
     found = BlockReach()
     borders = [end for _, end, _ in beats.phases]
     parts: dict[tuple[int, int, int], list[Ints]] = {}
@@ -73,7 +74,7 @@ def shared_reads(
     batch: Batch, steps: StorySteps, roles: Roles, shared: Sequence[dict[str, Any]],
     extent: tuple[int, ...],
 ) -> dict[int, Ints]:  # fmt: skip
-    """How often a block's threads read each element of its shared variables."""
+    """Count how often a block's threads read each element of its shared variables."""
     found: dict[int, Ints] = {}
     for number, act in zip(steps.events, steps.acts, strict=True):
         event = batch.events[int(number)]
@@ -91,7 +92,7 @@ def shared_reads(
 
 
 def _copied(event: TraceEvent, column: int, maps: dict[int, ArrayMap]) -> dict[int, Ints]:
-    """Elements of global arrays that a copy in bulk reads, by place."""
+    """Return the indices of the elements that a bulk copy reads, by place."""
     found: dict[int, list[Ints]] = {}
     size = int(event.values[3].reshape(-1)[0])
     for row in range(event.offset.shape[1]):
@@ -108,7 +109,7 @@ def _copied(event: TraceEvent, column: int, maps: dict[int, ArrayMap]) -> dict[i
 
 
 def window(elements: Ints, shape: Sequence[int]) -> tuple[int, int, int, int]:
-    """The smallest rectangle of rows and columns that holds some elements."""
+    """Return the smallest rectangle of rows and columns that contains some elements."""
     if len(shape) < 2:
         return 0, int(elements.min()), 1, int(elements.max()) + 1
     columns = int(shape[-1])

@@ -1,4 +1,4 @@
-"""What each recorded instruction does in the story, and whose data it moves."""
+"""Role of each recorded instruction in the story, and the array whose data it moves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,14 @@ from simulator.observe.trace.access_counts import SHARED
 from simulator.observe.trace.trace import Trace, TraceEvent
 
 QUIET, LOAD, READ, KEEP, COMPUTE, WRITE, ATOMIC, ARRIVE, RELEASE, OTHER = range(10)
-"""Acts: no step at all; a load from global memory; a read of shared memory; a store to shared
-memory; arithmetic; a store to global memory; an atomic; arrival at a barrier and its release;
-anything else."""
+"""Acts of instructions.
+
+No step; a load from global memory; a read of shared memory; a store to shared memory; arithmetic; a
+store to global memory; an atomic; arrival at a barrier; its release; any other."""
 
 _ALL = 1 << 30
 _FOLLOWED = 20_000
-"""Events that tell which result goes into which operand."""
+"""Events from which the data flow between instructions is taken."""
 
 
 @dataclass
@@ -26,15 +27,14 @@ class Roles:
     """Facts about the instructions of one run, by their numbers in ``Program.watched``.
 
     Attributes:
-        acts: What each does.
-        place: Global array that each accesses; -1 where it is shared memory, -9 for none.
+        acts: Act of each, such as ``LOAD``.
+        place: Global array that each accesses; -1 for shared memory, -9 for no access.
         variable: Shared variable that each accesses, by its number; -1 for none.
         widths: Bytes that a thread accesses at once.
-        copies: Whether each copies in bulk.
-        running: Whether each continues a running value that is stored in the end.
+        copies: Whether each is a bulk copy.
+        running: Whether each continues a running value that is finally stored.
         chain: Running arithmetic whose results each continues.
-        sources: Of each shared variable the global array that is copied into it, if all its
-            loaded content comes from that one; else -1.
+        sources: Global array from which all loaded contents of each shared variable come, or -1.
         constant: Stores whose value may be a constant.
     """
 
@@ -52,7 +52,7 @@ class Roles:
 def roles_of(
     trace: Trace, watched: Sequence[dict[str, Any]], shared: Sequence[dict[str, Any]]
 ) -> Roles:
-    """The roles in one run; ``watched`` and ``shared`` as the page has them."""
+    """Return the roles in one run; ``watched`` and ``shared`` as in the page's data."""
     every = trace.program.watched or []
     found = Roles()
     places, offsets = _first_accesses(trace, len(every))
@@ -70,7 +70,7 @@ def roles_of(
 
 
 def _first_accesses(trace: Trace, count: int) -> tuple[dict[int, int], dict[int, int]]:
-    """Place and smallest byte of the first execution of each access."""
+    """Return place and lowest byte of each access at its first execution."""
     places: dict[int, int] = {}
     offsets: dict[int, int] = {}
     for batch in trace.batches:
@@ -91,7 +91,7 @@ def _first_accesses(trace: Trace, count: int) -> tuple[dict[int, int], dict[int,
 
 
 def _on(value: Any, mask: Any) -> Any:
-    """The values of the threads that take part."""
+    """Return the values of the active threads."""
     if mask is None or value.ndim == 0:
         return value.reshape(-1)
     shape = np.broadcast_shapes(value.shape, mask.shape)
@@ -108,7 +108,7 @@ def _variable(shared: Sequence[dict[str, Any]], place: int, offset: int) -> int:
 
 
 def is_quiet(item: Watched, shown: dict[str, Any]) -> bool:
-    """Whether nobody counts an instruction as a step: branches, moves, addresses, predicates."""
+    """Return whether an instruction is no step: a branch, move, address or predicate."""
     if item.what in ("branch", "exit"):
         return True
     if item.what != "value":
@@ -133,10 +133,10 @@ def _act(item: Watched, shown: dict[str, Any], place: int) -> int:
 
 
 class _OperandFlow:
-    """Which instruction's result went into which operand, as the first events show it.
+    """Data flow between instructions, taken from the first events.
 
-    Registers are reused, so the writer of each is followed event by event. A write by fewer threads
-    than the one before leaves that one standing beside it, as behind a guard.
+    Registers are reused, so their writers are tracked event by event. If fewer threads write a
+    register than before, as under a guard, both writers count.
     """
 
     def __init__(self, trace: Trace, every: Sequence[Watched]) -> None:
@@ -169,12 +169,12 @@ class _OperandFlow:
                 writers[register] = older | result
 
     def before(self, number: int, operands: slice = slice(None)) -> set[int]:
-        """Instructions whose results an instruction took; -1 stands for a constant."""
+        """Return the instructions whose results are its operands; -1 stands for a constant."""
         taken = self.behind[number]
         return {n for k in sorted(taken)[operands] for n in taken[k]}
 
     def running(self, acts: Sequence[int]) -> tuple[list[bool], list[set[int]]]:
-        """Arithmetic that continues the same arithmetic on the way to what is stored, and which."""
+        """Return which instructions continue a running value that is stored, and their chains."""
         wanted: set[int] = set()
         stack = [n for n, act in enumerate(acts) if act in (WRITE, KEEP, ATOMIC)]
         while stack:
@@ -183,14 +183,14 @@ class _OperandFlow:
                     wanted.add(number)
                     stack.append(number)
         if not any(self.before(n) for n, act in enumerate(acts) if act in (WRITE, ATOMIC)):
-            # Recording ended before anything was stored: any arithmetic may be on the way there.
+            # The recording ended before the first store: any arithmetic may lead to one.
             wanted = {n for n, item in enumerate(self.every) if item.what == "value"}
         chained: set[int] = set()
         chain: list[set[int]] = [set() for _ in self.every]
         for number in wanted:
             kind, first = running(self.every[number].instruction)
             if any(_is_literal(operand) for operand in self.every[number].inputs):
-                continue  # a polynomial or the reduction of a range, not a sum of data
+                continue  # a polynomial or a range reduction, not a sum of data
             for other in self.before(number, slice(first, None)) if kind else ():
                 if other in wanted and running(self.every[other].instruction)[0] == kind:
                     chained |= {number, other}
@@ -198,7 +198,7 @@ class _OperandFlow:
         return [n in chained and acts[n] == COMPUTE for n in range(len(self.every))], chain
 
     def sources(self, roles: Roles, count: int) -> tuple[list[int], set[int]]:
-        """See ``Roles.sources`` and ``Roles.constant``."""
+        """Return ``Roles.sources`` and ``Roles.constant``."""
         found: list[set[int]] = [set() for _ in range(count)]
         constant = set()
         for number, item in enumerate(self.every):
@@ -225,7 +225,7 @@ class _OperandFlow:
 
 
 def _is_literal(operand: int | str) -> bool:
-    """Whether an operand is a number other than 0, written out in the program."""
+    """Return whether an operand is a literal other than 0."""
     try:
         return isinstance(operand, str) and float(operand) != 0
     except ValueError:

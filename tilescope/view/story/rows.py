@@ -1,4 +1,4 @@
-"""Shared memory between barriers, a row each, and the reads that made every value."""
+"""Contents of a shared variable after each barrier, and the reads behind every value."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,13 +18,13 @@ GLOBAL = -1
 
 @dataclass
 class MemoryRow:
-    """What stands in an array once a barrier has opened.
+    """Contents of an array after a barrier.
 
     Attributes:
         place: Global array's number, or ``GLOBAL`` for the shared variable.
         first: Index of the leftmost element drawn.
-        values: Content; NaN where nothing was written yet.
-        edges: ``(to, from)``: the element from of the row above went into the element to.
+        values: Contents, NaN for elements not yet written.
+        edges: Pairs ``(to, from)``: element ``from`` of the row above is an operand of ``to``.
         written: Elements written in this row.
     """
 
@@ -39,11 +39,19 @@ def rows_of(
     batch: Batch, steps: StorySteps, roles: Roles, maps: dict[int, ArrayMap], variable: int,
     start: int, size: int, width: int, letter: str, extent: tuple[int, ...],
 ) -> list[MemoryRow]:  # fmt: skip
-    """Rows of one block: a shared variable after each barrier, global input and output around it.
+    """Return the rows of one block: global input, shared variable after each barrier, output.
 
-    ``start`` and ``size`` are the variable's first byte and its elements' bytes; elements are
-    counted modulo ``width``, so that two buffers that take turns are one row. ``letter`` is the
-    kind of the variable's elements.
+    Args:
+        batch: Batch of the block.
+        steps: Steps of the block.
+        roles: Roles of the instructions.
+        maps: Global arrays by place.
+        variable: Number of the shared variable.
+        start: First byte of the variable.
+        size: Bytes of an element.
+        width: Elements of a row. Indices count modulo ``width``: two alternating buffers are one.
+        letter: Kind of the elements, ``f``, ``i`` or ``u``.
+        extent: Extents of a block, (z, y, x).
     """
     threads = int(np.prod(extent))
     state = np.full(width, np.nan)
@@ -113,7 +121,7 @@ def rows_of(
 def _of_array(
     place: int, found: dict[int, float], edges: list[tuple[int, int, int]]
 ) -> tuple[MemoryRow, list[tuple[int, int]]]:
-    """Elements of a global array as a row, and the edges to the row below."""
+    """Return elements of a global array as a row, and the edges to the row below."""
     first = min(found)
     width = min(MAX_WIDTH, max(found) - first + 1)
     row = MemoryRow(place, first, np.full(width, np.nan))
@@ -125,7 +133,7 @@ def _of_array(
 
 
 def as_numbers(values: Any, kind: str) -> NDArray[np.float64]:
-    """Numbers out of recorded bits, which are often moved about untyped: ``f``, ``i`` or ``u``."""
+    """Return recorded bits as numbers of a kind, ``f``, ``i`` or ``u``: PTX moves them untyped."""
     if kind in ("f", "i", "u") and values.dtype.kind in "iu" and values.dtype.itemsize > 1:
         values = np.ascontiguousarray(values).view(f"{kind}{values.dtype.itemsize}")
     found: NDArray[np.float64] = values.astype(np.float64)

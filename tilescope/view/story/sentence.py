@@ -1,4 +1,4 @@
-"""The sentence on top and the one below it: from counters, by rules, never from a name."""
+"""Title and second sentence of a run, by rules over counters, never over names."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .layout import StageLayout
 from .rows import GLOBAL, MemoryRow
 
 Part = tuple[str, int]
-"""A piece of a sentence, and the hue that it is drawn in; -1 for plain text."""
+"""Piece of a sentence with its hue; -1 for plain text."""
 
 _SMALL = 8
 _NUMBERS = [
@@ -35,16 +35,20 @@ _NUMBERS = [
 
 @dataclass
 class Facts:
-    """What the sentences are made of.
+    """Counts from which the sentences are built. An inner block stands for all others.
 
     Attributes:
-        hues: Of global arrays by place; ``names`` likewise.
-        phases: Phases of a block that load; of a product, the tiles that it walks.
-        loads, reads, values: Of one inner block: loads from global memory, reads of shared
-            memory, distinct elements loaded.
-        made: Elements that the block writes.
-        guarded: Whether stores of a constant stand in for what lies outside an array.
-        rows: Of the rows layout.
+        names: Names of the global arrays by place.
+        hues: Hues of the global arrays by place.
+        phases: Phases of the inner block that load; in a product the tiles along k.
+        loads: Accesses of global memory by the inner block's loads.
+        reads: Accesses of shared memory by its loads.
+        values: Distinct elements of the layout's inputs that it loads.
+        made: Elements that it writes.
+        last_made: Elements that the last block writes.
+        last_block: Coordinates of the last block.
+        guarded: Whether constants are stored in place of elements outside an array.
+        rows: Rows of the layout ``rows``.
     """
 
     run: Run
@@ -64,7 +68,7 @@ class Facts:
 
     @property
     def ragged(self) -> bool:
-        """Whether tiles of a product reach past its edges, where zeros are stored."""
+        """Whether tiles of a product extend past the matrices, where the kernel stores zeros."""
         if self.layout.name != "product" or not self.guarded:
             return False
         m, k = self.maps[self.layout.inputs[0]].shape
@@ -75,11 +79,11 @@ class Facts:
         return covers and bool(m % high or n % wide or k % wide)
 
     def name(self, place: int) -> Part:
-        """An array's name in its colour."""
+        """Return an array's name with its hue."""
         return self.names[place], self.hues.get(place, 2)
 
     def listed(self, places: Sequence[int]) -> list[Part]:
-        """Names with commas and an "and"."""
+        """Return names joined by commas and "and"."""
         found: list[Part] = []
         for i, place in enumerate(places):
             if i:
@@ -89,7 +93,7 @@ class Facts:
 
 
 def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
-    """The finding, and what supports it."""
+    """Return the title, and the sentence that supports it."""
     errors = [hazard for hazard in facts.run.hazards if hazard.severity == "error"]
     if errors:
         note = errors[0].notes[0] if errors[0].notes else errors[0].message
@@ -107,13 +111,13 @@ def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
 
 
 def times(found: np.ndarray) -> str:
-    """How often: one number, or from the least to the most."""
+    """Return the range of some counts as text, or the only count."""
     low, high = int(found.min()), int(found.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def plural(number: int, word: str) -> str:
-    """A number with its noun."""
+    """Return a number with its noun."""
     return f"{number:,} {word}{'s' * (number != 1)}"
 
 
@@ -175,7 +179,7 @@ def _threads(facts: Facts) -> int:
 
 
 def _traffic(facts: Facts) -> list[Part]:
-    """Loads, reads and sectors of the launch."""
+    """Return the sentence about loads, shared reads and sectors of the launch."""
     counters = facts.run.counters
     loads, reads = counters.global_load, counters.shared_load
     if not loads.accesses:
@@ -225,7 +229,7 @@ def _reuse(facts: Facts) -> tuple[list[Part], list[Part]] | None:
 
 
 def _borders(facts: Facts) -> list[Part]:
-    """Which elements several blocks load."""
+    """Return the sentence about elements that several blocks load."""
     reads = facts.maps[facts.layout.inputs[0]].reads
     high, low = int(reads.max()), int(reads.min())
     if high <= max(1, low):
@@ -282,7 +286,7 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
 
 
 def reaches_all_before(rows: Sequence[MemoryRow]) -> bool:
-    """Whether the last shared row's rightmost value came of every element up to it."""
+    """Return whether the last row's rightmost value depends on every element of the first."""
     inner = [row for row in rows if row.place == GLOBAL]
     if not inner:
         return False

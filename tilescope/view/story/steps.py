@@ -1,4 +1,4 @@
-"""One block's steps: what each does, which warps take part, how many of their threads."""
+"""Steps of one block: act, instruction, and active threads of each warp."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +15,20 @@ from .roles import QUIET, RELEASE, Roles
 Ints = NDArray[np.int64]
 
 MAX_STEPS = 40_000
-"""StorySteps of a block that are put into beats; what comes later is not played."""
+"""Steps of a block that the page plays. Later steps are not in beats."""
 
 
 @dataclass
 class StorySteps:
-    """The steps of one block in order, quiet instructions left out.
+    """Steps of one block in order, without quiet instructions.
 
     Attributes:
-        events: Number of each in the batch.
-        acts, watched: What each does, and its instruction (-1 where a barrier opens).
-        lanes: Threads of each warp that take part, ``(steps, warps)``.
+        block: Linear number of the block.
+        column: Its column in the batch.
+        events: Number of each step's event in the batch.
+        acts: Act of each step.
+        watched: Instruction of each step; -1 for the release of a barrier.
+        lanes: Active threads of each warp, in shape ``(steps, warps)``.
     """
 
     block: int
@@ -37,14 +40,14 @@ class StorySteps:
 
     @property
     def key(self) -> bytes:
-        """Equal for blocks that did the same."""
+        """Bytes that are equal for blocks with equal steps."""
         return self.watched.tobytes() + self.lanes.tobytes()
 
 
 def steps_of(
     batch: Batch, roles: Roles, columns: list[int], extent: tuple[int, ...], count: int
 ) -> list[StorySteps]:
-    """The steps of some blocks of a batch: its first ``count`` events."""
+    """Return the steps of some blocks in the first ``count`` events of a batch."""
     numbers, acts = [], []
     for number, event in enumerate(batch.events[:count]):
         act = RELEASE if event.watched == RELEASED else roles.acts[event.watched]
@@ -70,7 +73,7 @@ def steps_of(
 
 
 def threads_on(event: TraceEvent, column: int, extent: tuple[int, ...]) -> NDArray[np.bool_]:
-    """The threads of a block that take part in an event."""
+    """Return the mask of a block's threads that are active in an event, in shape ``(threads,)``."""
     if event.mask is None:
         return np.ones(_size(extent), np.bool_)
     on: NDArray[np.bool_] = flat(event.mask, column, extent).astype(np.bool_)
@@ -78,7 +81,7 @@ def threads_on(event: TraceEvent, column: int, extent: tuple[int, ...]) -> NDArr
 
 
 def flat(value: Any, column: int, extent: tuple[int, ...]) -> Any:
-    """A register's values of one block, one a thread."""
+    """Return a register's values of one block, in shape ``(threads,)``."""
     array = np.asarray(value)
     if array.ndim == 0:
         return np.broadcast_to(array, _size(extent))

@@ -1,4 +1,4 @@
-"""The story of one run, as tables of numbers that the page draws from."""
+"""Story of one run, as the tables from which the page draws."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,15 +23,17 @@ from .sentence import Facts, sentences
 from .steps import StorySteps, steps_of
 
 _HUES = (0, 1, 3, 4)
-"""Hues of inputs in their order; 2 is that of results."""
+"""Hues of inputs in their order; results have hue 2."""
 
 
 class Teller:
-    """Tells a run's story; what it has found of a block it keeps.
+    """Builder of a run's story. The facts of each block are computed once.
 
     Attributes:
-        arrays, shared, watched, sources: The global arrays and shared variables, instructions and
-            source files as the page describes them.
+        arrays: Global arrays, as in the page's data.
+        shared: Shared variables, likewise.
+        watched: Recorded instructions, likewise.
+        sources: Source files, likewise.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class Teller:
         self._beats: dict[tuple[bytes, int], Beats] = {}
 
     def _hues(self) -> dict[int, int]:
-        """Inputs blue, yellow, violet, grey-brown in their order; what is written green."""
+        """Assign blue, yellow, violet and grey-brown to inputs in order, and green to outputs."""
         found: dict[int, int] = {}
         inputs = [n for n, m in self.maps.items() if m.reads.any() and not m.writes.any()]
         for i, place in enumerate(inputs):
@@ -65,7 +67,7 @@ class Teller:
         return found
 
     def tell(self, batches: Sequence[tuple[Batch, list[int], int]], pool: Pool) -> dict[str, Any]:
-        """The story; of each batch the blocks that the page has, and how many of its events."""
+        """Return the story of some blocks and of the first events of each batch."""
         found: list[tuple[Batch, StorySteps, Beats, BlockReach]] = []
         for batch, blocks, count in batches:
             found += self._blocks(batch, blocks, count)
@@ -124,7 +126,7 @@ class Teller:
     def layout(
         self, found: Sequence[tuple[StorySteps, Beats, BlockReach]], full: bool
     ) -> StageLayout:
-        """See ``layout_of``; ``full``: the recorded steps end before the blocks do."""
+        """Choose the layout; ``full``: the recording stopped before the blocks finished."""
         blocks = []
         tensor = any(self.roles.acts[n] and _is_tensor(w) for n, w in enumerate(self.every))
         running = np.array([*self.roles.running, False])
@@ -138,7 +140,7 @@ class Teller:
         return layout_of(self.maps, self.roles, blocks, atomics)
 
     def _rewrites(self, steps: StorySteps) -> dict[int, int]:
-        """In how many intervals between barriers each shared variable is rewritten from itself."""
+        """Count the barrier intervals in which each shared variable is rewritten from itself."""
         found: dict[int, int] = {}
         read: set[int] = set()
         written: set[int] = set()
@@ -165,7 +167,7 @@ class Teller:
 
     @staticmethod
     def _inner(found: Sequence[object]) -> int:
-        """A block in the middle stands for the others: the first and the last are at an edge."""
+        """Return the place of a middle block, because the first and the last are at an edge."""
         return len(found) // 2 if len(found) > 2 else 0
 
     def _facts(
@@ -233,7 +235,7 @@ def _is_tensor(item: Watched) -> bool:
 
 
 def value_range(item: ArrayMap) -> dict[str, Any]:
-    """The least and the greatest value of an array before and after, and whether all are whole."""
+    """Return the extreme values of an array before and after, and whether all are whole."""
     if item.dtype.kind not in "fiu" or not item.before.size:
         return {"low": 0.0, "high": 0.0, "whole": False}
     both = np.concatenate([item.before.view(item.dtype), item.after.view(item.dtype)])

@@ -1,4 +1,4 @@
-// Elements out of plain text. Nothing on this page is ever parsed as HTML.
+// Elements built from plain text. No text of the page is parsed as HTML.
 
 export function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);

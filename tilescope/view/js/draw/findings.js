@@ -1,4 +1,4 @@
-// The hazards that were found: what, where, the fix as a diff, the way to their moments.
+// The hazards: title, places, the fix as a diff, and a button that leads to the moment.
 import { el, replace } from "./dom.js";
 import { count } from "../model/format.js";
 

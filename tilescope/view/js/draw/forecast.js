@@ -1,8 +1,8 @@
-// What the simulator predicts of a launch on a GPU: time, what limits it, what would help most.
+// Prediction of a launch on a GPU: time, limiter, and the most effective changes.
 import { el } from "./dom.js";
 import { bytes } from "../model/format.js";
 
-// What the short names say.
+// Meanings of the short names of bounds.
 const BOUNDS = {
   launch: "what any launch costs",
   latency: "waiting for memory and barriers",

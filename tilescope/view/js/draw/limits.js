@@ -1,4 +1,4 @@
-// What a GPU would make of the launch: roofline and occupancy, from its data sheet.
+// Roofline and occupancy of the launch on a GPU, from its data sheet.
 import { el, replace, setText } from "./dom.js";
 import { bytes, list, plural } from "../model/format.js";
 import { forecast } from "./forecast.js";

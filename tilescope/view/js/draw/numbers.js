@@ -3,7 +3,7 @@ function signed(text) {
   return text.replace("-", "\u2212");
 }
 
-// At most four glyphs, or "" where they are not enough.
+// At most four glyphs, or "" if these do not suffice.
 export function inCell(value) {
   if (value === null || value === undefined) return "";
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "\u2212inf";
@@ -17,7 +17,7 @@ export function fits(value) {
   return inCell(value).length <= 4;
 }
 
-// Whole numbers whole; else three decimals, or so many significant figures as are needed.
+// Whole numbers in full; others with three decimals, or as many significant figures as needed.
 export function inList(value, whole = Number.isInteger(value)) {
   if (value === null || value === undefined) return "\u2013";
   if (!Number.isFinite(value)) return inCell(value);

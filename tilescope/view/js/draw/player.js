@@ -7,7 +7,7 @@ const SPEEDS = [["slow", 1200], ["normal", 650], ["fast", 220]];
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Player {
-  // flights(): what flies after a step; see the layouts.
+  // flights(): values that fly after a step; see the layouts.
   constructor(state, stage) {
     this.state = state;
     this.stage = stage;
@@ -32,7 +32,7 @@ export class Player {
     setText(this.count, count);
   }
 
-  // What a pointer or the keyboard is on, until it leaves.
+  // The sentence about the element under the pointer or cursor.
   aside(parts) {
     sentence(this.say, parts ?? this.said ?? []);
   }
@@ -87,7 +87,7 @@ export class Player {
     if (direction > 0 && !phase) this.fly();
   }
 
-  // Values travel; where they arrive, the old value stands until they do.
+  // Values fly; a target keeps its old value until its new one arrives.
   fly() {
     const { state } = this;
     if (calm()) return;
@@ -131,7 +131,7 @@ export class Player {
     return undefined;
   }
 
-  // At a barrier the other warps come, one after the other.
+  // At a barrier the other warps arrive, one after the other.
   sweep(beat) {
     const { state } = this;
     const from = state.pos;

@@ -1,4 +1,4 @@
-// How often each element is read: a number where all are alike, else a map or a step plot.
+// Reads of each element: one number if all counts are equal, else a map or a step plot.
 import { el, replace, svg } from "./dom.js";
 import { colours } from "./colours.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
@@ -63,7 +63,7 @@ function summed(one) {
   return { ...one, low, high, mean: total / one.data.length, counts: sorted, levels: levelsOf(sorted) };
 }
 
-// Ranges of counts, each a shade: one a count if there are few, else with as many elements each.
+// Ranges of counts with a shade each: one for each of few counts, else quantiles.
 function levelsOf(counts) {
   if (counts.length <= STEPS) return counts.map(([n, many]) => ({ from: n, to: n, many }));
   const all = counts.reduce((sum, [, many]) => sum + many, 0);

@@ -1,4 +1,4 @@
-// A roofline: what a GPU could do at each intensity, and where runs are, numbered.
+// Roofline of a GPU: attainable rate over intensity, and the numbered points of runs.
 import { svg } from "./dom.js";
 
 const H = 300;
@@ -94,7 +94,7 @@ function tick(W, x, y, text) {
   ];
 }
 
-// A point and its number, which stands where nothing else does; `taken` gets where.
+// A point, and its number at a free place, which is added to `taken`.
 function place(W, x, y, point, i, taken) {
   const around = [1, 2, 3].flatMap((far) =>
     [

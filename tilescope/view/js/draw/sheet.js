@@ -92,7 +92,7 @@ export function topOf(range) {
   return Math.max(Math.abs(range.low), Math.abs(range.high)) || 1;
 }
 
-// Values as bars from the bottom; what is negative hangs hollow from the same line.
+// Values as bars from the bottom; negative ones are hollow.
 export function drawBars(pen, { x, y, wide, high, count, value, colour, top }) {
   const each = wide / count;
   for (let i = 0; i < count; i++) {

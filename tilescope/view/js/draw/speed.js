@@ -1,4 +1,4 @@
-// What a GPU would make of the launch: predicted time, tile sizes, roofline, occupancy.
+// The launch on a GPU: predicted time, tile sizes, roofline, occupancy.
 import { el, replace, svg } from "./dom.js";
 import { bytes } from "../model/format.js";
 import { Limits } from "./limits.js";
@@ -19,7 +19,7 @@ export class Speed {
 
 const LIMITERS = { shared: "shared memory", l1: "L1 cache", l2: "L2 cache", dram: "DRAM" };
 
-// What a tile size costs and what it brings, all for one size and one GPU.
+// Resources and predicted time of each tile size, for one problem size and one GPU.
 function table(run) {
   const rows = run.tiles;
   const most = Math.max(...rows.map((row) => row.high));

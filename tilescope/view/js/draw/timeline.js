@@ -1,4 +1,4 @@
-// The warps of a block over its steps: who loads, computes, waits. It is the scrubber, too.
+// Timeline of a block's warps (loads, computes, waits), which is also the scrubber.
 import { el, replace, svg } from "./dom.js";
 import { HATCH, HUES, hueOf } from "../model/story.js";
 import { plural } from "../model/format.js";
@@ -182,7 +182,7 @@ function missing(run) {
   return block;
 }
 
-// All warps, or of many the first ones and the one at hand.
+// All warps, or MOST of them around the picked one.
 function rowsOf(count, warp) {
   if (count <= MOST) return Array.from({ length: count }, (_, i) => i);
   const first = Math.max(0, Math.min(count - MOST, warp - MOST / 2));

@@ -1,7 +1,7 @@
 // Sentences of parts, each in the colour of its array.
 import { el, replace } from "./dom.js";
 
-// A sentence of parts: [text], [text, hue], or [text, "b"] for what is strong.
+// A sentence of parts: [text], [text, hue], or [text, "strong"].
 export function sentence(into, parts) {
   const key = JSON.stringify(parts);
   if (into.dataset.said === key) return;

@@ -1,5 +1,5 @@
-// Any other kernel: its arrays with what the block and the beat touch, the block's shared arrays in
-// their true extents, and the part of the output that the block makes.
+// Layout of all other kernels: arrays with the elements that block and beat access, shared arrays in
+// their true extents, and the block's part of the output.
 import { Lens } from "../draw/lens.js";
 import { colours } from "../draw/colours.js";
 import { drawBars, drawSheet, topOf, usesDigits } from "../draw/sheet.js";
@@ -63,7 +63,7 @@ export class Arrays {
     lens.end();
   }
 
-  // Where the global arrays stand: those of two dimensions side by side, others as strips.
+  // Places of the global arrays: 2-D ones side by side, others as strips.
   place(run) {
     const { story } = this.state;
     const rank = (array) => (array.writes_total ? (array.reads_total ? 1 : 2) : 0);
@@ -254,7 +254,7 @@ export class Arrays {
   }
 }
 
-// The elements that went into the picked one, as if they were read now.
+// The elements behind the picked one, drawn as if they were read now.
 function fedUse(state, array) {
   const fed = fedOf(state, array);
   return fed ? { reads: new Set(fed.keys()), writes: new Set() } : null;

@@ -1,4 +1,4 @@
-// The layout of a run, as Python chose it from the trace; of a race its moment.
+// The layout of a run, which Python chose from the trace, or the moment of a hazard.
 import { Arrays } from "./arrays.js";
 import { Moment } from "./moment.js";
 import { Product } from "./product.js";

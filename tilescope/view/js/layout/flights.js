@@ -1,8 +1,8 @@
-// What flies when a beat of a product is played: a tile to its copy, operands to the sum, the sum to C.
+// Flights in the beats of a product: tiles to their copies, operands to the sum, the sum to C.
 import { COPY, MAKE, STORE, hueOf, hueOfVariable } from "../model/story.js";
 import { before, outputValue } from "./values.js";
 
-// From, to and the colour, in the pixels of the layout's lens.
+// Start, end and hue of each flight, in pixels of the layout's lens.
 export function flightsOf(view) {
   const { state, L } = view;
   const kind = view.beat?.kind;

@@ -29,7 +29,7 @@ export class Moment {
     this.panel = el("section", { class: "thread moment-panel", "aria-label": "What was read" });
   }
 
-  // The run with the race, whichever is shown.
+  // The run with the race, also while the fixed run is shown.
   get base() {
     const { state } = this;
     return state.fixed ? state.runs.find((run) => run.fixed === state.run) : state.now;
@@ -167,7 +167,7 @@ export class Moment {
     const narrow = room < 560;
     const columns = variable.shape.length > 1 ? variable.shape[variable.shape.length - 1] : Math.min(WRAP, variable.shape[0]);
     const total = variable.bytes / variable.size;
-    const first = Math.floor(m.element / (columns * 32)) * columns * 32; // of many rows those around it
+    const first = Math.floor(m.element / (columns * 32)) * columns * 32; // the rows around it
     const rows = Math.min(32, Math.ceil((total - first) / columns));
     const cell = Math.max(6, Math.min(26, Math.floor(Math.min((Math.min(room, 520) - 76) / columns, 330 / rows))));
     const L = { x: 62, y: 34, cell, rows, columns, hue };
@@ -209,7 +209,7 @@ export class Moment {
     this.drawPanel();
   }
 
-  // Whether an element is written again before the next barrier: what stands there now is old.
+  // Whether an element is written again before the next barrier, so that its value is old.
   rewritten(variable, index, begins) {
     const { state } = this;
     const block = state.blockNow;
@@ -224,7 +224,7 @@ export class Moment {
     return next ?? Infinity;
   }
 
-  // Which warp writes which rows before the next barrier, and whether it has.
+  // The warp that writes each row before the next barrier, and whether it already has.
   drawWarps(L, first, now, begins) {
     const { lens, state } = this;
     const run = state.now;
@@ -257,7 +257,7 @@ export class Moment {
     close();
   }
 
-  // All that the thread reads of the array before the next barrier.
+  // Elements of the array that the thread reads before the next barrier.
   drawNeed(L, first, begins) {
     const { lens, state, moment: m } = this;
     const run = state.now;
@@ -331,7 +331,7 @@ export class Moment {
       part(term.operands[0], 0), el("span", { class: "sign" }, term.operands.length > 1 ? "\u00d7" : ""), term.operands.length > 1 ? part(term.operands[1], 1) : el("span", {}), el("span", { class: "sum" }, inList(term.sum)));
   }
 
-  // What the thread's own result comes to.
+  // The thread's result in both runs.
   consequence() {
     const { state, moment: m, base } = this;
     const made = madeBy(base, m.block, m.thread);

@@ -1,4 +1,4 @@
-// One sentence for the beat that was just played, and the values of the picked thread's line.
+// The sentence about the last beat, and the values of the picked thread at its source line.
 import { full, inList } from "../draw/numbers.js";
 import { ADD, COPY, FETCH, STORE, WAIT, hueAt, hueOf, hueOfVariable } from "../model/story.js";
 import { termsOf } from "../model/sums.js";
@@ -92,7 +92,7 @@ function partOf(item, indices) {
   return `${plural(indices.size, "value")} of `;
 }
 
-// The lit line's values for the picked thread, and the hue of what it moves.
+// Values of the picked thread at the current line, and the hue of the data that it moves.
 export function lineValues(state) {
   const beat = state.current;
   if (!beat) return { value: "", hue: "ink", w: null };
@@ -143,7 +143,7 @@ function computed(run, block, state, items) {
   if (index < 0) {
     const item = items.filter((one) => one.w.kind === "value" && !one.w.quiet).pop();
     const text = item ? `${expression(item)} = ${result(item)}` : "";
-    return text.length > 90 || text.includes("%") ? "" : text; // of matrices, or of what is not followed
+    return text.length > 90 || text.includes("%") ? "" : text; // operands are matrices, or unknown
   }
   const term = all[index];
   const before = index ? all[index - 1].sum : 0;

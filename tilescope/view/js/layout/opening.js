@@ -1,7 +1,7 @@
-// Where a page opens: inside the run, and as its address says.
+// Opening position of a page: inside the run, or as its address says.
 import { COPY, MAKE } from "../model/story.js";
 
-// At the first use of a tile, by a thread that has something to show; ragged tiles at their edge.
+// The first use of a tile, by a thread with operands; ragged tiles open at their edge.
 export function opening(state) {
   const run = state.now;
   state.thread = 0;
@@ -37,7 +37,7 @@ export function opening(state) {
   state.goBeat(at + 1);
 }
 
-// The moment of a hazard: the step at which it shows, and the thread that it happens to.
+// The moment of a hazard: its step and its thread.
 export function openMoment(state, number) {
   const moment = state.now.story.moments[number];
   state.update({ moment: number, fixed: false, block: moment.block, thread: moment.thread, pos: moment.step + 1 });
@@ -52,7 +52,7 @@ export function save(state) {
   try {
     history.replaceState(null, "", `#${at.join("&")}`);
   } catch {
-    // a frame without an address of its own
+    // a frame without an address
   }
 }
 

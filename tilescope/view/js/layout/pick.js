@@ -1,4 +1,4 @@
-// A picked element of an output: its thread, and what went into it.
+// A picked element of an output: its thread, and the elements behind it.
 import { feeding } from "../model/feeds.js";
 import { subscripts } from "../model/run.js";
 import { hueOf } from "../model/story.js";
@@ -6,7 +6,7 @@ import { plural } from "../model/format.js";
 
 const cache = new Map();
 
-// Looks at the thread that made an element, and marks the elements that went into it.
+// Selects the thread that wrote an element, and marks the elements behind it.
 export function pickOutput(state, array, index) {
   const run = state.now;
   if (!array.drawn || !array.writes_total || index < 0 || index >= array.count) return;
@@ -17,7 +17,7 @@ export function pickOutput(state, array, index) {
   state.update({ fed: { place: array.place, index } });
 }
 
-// What went into an element: by array a Map from index to { order, decides }, and where the way ends.
+// Elements behind an element: a Map by array from index to { order, decides }, and the unfollowed ends.
 export function fedBy(run, place, index) {
   const key = `${run.number}:${place}:${index}`;
   if (!cache.has(key)) {
@@ -33,7 +33,7 @@ export function fedBy(run, place, index) {
   return cache.get(key);
 }
 
-// The elements of one array that went into the picked one.
+// The elements of one array behind the picked one.
 export function fedOf(state, array) {
   return state.fed ? (fedBy(state.now, state.fed.place, state.fed.index).arrays.get(array.place) ?? null) : null;
 }

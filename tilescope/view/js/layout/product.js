@@ -13,7 +13,7 @@ import { after, sayElement } from "./say.js";
 
 const LARGE = 12; // pixels of a cell under which an array is drawn as tiles
 const GAP = 14;
-const GHOSTS = 3; // cells past an edge that are drawn; of wider tiles only what is inside
+const GHOSTS = 3; // cells drawn past an edge; wider tiles end at it
 
 export class Product {
   constructor(state) {
@@ -45,7 +45,7 @@ export class Product {
     const { story, now } = this.state;
     const own = story.whole(this.c.place, 1) ?? [0, 0, Math.min(now.by, this.size.m), Math.min(now.bx, this.size.n)];
     const plain = now.bz === 1 && now.threads > 1 && own[2] - own[0] <= now.by && own[3] - own[1] <= now.bx;
-    this.plain = plain; // a thread an element, as the block's axes have them
+    this.plain = plain; // one thread for each element, along the block's axes
     const high = plain ? now.by : own[2] - own[0];
     const wide = plain ? now.bx : own[3] - own[1];
     return { row: own[0], column: own[1], high, wide };
@@ -53,7 +53,7 @@ export class Product {
 
   geometry(room) {
     const { m, k, n } = this.size;
-    const { compact } = this; // beside another run: all smaller
+    const { compact } = this; // smaller, beside another run
     const narrow = room < 560 && !compact;
     const most = Math.max(m, k, n);
     let g = narrow ? 76 / most : Math.min(27, 334 / (k + n));
@@ -122,7 +122,7 @@ export class Product {
     lens.end();
   }
 
-  // From C's block to the block's threads: the one is seen through the other.
+  // Lens from C's block to the block's threads.
   drawLens(L) {
     const { lens } = this;
     const pen = lens.pen;
@@ -241,7 +241,7 @@ export class Product {
     });
   }
 
-  // The frame of the tile, the ring of the operand, and what a pointer finds.
+  // Frame of the tile, ring of the operand, and the pointer's spots.
   overArray(L, array, at, rows, cols, valueOf, now, hue, which) {
     const { lens, state } = this;
     if (now && this.shared) {
@@ -308,7 +308,7 @@ export class Product {
     pickOutput(state, c, row * c.shape[1] + column);
   }
 
-  // Row and column of C that a thread makes, of the block at hand; those of its place without one.
+  // Row and column of C that a thread of the block writes, or of its place if it writes none.
   elementOf(thread) {
     const { state, c, L } = this;
     const run = state.now;
@@ -347,7 +347,7 @@ export class Product {
     this.drawArrows(L);
   }
 
-  // Which part of a shared variable is looked at: of several buffers the one used last.
+  // Part of a shared variable that is drawn: the buffer that was used last.
   bufferOf(which) {
     const variable = this.copies[which];
     const { rows, cols } = which ? this.L.parts.above : this.L.parts.left;
@@ -437,7 +437,7 @@ export class Product {
     else this.pickElement(L.t.row + i, L.t.column + j);
   }
 
-  // Where a value goes on: operands to the sum, a tile to its copy, the sum to C.
+  // Arrows along which values move: operands to the sum, a tile to its copy, the sum to C.
   drawArrows(L) {
     const { lens, state } = this;
     const wide = L.cell < 14 ? 2 : 2.5;

@@ -53,7 +53,7 @@ export class Rows {
     return first ? hueOf(run, first) : hueOfVariable(run, variable);
   }
 
-  // How many rows stand after so many steps.
+  // Number of rows that are complete after a number of steps.
   rowsNow() {
     const { state, rows } = this;
     if (state.pos === state.story.count) return rows.length;
@@ -122,7 +122,7 @@ export class Rows {
     this.state.pick({ thread: Math.min(this.state.now.threads - 1, index) });
   }
 
-  // For each row the elements that went into the picked one.
+  // Elements behind the picked one, for each row.
   cones(now, pick) {
     const { rows } = this;
     const cones = rows.map(() => new Set());
@@ -185,7 +185,7 @@ export class Rows {
   }
 }
 
-// So that three of them stand beside a row.
+// Shortens a number, so that three fit beside a row.
 function brief(value) {
   return full(value, 3);
 }

@@ -5,7 +5,7 @@ import { before, outputValue, sharedValue } from "./values.js";
 import { subscripts } from "../model/run.js";
 import { plural } from "../model/format.js";
 
-// What an element of a global array or a shared variable holds, where from, and who wrote it.
+// Value, source and writer of an element of a global array or a shared variable.
 export function sayElement(state, item, index) {
   const run = state.now;
   const shared = run.shared.includes(item);

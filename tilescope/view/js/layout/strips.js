@@ -107,7 +107,7 @@ export class Strips {
     return { lo: (lo / n) * wide, hi: (hi / n) * wide, y: top + HIGH + 18 };
   }
 
-  // Which block each part belongs to, where blocks take parts of one size in turn.
+  // Borders and numbers of the blocks, if blocks take equal parts in turn.
   blocks(array, top, written) {
     const { lens, state, wide } = this;
     const run = state.now;
@@ -156,7 +156,7 @@ export class Strips {
     return found ? { lo: found[0] * each, hi: found[1] * each, y: top + HIGH + 19, hue: "c" } : from;
   }
 
-  // Lines from what each thread of the warp loaded to the element that it updates, in this beat.
+  // Lines from the element that each thread of the warp loads to the one that it updates.
   updates(array, variable, y) {
     const { lens, state, wide } = this;
     const run = state.now;
@@ -188,7 +188,7 @@ export class Strips {
     });
   }
 
-  // The picked thread: its operands side by side, and what they come to.
+  // The picked thread: its operands side by side, and their result.
   thread(y, from) {
     const { lens, state, wide, narrow, terms } = this;
     const run = state.now;
@@ -252,7 +252,7 @@ export class Strips {
     return run.pool.data(array.owner).findIndex((owner) => Number(owner) === number);
   }
 
-  // The thread that made an output; of an input the block that reads it.
+  // Picks the thread that wrote an output, or the block that reads an input.
   pick(array, index) {
     const { state } = this;
     const run = state.now;

@@ -1,18 +1,18 @@
-// What arrays hold after so many steps of the block that is looked at.
+// Contents of arrays after a number of steps of the picked block.
 import { SHARED } from "../model/run.js";
 
-// The last write to an element up to an event, with its value; null where there was none.
+// The last write to an element up to an event, with its value, or null.
 export function written(block, place, offset, event) {
   return event < 0 ? null : block.writer(place, offset, event);
 }
 
-// What stands in an element of a shared variable; undefined where nothing was written.
+// Value and write of an element of a shared variable, or null before its first write.
 export function sharedValue(block, variable, index, event) {
   const found = written(block, SHARED, variable.start + index * variable.size, event);
   return found ? { value: found.value, write: found } : null;
 }
 
-// What an input held before the run; null where the page has no contents.
+// Initial value of an input, or null if the page has no contents.
 export function before(run, array, index) {
   if (array.before === undefined) return null;
   return Number(run.pool.data(array.before)[index]);
@@ -23,7 +23,7 @@ export function after(run, array, index) {
   return Number(run.pool.data(array.after)[index]);
 }
 
-// What an output holds now: this block's writes so far, and those of blocks that are done.
+// Present value of an output: the block's writes so far, and those of finished blocks.
 export function outputValue(state, array, index) {
   const run = state.now;
   const own = state.blockNow.writer(array.place, index * array.size, state.event);
@@ -40,7 +40,7 @@ export function eventsOf(block, beat) {
   return found;
 }
 
-// Which elements a warp touched in a beat: Map from "place" or variable to a set of indices.
+// Elements that a warp accesses in a beat: a Map from array or variable to { reads, writes }.
 export function touched(run, block, beat, warp) {
   const found = new Map();
   for (const event of eventsOf(block, beat)) {

@@ -1,4 +1,4 @@
-// One block's part of a run: its steps in order, its phases, and who wrote what when.
+// One block of a run: its steps in order, its phases, and its writes.
 import { RELEASE } from "./run.js";
 import { Writes } from "./writes.js";
 
@@ -35,7 +35,7 @@ class Block {
     this.phases.forEach((p, step) => (this.phaseStart[p] ??= step));
     this.phaseStart.push(this.events.length);
     this.ofWarp = this.byWarp();
-    // What people count as steps: without moves from register to register.
+    // Steps: events without moves between registers, addresses and branches.
     this.steps = [];
     this.events.forEach((e, i) => {
       if (!this.watchedOf(e)?.quiet) this.steps.push(i);
@@ -81,7 +81,7 @@ class Block {
     return this.watchedOf(this.events[step]);
   }
 
-  // A step's number as people count: from 1, and without moves from register to register.
+  // Number of an event's step, counted from 1.
   countOf(step) {
     if (!this.counts) {
       let n = 0;
@@ -90,7 +90,7 @@ class Block {
     return this.counts[step];
   }
 
-  // The accesses of one step: who, where, what.
+  // The accesses of one event: thread, place, offset and values.
   accesses(step) {
     const e = this.events[step];
     const w = this.watchedOf(e);
@@ -110,7 +110,7 @@ class Block {
     return found;
   }
 
-  // Pieces of a copy in bulk: whose, from where to where.
+  // Pieces of a bulk copy: thread, source and destination.
   *pieces(step) {
     const e = this.events[step];
     const { batch, column } = this;
@@ -131,7 +131,7 @@ class Block {
     }
   }
 
-  // How the banks serve a warp's access to shared memory, as the simulator counted it.
+  // Wavefronts, conflicts and group size of a warp's shared access, as the simulator counted them.
   banks(step, warp) {
     const number = this.batch.banks[this.events[step]];
     const figure = (k) => this.run.pool.at(number, 0, k, warp, this.column);
@@ -145,7 +145,7 @@ class Block {
     return { sectors: figure(0), asked: figure(1) };
   }
 
-  // Where one of a step's threads accesses memory.
+  // Place and offset of the first active thread of an event.
   oneAccess(step) {
     const e = this.events[step];
     const { batch, column } = this;
@@ -164,7 +164,7 @@ class Block {
     return (this.written ??= new Writes(this));
   }
 
-  // Who wrote an element last, up to and with a step.
+  // The last write to an element up to and including an event.
   writer(place, offset, step) {
     return this.writes.last(place, offset, step);
   }

@@ -1,22 +1,21 @@
-// What fed what: a value followed back through registers, shuffles, products of matrices, copies,
-// memory, other threads and other blocks, to the elements of global arrays that it came of. Their
-// indices count as well; what only decided whether something happened is told apart.
+// Backward data flow from a value through registers, shuffles, matrix products, copies, memory, other
+// threads and blocks to elements of global arrays. Elements behind indices count. Elements that only
+// control a branch are marked as such.
 import { blockOf } from "./block.js";
 import { LOCAL, SHARED } from "./run.js";
 import { threadOf } from "./thread.js";
 import { GlobalWrites } from "./writes.js";
 
-const MOST = 500000; // steps to look at, so that a click never hangs
+const MOST = 500000; // steps to follow, so that a click stays fast
 const [LOW, HIGH, BOTH] = [1, 2, 3]; // halves of a register
 
 function globalWrites(run) {
   return (run.globals ??= new GlobalWrites(run, run.recorded.map((number) => blockOf(run, number))));
 }
 
-// What went into an element of a global array, as far as it was recorded. The elements are
-// { place, offset, by, own, decides, step }: read by a thread; own: by the one that wrote the result,
-// which got it in that step of its own; decides: it only decided on what happened.
-// most: enough of them, for a sample.
+// Elements behind an element of a global array, as far as recorded: { place, offset, by, own, decides,
+// step }. by is the reading thread. own: it also wrote the result, and had the value in its step.
+// decides: the element only controls a branch. most limits the number of elements.
 export function feeding(run, array, i, most = Infinity) {
   const back = new Back(run);
   back.most = most;
@@ -35,10 +34,10 @@ class Back {
     this.run = run;
     this.leaves = new Map();
     this.seen = new Map();
-    this.ends = new Set(); // where something was not followed any further
+    this.ends = new Set(); // where the data flow is not followed
     this.most = this.until = Infinity;
     this.deciding = false;
-    this.later = []; // what decided, to be followed when all else is done
+    this.later = []; // conditions of branches, to be followed last
     if (run.recursive) this.end("functions that call themselves");
   }
 
@@ -50,7 +49,7 @@ class Back {
     this.ends.add(where);
   }
 
-  // What came into one instruction of a thread: that thread's own steps first, in their order.
+  // Data flow into one instruction of a thread: the thread's own steps first, in their order.
   root(first) {
     const { block, who: thread, item } = first;
     this.owner = `${block.number}:${thread}`;
@@ -78,7 +77,7 @@ class Back {
     for (const { node, got } of this.later.splice(0)) this.from(node, got);
   }
 
-  // Everything behind one item, which its thread had in the owner's step `got`.
+  // Data flow behind one item, whose value the owner had in its step `got`.
   from(start, got) {
     const stack = [start];
     while (stack.length) {
@@ -115,14 +114,14 @@ class Back {
     const { size, width } = at.w;
     const parts = k < 0 ? Array.from({ length: width / size }, (_, i) => i) : [k];
     for (const part of parts) {
-      if (part * size >= at.length) continue; // zeros that fill up
+      if (part * size >= at.length) continue; // padding with zeros
       const half = size === 4 && mask !== BOTH;
       const skip = half && mask === HIGH ? 2 : 0;
       yield* this.memory(node, at.place, at.offset + part * size + skip, half ? 2 : size, got);
     }
   }
 
-  // Who wrote some bytes before they were read; and what was there from the beginning.
+  // Writes to some bytes before their read, and the bytes that still have their initial contents.
   *memory({ block, who, item }, place, offset, bytes, got) {
     const order = block.writes.first + block.events[item.step];
     const { found, left } = this.writers(place, offset, bytes, order, block);
@@ -137,8 +136,8 @@ class Back {
     for (const at of left) this.leaf(block, who, place, at, got);
   }
 
-  // The writes that made some bytes what they were before an event, back to those that overwrote all
-  // before them, atomics on the way; and the bytes that none of them overwrote.
+  // Writes behind the contents of some bytes before an event: atomics, back to the last overwriting
+  // write. Also the bytes that no write overwrote.
   writers(place, offset, bytes, order, block = null) {
     const array = this.run.byPlace.get(place);
     const found = new Map();
@@ -163,14 +162,14 @@ class Back {
     return { found: [...found.values()], left };
   }
 
-  // Whether what is not recorded wrote an element, too.
+  // Whether an unrecorded step may have written an element.
   unseen(array, i) {
     if (array.reads_total) return globalWrites(this.run).missing(array, i);
     const { found, left } = this.writers(array.place, i * array.size, array.size, Infinity);
     return left.length > 0 || !found.length;
   }
 
-  // Who wrote what stands at a byte, in order. Of an array that nobody reads the last is enough.
+  // Writes to a byte, in order. If the kernel never reads the array, the last one suffices.
   written(array, place, at, block) {
     const of = (one) => one.writes.of(place, at).map((write) => ({ write, block: one }));
     if (place < 0) return of(block);
@@ -181,7 +180,7 @@ class Back {
     return this.run.recorded.includes(number) ? of(blockOf(this.run, number)) : [];
   }
 
-  // What an item's value came of by registers, of its own thread or others.
+  // Items behind an item's value by registers, of its own thread or of others.
   *registers({ block, who, item: at, k, mask }) {
     const given = (input, other = who, part = BOTH) => {
       const item = input?.item;
@@ -216,13 +215,13 @@ class Back {
     }
   }
 
-  // Branches that decided whether an input is what it is.
+  // Branches on which the value of an input depends.
   *by(input, block, who) {
     for (let by = input?.by; by; by = by.before)
       yield { block, who, item: by.branch, k: 0, mask: BOTH, decides: true };
   }
 
-  // A barrier that reduces: what all threads brought to it.
+  // A reducing barrier: the operands of all threads.
   *voted(block, at, given) {
     for (const step of block.stepsOf(block.phases[at.step])) {
       const w = block.watchedAt(step);
@@ -249,12 +248,12 @@ function keyOf({ who, item, k, mask, skip = 0 }) {
   return (((item.step * 4 + mask) * 16 + skip) * 16384 + k + 1) * 1024 + who;
 }
 
-// Where a value comes from beyond the thread's own registers.
+// Whether an item takes its value from outside the thread's registers.
 function crosses({ lane, w }) {
   return (lane !== undefined && !w.selects) || w.kind === "load" || w.kind === "atomic" || w.parts?.[2] > 1;
 }
 
-// What of a write some bytes are: halves of its value, or bytes of a copy's piece.
+// Part of a write that covers some bytes: halves of its value, or bytes of a copy's piece.
 function overlap(write, offset, bytes) {
   const from = Math.max(0, offset - write.at);
   const to = Math.min(write.size, offset + bytes - write.at);
@@ -267,12 +266,12 @@ function unrecorded(run) {
   return short ? "steps that are not recorded" : "blocks that are not recorded";
 }
 
-// Where in the source something is not followed any further.
+// Place in the source where the data flow is not followed.
 function placeOf(w) {
   return `${w.name}${w.source ? ` in line ${w.source}` : ""}`;
 }
 
-// Of whose operands a result of an instruction comes (simulator/analysis/lane_dependence.py).
+// Operands behind a result of an instruction (simulator/analysis/lane_dependence.py).
 function partsOf(run, w, k, mask, lane) {
   const [reads, starts, lanes] = w.parts;
   const [entries, bounds] = [run.pool.data(reads), run.pool.data(starts)];

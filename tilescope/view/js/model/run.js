@@ -1,4 +1,4 @@
-// A recorded run: its events, and who took part in each.
+// A recorded run: its events, and the threads that are active in each.
 import { NAMES } from "./data.js";
 import { triple } from "./format.js";
 
@@ -27,7 +27,7 @@ export class Run {
     this.watched.forEach((w, i) => {
       w.number = i;
       w.moves = w.kind === "value" && w.name.startsWith("mov.") && !w.address && !w.parts;
-      // One of two constants is what the predicate is: as good as the predicate itself.
+      // A selection of one of two constants stands for its predicate.
       w.plain = w.selects === true && w.inputs.slice(0, 2).every((n) => typeof n === "string");
       w.selects = w.selects === true && !w.plain;
       w.quiet = raw.story.quiet[i];
@@ -37,7 +37,7 @@ export class Run {
     });
   }
 
-  // Bytes of the smallest thing that any instruction reads or writes.
+  // Bytes of the smallest element that any instruction accesses.
   get unit() {
     if (this.unitKnown) return this.unitKnown;
     const sizes = this.watched.filter((w) => w.access).map((w) => w.size);
@@ -91,7 +91,7 @@ export class Run {
     return `block ${triple(this.blockAt(number))}`;
   }
 
-  // What makes a page on which a block's steps are recorded.
+  // The command that makes a page with the steps of a block.
   recordingOf(block) {
     const [x, y, z] = this.blockAt(block);
     const at = z ? [x, y, z] : y ? [x, y] : [x];
@@ -100,7 +100,7 @@ export class Run {
       : `simulator.launch(..., trace=Trace([${block}]))`;
   }
 
-  // What stands at a byte of a place: the variable, and the element as the source would write it.
+  // The variable at a byte of a place, and the element in the source's notation.
   element(place, offset) {
     if (place === SHARED) {
       const found = this.shared.find((v) => offset >= v.start && offset < v.start + v.bytes);
@@ -119,7 +119,7 @@ export class Run {
     if (!array) return { name: "?", index: offset, label: "outside any array" };
     const index = Math.floor(offset / array.size);
     const inside = index >= 0 && index < array.count;
-    // A field of a struct; of a module variable whose elements PTX does not tell, any byte.
+    // A field of a struct, or a byte of a module variable whose elements PTX does not declare.
     const rest = offset - index * array.size;
     const plain = !array.argument && array.size === 1;
     let label = `${array.name}, outside it (element ${index})`;
@@ -210,7 +210,7 @@ class Batch {
     return false;
   }
 
-  // The place of an access, if all of its threads have the same; else 0, for "look closer".
+  // The place of an access, if all of its threads have the same; else 0: the accesses have to be examined.
   onlyPlace(event) {
     const { data } = this.pool.items[this.place[event]];
     return data.length === 1 ? data[0] : 0;
@@ -229,7 +229,7 @@ class Batch {
     return number < 0 ? null : this.pool.at(number, z, y, x, column);
   }
 
-  // How many bytes a load reads: of an asynchronous copy perhaps fewer than it writes.
+  // Bytes that a load reads. An asynchronous copy may read fewer than it writes.
   lengthOf(event, w, z, y, x, column) {
     const given = w.kind === "load" && this.many[event] > w.width / w.size;
     return given ? this.valueOf(event, this.many[event] - 1, z, y, x, column) : w.width;

@@ -1,5 +1,5 @@
-// Every thread's running value as it stands after so many steps of a block.
-const EVERY = 256; // steps between two that are kept
+// Running value of every thread after a number of steps of a block.
+const EVERY = 256; // steps between two stored states
 
 const cache = new Map();
 
@@ -49,7 +49,7 @@ export function termsOf(block, thread, items) {
     const operands = product ? [first, second] : [grown(first) || !grown(second) ? second : first];
     const term = { step: block.stepOf(item.step), operands, name, sum: item.values[0], type: item.types[0], item };
     if (!product && !grown(first) && !grown(second)) {
-      const some = [first, second].filter(through); // the sum begins with a constant, or with two terms
+      const some = [first, second].filter(through); // the first term adds to a constant, or adds two operands
       if (some.length) term.operands = some;
     }
     found.push(term);

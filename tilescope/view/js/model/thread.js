@@ -1,9 +1,9 @@
-// What one thread did: its registers as they were, and how a value came about.
+// Execution of one thread: contents of its registers, and the operands of every value.
 import { brief, exact } from "./format.js";
 import { spot } from "./run.js";
 
 const cache = new Map();
-const MOST = 2000000; // items to keep
+const MOST = 2000000; // items in the cache
 let held = 0;
 
 const UNTYPED = /^(mov|shfl|selp)\b.*\.b32\b/;
@@ -14,7 +14,7 @@ function asFloat(value) {
   return bits.getFloat32(0);
 }
 
-// A thread's items, up to and with a step at least.
+// A thread's items, at least up to and including a step.
 export function threadOf(block, thread, step = Infinity) {
   const key = `${block.run.number}:${block.number}:${thread}`;
   if (!cache.has(key)) {
@@ -31,10 +31,10 @@ export function threadOf(block, thread, step = Infinity) {
 
 // An item is one execution of an instruction by this thread:
 //   { step, w, values, types, inputs, place, offset, base, lane, decided }
-// Its inputs are { item, k, by } or texts of constants, null what came of no loaded data; base: what
-// its address came of; lane: of a shuffle, whose value it is, of a vote the lanes asked, of a choice the input taken; decided:
-// branches that sent the thread here. by: branches that decided whether it is this value, as
-// { branch, before }.
+// Inputs are { item, k, by }, texts of constants, or null for values without loaded data. base is
+// the input of the address. lane is the source lane of a shuffle, the lanes of a vote, or the input
+// that a selection takes. decided lists the branches that led the thread here. by lists the branches
+// on which a value depends, as { branch, before }.
 class Thread {
   constructor(block, thread) {
     this.block = block;
@@ -47,7 +47,7 @@ class Thread {
     this.next = 0; // among the steps of its warp
   }
 
-  // Goes on to a step; how many items that made.
+  // Continues to a step; returns the number of new items.
   extend(until) {
     const { block, thread } = this;
     const steps = block.ofWarp[thread >> 5];
@@ -94,7 +94,7 @@ class Thread {
     this.byStep.set(step, item);
   }
 
-  // What was recorded, as the number it stands for: bits moved about untyped are often floats.
+  // A recorded value as a number in the type of its memory: PTX often moves floats as untyped bits.
   value(item, e, k, at) {
     const { batch, column } = this.block;
     let value = batch.valueOf(e, k, ...at, column);
@@ -107,7 +107,7 @@ class Thread {
     item.types.push(type);
   }
 
-  // From here on registers are what they were, or something else, as the branch decides.
+  // After this branch, registers depend on its condition.
   branch(item) {
     const { registers } = this;
     this.branches.set(item.w.number, { item, k: 0 });
@@ -125,7 +125,7 @@ function inputValue(input) {
   return exact(input.item.values[input.k], input.item.types[input.k]);
 }
 
-// A few digits are enough of an operand; results are shown to the last.
+// Operands are shown with few digits, results in full.
 function shortValue(input) {
   const value = typeof input === "string" ? Number(input) : input?.item?.values[input.k];
   return Number.isFinite(value) ? brief(value, 8) : inputValue(input);
@@ -141,7 +141,7 @@ const FORMS = {
   neg: (a) => `\u2212${a[0]}`,
 };
 
-// "a x b + c" of an instruction, with values.
+// Text of an instruction with values, such as "a x b + c".
 export function expression(item) {
   const words = item.inputs.map((input) => grouped(shortValue(input)));
   const base = item.w.name.split(".")[0];

@@ -23,8 +23,8 @@ export function sectors(lanes) {
   return [...found.values()].sort((a, b) => a.place - b.place || a.sector - b.sector);
 }
 
-// For each group of lanes that is served together, and of its 32 banks each: the distinct words
-// asked of it, with their lanes. How many lanes make a group the simulator says.
+// Distinct words with their lanes, for each of the 32 banks, for each group of lanes that is served
+// together. The simulator gives the size of a group.
 export function banks(lanes, each) {
   const groups = new Map();
   for (const { lane, offset, width } of lanes) {

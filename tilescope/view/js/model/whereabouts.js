@@ -1,10 +1,10 @@
-// Where in the recorded steps a hazard happened: a block, a thread and an event.
+// Location of a hazard in the recorded steps: block, thread and event.
 import { blockOf } from "./block.js";
 import { threadOf } from "./thread.js";
 
 const known = new Map();
 
-// { block, step, thread } of a hazard by its number; null where nothing of it was recorded.
+// { block, step, thread } of a hazard by its number; null if no step of it was recorded.
 export function whereabouts(run, number) {
   const key = `${run.number}:${number}`;
   if (!known.has(key)) known.set(key, find(run, run.hazards[number]));
@@ -24,7 +24,7 @@ function find(run, hazard) {
   return { block: number, step: at.step, thread: at.thread };
 }
 
-// The access that shows the hazard: the read, where a wrong value is got; else the later one.
+// The access that shows the hazard: the read, which gets a wrong value, or else the later one.
 function readerOf([a, b]) {
   const [early, late] = a.step <= b.step ? [a, b] : [b, a];
   return early.w.kind === "load" ? early : late;
@@ -61,7 +61,7 @@ function match(block, one, two, threadOne, threadTwo) {
   return null;
 }
 
-// The first execution; of an instruction that is no step, such as a trap, the last step before it.
+// The first execution. If the instruction is no step, as a trap, the last step before it.
 function single(block, one, thread) {
   const found = candidates(block, one.ptx_line, thread)[0] ?? candidates(block, one.ptx_line, null)[0];
   if (found) return found;

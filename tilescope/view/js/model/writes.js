@@ -1,12 +1,12 @@
-// Who wrote what when: each write of a block to shared memory and to global arrays.
+// Writes of a block to shared memory and to global arrays, with their steps and threads.
 import { halves } from "./data.js";
 import { SHARED, spot } from "./run.js";
 
-// What a register holds: a constant, or something loaded or computed.
+// State of a register: a constant, or loaded or computed data.
 const [CONSTANT, DATA] = [1, 2];
 
-// A write is { step, order, thread, k, at, size, value, type, filled, adds } or, of a copy in bulk,
-// { step, order, thread, at, size, from: { place, offset } }. order: among those of all blocks.
+// A write is { step, order, thread, k, at, size, value, type, filled, adds }; that of a bulk copy is
+// { step, order, thread, at, size, from: { place, offset } }. order counts over all blocks.
 export class Writes {
   constructor(block) {
     this.block = block;
@@ -29,7 +29,7 @@ export class Writes {
     return i ? this.seen(known[i - 1], offset) : null;
   }
 
-  // A write with the value of one element of those that it wrote.
+  // A write with the value that it left in one element.
   seen(write, offset) {
     if (write.from) {
       const array = this.run.byPlace.get(write.from.place);
@@ -76,7 +76,7 @@ export class Writes {
     if (place < SHARED) return;
     const offset = batch.offsetOf(e, z, y, x, column);
     const count = w.width / w.size;
-    // Of an atomic the last of what is recorded is what it left.
+    // The last recorded values of an atomic are those after it.
     const first = w.kind === "atomic" ? batch.many[e] - count : 0;
     const phase = w.operation === "phase";
     for (let k = 0; k < count; k++) {
@@ -89,7 +89,7 @@ export class Writes {
   }
 
   copies(step, e) {
-    let k = 0; // tells the pieces apart
+    let k = 0; // number of the piece
     for (const { thread, size, from, offset, to, into } of this.block.pieces(step))
       this.add(to, {
         step, order: this.first + e, thread, k: k++, at: into, size, value: null, type: "",
@@ -107,7 +107,7 @@ export class Writes {
   }
 }
 
-// How many of a list, from its beginning, something holds for.
+// Length of the prefix of a list for which a predicate holds; binary search.
 export function until(list, holds) {
   let low = 0;
   let high = list.length;
@@ -119,7 +119,7 @@ export function until(list, holds) {
   return low;
 }
 
-// The writes to global arrays of all recorded blocks, in the order in which they happened.
+// Writes to global arrays by all recorded blocks, in the order of their execution.
 export class GlobalWrites {
   constructor(run, blocks) {
     this.run = run;
@@ -139,7 +139,7 @@ export class GlobalWrites {
     return this.known.get(spot(place, offset - (offset % this.run.unit))) ?? [];
   }
 
-  // Whether blocks that are not recorded wrote an element, too.
+  // Whether blocks without a recording wrote an element.
   missing(array, i) {
     if (!array.drawn) return false;
     const total = Number(this.run.pool.data(array.writes)[i]);
