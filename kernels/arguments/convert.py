@@ -150,6 +150,7 @@ class Arguments:
         symbols: Arrays that fill module variables, by the variables' names in the PTX.
         filled: Contents of module variables that are not arrays of the user.
         buffers: Bytes of arrays by number, padded as allocations are, where that is no copy.
+        pictures: Textures and surfaces that arrays have already, by the arrays' numbers.
         others: Further global memory by its array number, with names: variables of other modules.
     """
 
@@ -162,6 +163,7 @@ class Arguments:
     symbols: dict[str, Any] = field(default_factory=dict)
     filled: dict[str, Value] = field(default_factory=dict)
     buffers: dict[int, Any] = field(default_factory=dict)
+    pictures: Mapping[int, list[Any]] = field(default_factory=dict)
     others: dict[int, tuple[str, Any]] = field(default_factory=dict)
 
     def warn(self) -> None:

@@ -62,6 +62,8 @@ class Texture:
         border: Value of ``address="border"``, a float for each channel.
         linear: Whether it is linear memory, which only ``tex1Dfetch`` reads; the kernel may also
             have a pointer to the array.
+        start, row: On a ``Device``, where the texels lie in their allocation: the number of texels
+            before the first one, and from a row to the next (0: the array is dense).
 
     Raises:
         ValueError: CUDA has no such texture (CUDA C++ Programming Guide, "Texture Object API").
@@ -77,6 +79,8 @@ class Texture:
     layered: bool = False
     border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
     linear: bool = False
+    start: int = 0
+    row: int = 0
 
     def __post_init__(self) -> None:
         _check_types(self)

@@ -15,7 +15,7 @@ from .host_process import HostProcess
 _FRAME = struct.Struct("<18Q")
 _ORDER = struct.Struct("<5Q")
 _ANSWER = 2**64 - 1
-_RETURN, _CALL, _MAP, _UNMAP, _PRINT, _TEXT, _FLUSH, _READ, _WRITE = range(9)
+_RETURN, _CALL, _MAP, _UNMAP, _PRINT, _TEXT, _FLUSH, _READ, _WRITE, _SHARE, _UNSHARE = range(11)
 _WORD = 2**64 - 1
 
 
@@ -112,6 +112,15 @@ class Connection:
         """Map a file at an address of the program; whether it could be."""
         return self._ordered(_MAP, address, nbytes, file=file) == address
 
+    def replace(self, address: int, nbytes: int, file: int) -> bool:
+        """Replace pages by a file's that gets their content; without a file by memory of its own.
+
+        Returns:
+            Whether it could be done.
+        """
+        op = _SHARE if file >= 0 else _UNSHARE
+        return self._ordered(op, address, nbytes, file=file) == address
+
     def unmap(self, address: int, nbytes: int) -> None:
         """Undo ``map``."""
         self._ordered(_UNMAP, address, nbytes)
@@ -124,7 +133,10 @@ class Connection:
 
     def store_text(self, text: str) -> int:
         """The address of a C string that lives as long as the program."""
-        content = text.encode()
+        return self.store_bytes(text.encode())
+
+    def store_bytes(self, content: bytes) -> int:
+        """The address of bytes that live as long as the program."""
         return self._ordered(_TEXT, len(content), content=content)
 
     def flush(self) -> None:

@@ -19,14 +19,7 @@ from ..scripts.virtual_device import RefusedError, StopScriptError, VirtualDevic
 from .connection import Connection, Disconnected, Listener
 from .executable import ProgramRefusedError
 from .fatbin import FatBinaryError
-from .runtime import (  # noqa: F401 - they fill the table of calls
-    error_calls,
-    launches,
-    memory_calls,
-    properties,
-    registration,
-    stream_calls,
-)
+from .runtime import stand_ins  # noqa: F401 - it fills the table of calls
 from .runtime.calls import UnsupportedCallError
 from .runtime.state import Runtime
 from .shim.build import shim
@@ -101,9 +94,7 @@ class ProgramRun:
             self.end.errors.update(runtime.errors)
         if self._runtimes:
             main = next(iter(self._runtimes.values()))
-            alive = main.device.allocations.values()
-            leaked = [(one.place, one.nbytes) for one in alive if one.kind != "variable"]
-            self.checks.leak(leaked)
+            self.checks.leak(main.leaked())
         return self.end
 
     def _serve(self, program: "subprocess.Popen[bytes]", listener: Listener) -> None:
@@ -160,7 +151,7 @@ class ProgramRun:
         if not first:
             runtime.inherit(next(iter(self._runtimes.values())))
         runtime.attach(connection)
-        machine.printed = connection.print
+        machine.printed = runtime.printed
         self._runtimes[pid] = runtime
         self._selector.register(connection, selectors.EVENT_READ, connection)
 

@@ -40,7 +40,8 @@ class Streams:
             raise UnknownHandleError(f"{handle!r} is no stream of this script")
         return self._streams[number]
 
-    def _event(self, handle: Any) -> SimulatedEvent:
+    def event(self, handle: Any) -> SimulatedEvent:
+        """An event by its handle; raises as ``find`` does."""
         if int(handle) not in self._events:
             raise UnknownHandleError(f"{handle!r} is no event of this script")
         return self._events[int(handle)]
@@ -52,7 +53,7 @@ class Streams:
             UnknownHandleError: One is not.
         """
         for handle in handles:
-            if not self._event(handle).is_recorded:
+            if not self.event(handle).is_recorded:
                 raise UnknownHandleError(f"event {handle!r} is not recorded")
 
     def cuStreamCreate(self, flags: Any, priority: int = 0) -> int:
@@ -63,7 +64,7 @@ class Streams:
     cuStreamCreateWithPriority = cuStreamCreate
 
     def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int = 0) -> None:
-        self._event(event).wait(self.find(stream))
+        self.event(event).wait(self.find(stream))
 
     def cuStreamSynchronize(self, stream: Any) -> None:
         self.find(stream).synchronize()
@@ -79,11 +80,11 @@ class Streams:
         return handle
 
     def cuEventRecord(self, event: Any, stream: Any, flags: int = 0) -> None:
-        self._event(event).record(self.find(stream))
+        self.event(event).record(self.find(stream))
 
     cuEventRecordWithFlags = cuEventRecord
 
     def cuEventSynchronize(self, event: Any) -> None:
-        self._event(event).synchronize()
+        self.event(event).synchronize()
 
     cuEventQuery = cuEventSynchronize

@@ -31,9 +31,18 @@ def handle(array: Allocation, of: Picture) -> bytes:
     if of not in array.pictures:
         array.pictures.append(of)
     which = array.pictures.index(of)
-    if which == MAX_IMAGES:
-        raise LaunchError(f"{array.name} has more than {MAX_IMAGES} textures and surfaces")
-    return (_HANDLES | array.number << 8 | which).to_bytes(8, "little")
+    return picture_handle(array.number, which, array.name).to_bytes(8, "little")
+
+
+def picture_handle(number: int, which: int, name: str) -> int:
+    """Return the handle of an object by its array's number and its place among the array's.
+
+    Raises:
+        LaunchError: An array has at most ``MAX_IMAGES`` of them.
+    """
+    if which >= MAX_IMAGES:
+        raise LaunchError(f"{name} has more than {MAX_IMAGES} textures and surfaces")
+    return _HANDLES | number << 8 | which
 
 
 class ImageAccess:
@@ -150,9 +159,12 @@ class ImageAccess:
 def texel_numbers(of: Picture, axes: list[Flat], layer: Flat | None) -> Flat:
     """Return the index of texels in the array, from coordinates with x first."""
     number = np.zeros_like(axes[0]) if layer is None else layer
-    for axis, size in zip(reversed(axes), reversed(of.sizes), strict=True):
-        number = number * size + axis
-    return number
+    if not isinstance(of, Texture) or not of.row:
+        for axis, size in zip(reversed(axes), reversed(of.sizes), strict=True):
+            number = number * size + axis
+    else:
+        number = axes[1] * of.row + axes[0]
+    return number + of.start if isinstance(of, Texture) and of.start else number
 
 
 def layers(of: Picture, given: list[Flat], clamped: bool = True) -> Flat | None:

@@ -50,6 +50,8 @@ def allocate(
         if missing is not None:
             made[number].missing, made[number].lent_flags = missing, True
 
+    for number, pictures in arguments.pictures.items():
+        made[number].pictures = list(pictures)
     for number, (name, array) in arguments.others.items():
         made[number] = Allocation(number, content(array), name, True)
 

@@ -16,6 +16,7 @@ from kernels import Kernel
 from kernels.arguments.convert import Arguments
 from kernels.arguments.pointers import AddressSlot
 from kernels.arguments.scalars import scalar_bytes
+from kernels.arguments.texture import Surface, Texture
 from kernels.arguments.uninitialised import unset
 from kernels.arguments.values import Value
 from kernels.ptx.header import Param
@@ -23,6 +24,7 @@ from kernels.ptx.names import variable_name
 from kernels.ptx.parser import parse
 
 from ...core.geometry import Flat
+from ..images.images import picture_handle
 from .layout import (
     HEAP,
     MODULE_VARIABLES,
@@ -115,6 +117,7 @@ class Device:
         self.freed: dict[int, FreedMemory] = {}
         self._modules: dict[str, DeviceModule] = {}
         self._variables: dict[int, tuple[str, Flat]] = {}
+        self._pictures: dict[int, list[Texture | Surface]] = {}
         self._free_numbers: list[int] = []
         self._host_numbers = list(reversed(_HOST_SLOTS))
         self._next, self._next_variable = 0, MODULE_VARIABLES
@@ -164,6 +167,7 @@ class Device:
         if made is None or made.address != address:
             return None
         del self.allocations[made.number]
+        self._pictures.pop(made.number, None)
         text = f"memory freed{f' at {place}' if place else ''}"
         self.freed[made.number] = FreedMemory(made.nbytes, text)
         if made.file >= 0:
@@ -193,6 +197,23 @@ class Device:
         if array is None or offset < 0 or offset + nbytes > array.nbytes:
             return None
         return array[offset : offset + nbytes]
+
+    def picture(self, number: int, of: Texture | Surface, instead: int = 0) -> int:
+        """Return the handle of a texture or surface of an allocation, by its number.
+
+        Args:
+            number: The allocation's.
+            of: The object; its array has the shape and type of the texels.
+            instead: Handle of an object that is destroyed, whose place the new one takes.
+
+        Raises:
+            LaunchError: The allocation has ``images.MAX_IMAGES`` objects already.
+        """
+        made = self._pictures.setdefault(number, [])
+        which = min(instead & 0xFF if instead else len(made), len(made))
+        handle = picture_handle(number, which, "an array")
+        made[which : which + 1] = [of]
+        return handle
 
     # -- module variables -----------------------------------------------------------------
 
@@ -267,6 +288,7 @@ class Device:
         module = self.module(kernel.ptx)
         made.symbols = dict(module.arrays)
         own = {array_number(address) for address in module.addresses.values()}
+        made.pictures = self._pictures
         made.others = {n: one for n, one in self._variables.items() if n not in own}
         return made
 

@@ -177,9 +177,8 @@ int main(int, char **argv) {
   } else if (is("none")) {
     std::printf("nothing\n");
   } else if (is("unknown")) {
-    cudaStream_t stream;
-    cudaStreamCreate(&stream);
-    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    cudaIpcMemHandle_t handle;
+    cudaIpcGetMemHandle(&handle, a);
   }
   cudaFree(a);
 }

@@ -2,16 +2,15 @@
 
 import ctypes
 import errno
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from tests.support.paths import ROOT
+from tests.support.programs import found, run
 from tilescope.cli.main import main
 from tilescope.programs import host_process
 from tilescope.programs.compile import compile_program
@@ -25,20 +24,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("program") / "host"
     compile_program([SOURCE], [], out)
     return out
-
-
-def run(program: Path, *words: str) -> tuple[int, str, dict[str, Any]]:
-    """Its exit code, what it prints, and the report."""
-    report = program.with_name(f"{'-'.join(words)}.json")
-    command = [sys.executable, "-m", "tilescope", "exec", "--json", str(report), str(program)]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, cwd=ROOT, timeout=120)
-    return done.returncode, done.stdout, json.loads(report.read_text())
-
-
-def found(report: dict[str, Any]) -> list[str]:
-    """The kinds that are errors, and those of the host's notes."""
-    every = [h for launch in report["launches"] for h in launch["hazards"]] + report["copies"]
-    return sorted({h["kind"] for h in every})
 
 
 # Both tables are what an H200 prints (2026-11-27, driver 580.159, CUDA 13.0).

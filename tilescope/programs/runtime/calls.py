@@ -1,7 +1,7 @@
 """The table of stand-ins: which function of the runtime is answered by which of ours."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 Handler = Callable[..., int | None]
 CALLS: dict[str, Handler] = {}
@@ -13,10 +13,13 @@ class UnsupportedCallError(Exception):
     """The program calls something that has no stand-in."""
 
 
-def stands_in_for(*names: str) -> Callable[[Handler], Handler]:
+_Handler = TypeVar("_Handler", bound=Handler)
+
+
+def stands_in_for(*names: str) -> Callable[[_Handler], _Handler]:
     """Enter a function into the table under some names."""
 
-    def enter(handler: Handler) -> Handler:
+    def enter(handler: _Handler) -> _Handler:
         for name in names:
             CALLS[name] = handler
         return handler

@@ -2,17 +2,21 @@
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 
+import math
 import struct
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import simulator
 from kernels import Kernel
 from kernels.arguments.convert import MAX_BLOCK, MAX_GRID, MAX_STATIC_SHARED, MAX_THREADS
+from simulator.host_order import Stream
 
 from ...sessions.recording import placed_at
 from .calls import stands_in_for
 from .errors import (
     ASSERT,
+    COOPERATIVE_TOO_LARGE,
     ILLEGAL_ADDRESS,
     INVALID_CONFIGURATION,
     INVALID_DEVICE_FUNCTION,
@@ -20,13 +24,19 @@ from .errors import (
     LAUNCH_FAILURE,
     SUCCESS,
 )
+from .function_calls import SMS, resident_blocks
 from .registration import kernel_of
 from .state import LaunchConfiguration, Runtime
+from .work import KERNEL, StreamWork
 
 _STICKY = {"assert": ASSERT, "trap": LAUNCH_FAILURE}
 """By how a launch ends: what every later call returns (CUDA Runtime API, cudaError)."""
 _CLUSTER, _COOPERATIVE = 4, 2
 """Of ``cudaLaunchAttributeID``."""
+_STACK, _HEAP = 0, 2
+"""Of ``cudaLimit``."""
+_LEAST_STACK, _LARGEST_STACK = 1024, 1 << 16
+"""Bytes of a thread's stack that are simulated, whatever the program asks for."""
 
 
 def _dim3(first: int, second: int) -> tuple[int, int, int]:
@@ -98,8 +108,19 @@ def _launch(
     runtime: Runtime, function: int, grid: tuple[int, ...], block: tuple[int, ...], args: int,
     shared_bytes: int, stream: int, **how: Any,
 ) -> int:  # fmt: skip
-    if runtime.sticky:
-        return runtime.sticky
+    made = kernel_launch(runtime, function, grid, block, args, shared_bytes, how)
+    return made if isinstance(made, int) else runtime.enqueue(stream, made)
+
+
+def kernel_launch(
+    runtime: Runtime, function: int, grid: tuple[int, ...], block: tuple[int, ...], args: int,
+    shared_bytes: int, how: dict[str, Any],
+) -> "KernelLaunch | int":  # fmt: skip
+    """Read a launch's arguments from a table of their addresses.
+
+    Returns:
+        The launch, or the error code of one that a GPU refuses.
+    """
     kernel = kernel_of(runtime, function)
     if kernel is None:
         return INVALID_DEVICE_FUNCTION
@@ -120,21 +141,78 @@ def _launch(
         for i, param in enumerate(params)
     ]
     raws = runtime.process.read_parts(parts) if parts else []
-    suspects = _bad_pointers(runtime, kernel, raws)
-    queue = runtime.streams.find(stream)
-    try:
-        with placed_at(lambda: runtime.source):
-            run = runtime.machine.launch(
-                kernel, grid, block, raws, shared_bytes, queue, device=runtime.device, **how
-            )
-    except simulator.LaunchError as error:
-        runtime.checks.launch_error(runtime.source, name, str(error))
-        return INVALID_CONFIGURATION
-    faulty, host = runtime.checks.bad_pointers(runtime.source, name, run.hazards, suspects)
-    run.hazards[:] = faulty
-    codes = [_STICKY[h.kind] for h in run.hazards if h.severity == "error" and h.kind in _STICKY]
-    runtime.sticky = runtime.sticky or (ILLEGAL_ADDRESS if host else 0) or next(iter(codes), 0)
-    return SUCCESS
+    for i, raw in enumerate(raws if runtime.registered else ()):
+        if len(raw) == 8:  # an H200 takes the host's own address of registered memory
+            word = runtime.device_address(int.from_bytes(raw, "little"))
+            raws[i] = word.to_bytes(8, "little")
+    return KernelLaunch(runtime.source, function, kernel, grid, block, raws, shared_bytes, how)
+
+
+@dataclass
+class KernelLaunch(StreamWork):
+    """A launch of a kernel.
+
+    Attributes:
+        function: Address of the host's stand-in of ``kernel``.
+        grid, block: Shapes, x first.
+        raws: Bytes of each parameter.
+        shared_bytes: Dynamic shared memory.
+        how: Further keywords of ``simulator.launch``.
+    """
+
+    function: int
+    kernel: Kernel
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    raws: list[bytes]
+    shared_bytes: int
+    how: dict[str, Any]
+    node_type: ClassVar[int] = KERNEL
+
+    def run(self, runtime: Any, queue: Stream, waits: bool) -> int:
+        """See ``StreamWork``."""
+        if runtime.sticky:
+            return int(runtime.sticky)
+        kernel, name = self.kernel, f"the launch of {self.kernel.name}"
+        if self.how.get("cooperative") and (problem := _too_large(runtime, self)):
+            runtime.checks.launch_error(self.source, name, problem)
+            return COOPERATIVE_TOO_LARGE
+        suspects = _bad_pointers(runtime, kernel, self.raws)
+        try:
+            with placed_at(lambda: self.source):
+                run = runtime.machine.launch(
+                    kernel, self.grid, self.block, self.raws, self.shared_bytes, queue,
+                    device=runtime.device, **_limits(runtime), **self.how,
+                )  # fmt: skip
+        except simulator.LaunchError as error:
+            runtime.checks.launch_error(self.source, name, str(error))
+            return INVALID_CONFIGURATION
+        faulty, host = runtime.checks.bad_pointers(self.source, name, run.hazards, suspects)
+        run.hazards[:] = faulty
+        codes = [
+            _STICKY[h.kind] for h in run.hazards if h.severity == "error" and h.kind in _STICKY
+        ]
+        runtime.sticky = runtime.sticky or (ILLEGAL_ADDRESS if host else 0) or next(iter(codes), 0)
+        return SUCCESS
+
+
+def _too_large(runtime: Runtime, launch: KernelLaunch) -> str:
+    """Return why the blocks of a cooperative launch do not fit on an H200 at a time."""
+    blocks, threads = math.prod(launch.grid), math.prod(launch.block)
+    each = resident_blocks(runtime, launch.function, threads, launch.shared_bytes)
+    if blocks <= SMS * each:
+        return ""
+    return f"{blocks:,} blocks that wait for each other, an H200 holds {SMS * each:,} at a time"
+
+
+def _limits(runtime: Runtime) -> dict[str, int]:
+    """Return the keywords of ``simulator.launch`` for what ``cudaDeviceSetLimit`` has set."""
+    found = {}
+    if _STACK in runtime.limits:
+        found["stack_bytes"] = min(max(runtime.limits[_STACK], _LEAST_STACK), _LARGEST_STACK)
+    if _HEAP in runtime.limits:
+        found["heap_bytes"] = runtime.limits[_HEAP]
+    return found
 
 
 def _misshaped(grid: tuple[int, ...], block: tuple[int, ...]) -> str:

@@ -72,11 +72,6 @@ def register_managed(
     return 0
 
 
-@stands_in_for("__cudaGetKernel")
-def get_kernel(runtime: Runtime, out: int, function: int, *_: int) -> None:
-    runtime.put(out, function)
-
-
 def kernel_of(runtime: Runtime, function: int) -> Kernel | None:
     """The kernel that a host function's address stands for; ``None``: it stands for none.
 

@@ -7,6 +7,7 @@ import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kernels import Kernel
 from simulator import Device, Source
@@ -20,6 +21,9 @@ from ..shim.build import exports
 from ..source_lines import SourceLines
 from .calls import CALLS, UnsupportedCallError, plain_name
 from .errors import (
+    CAPTURE_IMPLICIT,
+    CAPTURE_INVALIDATED,
+    CAPTURE_UNSUPPORTED,
     INITIALIZATION_ERROR,
     INVALID_RESOURCE_HANDLE,
     INVALID_VALUE,
@@ -27,6 +31,9 @@ from .errors import (
     SUCCESS,
     error_name,
 )
+from .graphs.graph import GraphTables, UnknownGraphError
+from .memory.arrays import CudaArray
+from .work import StreamWork
 
 _NAMES = exports()
 TOTAL_BYTES = 150_109_880_320
@@ -34,6 +41,38 @@ TOTAL_BYTES = 150_109_880_320
 _REGISTERS = "__cuda"
 """How the names of functions begin that work without a context: registration, ``<<<>>>``."""
 _WITHOUT_CONTEXT = (*QUERIES, "cudaGetDeviceCount")
+_IN_SPITE = (
+    "cudaFree",
+    "cudaFreeHost",
+    "cudaFreeArray",
+    "cudaDeviceReset",
+    "cudaEventDestroy",
+    "cudaStreamDestroy",
+    "cudaGetDevice",
+    "cudaSetDevice",
+    "cudaCreateChannelDesc",
+)
+"""What a program may call after an error that nothing works after any more."""
+_UNSAFE = frozenset((
+    "cudaMalloc", "cudaMallocHost", "cudaHostAlloc", "cudaMallocManaged", "cudaMallocPitch",
+    "cudaMalloc3D", "cudaMallocArray", "cudaMalloc3DArray", "cudaFree", "cudaFreeHost",
+    "cudaFreeArray", "cudaHostRegister",
+))  # fmt: skip
+"""What a thread must not call while a capture is under way (``cudaStreamCaptureMode``)."""
+_GLOBAL, _RELAXED = 0, 2
+"""Of ``cudaStreamCaptureMode``."""
+_LEGACY, _PER_THREAD = 1, 2
+"""Handles of the default streams."""
+
+
+_PRINTS = frozenset((
+    "cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaStreamSynchronize", "cudaDeviceReset",
+    "cudaEventSynchronize", "cudaMemcpy", "cudaMemcpy2D", "cudaMemcpy3D", "cudaMemcpyToSymbol",
+    "cudaMemcpyFromSymbol", "cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchKernelExC",
+    "cudaLaunchCooperativeKernel", "cudaGraphLaunch", "cudaLaunchHostFunc", "cudaStreamAddCallback",
+    "__cudaUnregisterFatBinary", "cudaFree", "cudaStreamQuery", "cudaEventQuery",
+))  # fmt: skip
+"""Calls before which what kernels have printed appears."""
 
 
 @dataclass
@@ -65,6 +104,15 @@ class LaunchConfiguration:
     caller: int
 
 
+@dataclass(frozen=True)
+class RegisteredRange:
+    """Pages of the host that ``cudaHostRegister`` has pinned, and their address on the device."""
+
+    start: int
+    nbytes: int
+    device: int
+
+
 class Runtime:
     """The runtime's state for one process, and the answers to its calls.
 
@@ -77,6 +125,14 @@ class Runtime:
         errors: How often a call gave an error, by its text.
         parent: Of a process made by ``fork``: what its parent had at that time.
         is_used: Whether it has called anything that needs a context.
+        arrays: CUDA arrays by handle; ``pictures``: textures and surfaces likewise.
+        unused_pictures: Handles that are destroyed, by the number of their allocation.
+        registered: Pinned pages of the host, by the address that was given.
+        host_flags: Those of pinned memory, by address.
+        pools: Attributes of memory pools by handle; 1 is the default one.
+        stream_settings: Flags and priority by handle; ``event_flags`` likewise.
+        capture_modes: Of threads (``cudaThreadExchangeStreamCaptureMode``).
+        graphs: Graphs and captures; ``graph_memory``: addresses that their nodes allocated.
     """
 
     def __init__(self, machine: VirtualDevice, checks: HostChecks, folders: list[Path]) -> None:
@@ -89,11 +145,26 @@ class Runtime:
         self.configurations: dict[int, list[LaunchConfiguration]] = {}
         self.launched_from: dict[int, int] = {}
         self.dynamic_limits: dict[int, int] = {}
+        self.carveouts: dict[int, int] = {}
         self.limits: dict[int, int] = {}
         self.sticky = self.last_error = SUCCESS
         self.errors: Counter[str] = Counter()
         self.parent: Runtime | None = None
         self.is_used = False
+        self.arrays: dict[int, CudaArray] = {}
+        self.pictures: dict[int, Any] = {}
+        self.unused_pictures: dict[int, list[int]] = {}
+        self.registered: dict[int, RegisteredRange] = {}
+        self.host_flags: dict[int, int] = {}
+        self.pools: dict[int, dict[int, int]] = {1: {}}
+        self.current_pool = 1
+        self.stream_settings: dict[int, tuple[int, int]] = {}
+        self.event_flags: dict[int, int] = {}
+        self.capture_modes: dict[int, int] = {}
+        self.graphs = GraphTables()
+        self.graph_memory: set[int] = set()
+        self._thread_streams: dict[int, int] = {}
+        self._printed: list[str] = []
         self._texts: dict[str, int] = {}
 
     def attach(self, connection: Connection) -> None:
@@ -124,6 +195,8 @@ class Runtime:
         handler = CALLS.get(name)
         if handler is None:
             raise UnsupportedCallError(f"{name} has no stand-in{self._at}")
+        if name in _PRINTS:
+            self.show_printed()
         if name == "__cudaRegisterFatBinary":
             self.parent = None  # a program of its own
         needs_context = not name.startswith(_REGISTERS) and name not in _WITHOUT_CONTEXT
@@ -133,11 +206,19 @@ class Runtime:
         try:
             if (needs_context or launches) and self.parent and self.parent.is_used:
                 result = INITIALIZATION_ERROR
+            elif self.sticky and (needs_context or launches) and name not in _IN_SPITE:
+                result = self.sticky
+            elif name in _UNSAFE and self._is_unsafe():
+                result = CAPTURE_UNSUPPORTED
             else:
                 result = handler(self, *frame.registers) or SUCCESS
             at = self._at if result and name not in QUERIES else ""
         except UnknownHandleError:
             result, at = INVALID_RESOURCE_HANDLE, self._at
+        except UnknownGraphError:
+            result, at = INVALID_VALUE, self._at
+        except UnsupportedCallError as error:
+            raise UnsupportedCallError(f"{error}{self._at}") from None
         except HostMemoryError as error:
             self.checks.bad_copy(self.source, name, str(error))
             result, at = INVALID_VALUE, self._at
@@ -146,19 +227,130 @@ class Runtime:
                 self.launched_from.pop(frame.thread, None)
             if outer is not None:
                 self.frame = outer
-        if result and name not in QUERIES and name.startswith(("cuda", "__cudaLaunch")):
+        is_error = name not in (*QUERIES, "cudaCreateChannelDesc")
+        if result and is_error and name.startswith(("cuda", "__cudaLaunch")):
             self.last_error = result
             if not name.startswith("__"):  # a launch: it is a finding, with its reason
                 self.errors[f"{name} gave {error_name(result)}{at}"] += 1
         return result
 
+    def _is_unsafe(self) -> bool:
+        """Whether a capture forbids calls that may wait for the device; it is invalid then."""
+        thread = self.frame.thread
+        if self.capture_modes.get(thread) == _RELAXED:
+            return False
+        forbidding = [
+            one for one in self.graphs.captures.values()
+            if one.mode == _GLOBAL or (one.mode != _RELAXED and one.thread == thread)
+        ]  # fmt: skip
+        for one in forbidding:
+            one.is_valid = False
+        return bool(forbidding)
+
+    # -- streams -----------------------------------------------------------------------
+
+    def stream(self, handle: int) -> int:
+        """Return the handle of the stream that a call means; 0: the legacy default stream."""
+        of_thread = self.exported.endswith(("_ptsz", "_ptds"))
+        if handle == _PER_THREAD or (not handle and of_thread):
+            thread = self.frame.thread
+            if thread not in self._thread_streams:
+                self._thread_streams[thread] = self.streams.cuStreamCreate(0)
+            return self._thread_streams[thread]
+        return 0 if handle == _LEGACY else handle
+
+    def enqueue(
+        self, stream: int, work: StreamWork, waits: bool = False, synchronous: bool = False
+    ) -> int:
+        """Execute work in a stream, or add it to the graph that the stream captures.
+
+        Args:
+            stream: Its handle, as the program gives it.
+            work: The work.
+            waits: Whether the host waits for it.
+            synchronous: Whether the call has no stream: none may be captured meanwhile.
+
+        Returns:
+            The error code.
+        """
+        handle = self.stream(stream)
+        capture = self.graphs.captures.get(handle)
+        if capture is not None and not synchronous:
+            if not capture.is_valid:
+                return CAPTURE_INVALIDATED
+            node = capture.add(handle, work)
+            self.graphs.nodes[node.handle] = node
+            return SUCCESS
+        queue = self.streams.find(handle)
+        blocking = [one for at, one in self.graphs.captures.items()
+                    if self.streams.find(at).blocking]  # fmt: skip
+        if not handle and blocking:
+            for one in blocking:
+                one.is_valid = False
+            return CAPTURE_IMPLICIT
+        return work.run(self, queue, waits)
+
+    def device_address(self, address: int) -> int:
+        """Return where the device has an address of the host that is registered; else the same."""
+        for one in self.registered.values():
+            if one.start <= address < one.start + one.nbytes:
+                return one.device + address - one.start
+        return address
+
+    def reset(self) -> None:
+        """Give back all memory, as ``cudaDeviceReset`` does; variables stay as they are."""
+        self.machine.order.synchronize()
+        for made in list(self.device.allocations.values()):
+            if made.kind == "variable":
+                continue
+            self.device.free(made.address, self.place)
+            registered = [at for at, one in self.registered.items() if one.device == made.address]
+            for at in registered:
+                one = self.registered.pop(at)
+                self.connection.replace(one.start, one.nbytes, -1)
+            if made.file >= 0 and not registered:
+                self.connection.unmap(made.address, made.mapped_bytes)
+        for table in (self.arrays, self.pictures, self.unused_pictures, self.graph_memory):
+            table.clear()
+        self.graphs = GraphTables()
+        self.sticky = self.last_error = SUCCESS
+
+    def leaked(self) -> list[tuple[str, int]]:
+        """Return place and size of each allocation that the program has not given back."""
+        return [
+            (one.place, one.nbytes) for one in self.device.allocations.values()
+            if one.kind != "variable" and one.address not in self.graph_memory
+        ]  # fmt: skip
+
+    # -- what kernels print --------------------------------------------------------------
+
+    def printed(self, text: str) -> None:
+        """Store what a kernel prints until the host waits, as a GPU does."""
+        self._printed.append(text)
+
+    def show_printed(self) -> None:
+        """Print it (CUDA C++ Programming Guide, "Formatted Output", has the list of calls)."""
+        text = "".join(self._printed)
+        self._printed.clear()
+        self.connection.print(text)
+
     # -- the call under way ------------------------------------------------------------
+
+    @property
+    def exported(self) -> str:
+        """The symbol that is called."""
+        index, names = self.frame.index, _NAMES
+        return names[index] if index < len(names) else f"function {index}"
 
     @property
     def name(self) -> str:
         """The function that is called."""
-        index = self.frame.index
-        return plain_name(_NAMES[index]) if index < len(_NAMES) else f"function {index}"
+        return plain_name(self.exported)
+
+    @property
+    def version(self) -> int:
+        """The major version of CUDA whose layouts the program has."""
+        return 13
 
     def stack_words(self, count: int) -> tuple[int, ...]:
         """The seventh integer argument and further ones."""

@@ -26,7 +26,7 @@ typedef struct {
   uint64_t op, a, b, c, d;
 } Order;
 
-enum { RETURN, CALL, MAP, UNMAP, PRINT, TEXT, FLUSH, READ, WRITE };
+enum { RETURN, CALL, MAP, UNMAP, PRINT, TEXT, FLUSH, READ, WRITE, SHARE, UNSHARE };
 
 static const uint64_t ANSWER = ~0ull; /* the index of a frame that answers an order */
 static int channel = -1;
@@ -111,6 +111,15 @@ static char *receive_text(size_t bytes) {
   return text;
 }
 
+/* New pages get the content of the old ones, and then their place. */
+static void *replace_pages(void *at, size_t bytes, int file) {
+  int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  void *made = mmap(0, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  if (made == MAP_FAILED) return 0;
+  memcpy(made, at, bytes);
+  return mremap(made, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+}
+
 __attribute__((visibility("hidden"))) uint64_t tilescope_call(Frame *frame) {
   int error = errno;
   pthread_mutex_lock(&lock);
@@ -155,6 +164,11 @@ __attribute__((visibility("hidden"))) uint64_t tilescope_call(Frame *frame) {
       continue;
     case WRITE:
       receive((void *)order.a, order.b);
+      break;
+    case SHARE: /* cudaHostRegister: pages become a file's, which has their content */
+    case UNSHARE:
+      answer.reg[0] = (uint64_t)replace_pages((void *)order.a, order.b, file);
+      if (file >= 0) close(file);
       break;
     default:
       die("an order that this shim does not know");

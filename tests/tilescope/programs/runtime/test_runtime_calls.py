@@ -1,0 +1,73 @@
+"""Memory, textures, graphs and queries of the runtime, as an H200 answers them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import found, run
+from tilescope.programs.compile import compile_program
+
+pytestmark = pytest.mark.slow  # nvcc takes seconds
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("programs")
+    for name in ("memory", "graphs"):
+        source = Path(__file__).with_name(f"{name}.cu")
+        compile_program([source], ["-std=c++17"], made / name)
+    return made
+
+
+MEMORY = {
+    "pool": "pool 3 6 9 12 15 18 21 24\n1048576\n",
+    "pitched": "cudaSuccess\nbox 0 1 2 3 0 10 11 12 13 0 20 21 22 23 0 100 101 102 103 0 110 111"
+    " 112 113 0 120 121 122 123 0\npart 0 0 111 112 0 0 0 121 122 0\nplane 1 2 16843009 5 6"
+    " 16843009\n512 512 cudaErrorInvalidValue\n",
+    "texture": "point 0 1 4 9 0 16 25 36 49 0 64 81 100 121 0\nlinear 3.41406 6.21484 11.75 6.70703"
+    " 4.89844 14.4141 24.4023 37.1562 22.5195 20.6484 53.5391 72.1211 93.5 67.3633 65.4922\n"
+    "part 25 36 81 100\n",
+    "linear": "fetch 1 2 3 4 5 6 7 8 0 0\npitch 1 2 3 4 5 6\n",
+    "volume": "cudaSuccess\nvolume 9 -9 18 1 10 -10 20 1 11 -11 22 1\n",
+    "surface": "surface 0 1 2 3 10 11 12 13 20 21 22 23\n32 4 3 0 2\n",
+    "register": "cudaSuccess cudaErrorHostMemoryAlreadyRegistered\n4 39996 1 1 cudaSuccess"
+    " cudaErrorHostMemoryNotRegistered 39996\n",
+    "mapped": "mapped 0 5 10 15 20 25 30 35\n3 1\n",
+    "pointers": "2 0 1 0\n3 0 1 1\n2 0 1 0\n0 -2 0 1\ncudaSuccess cudaSuccess"
+    " cudaErrorInvalidValue\n",
+    "symbols": "symbols 3 4 1 2\n16 cudaErrorInvalidValue\n",
+}
+GRAPHS = {
+    "capture": "cudaSuccess 1 0 6 1\nhost hello\nhost hello\nsum 561 22 33 44 55 66 77 88\n",
+    "race": "",
+    "nodes": "0 2\nhost hello\nhost hello\nnodes 8 9 10 11 12 13 14 15\ncudaSuccess\nhost hello\n"
+    "host hello\nchanged 18 18 18 18 18 18 18 18\ncudaSuccess cudaErrorGraphExecUpdateFailure 2\n",
+    "mistakes": "cudaErrorStreamCaptureUnsupported cudaErrorStreamCaptureInvalidated 1"
+    " cudaErrorStreamCaptureUnsupported\n"
+    "cudaErrorCapturedEvent cudaErrorStreamCaptureInvalidated\n"
+    "cudaErrorStreamCaptureUnmatched cudaErrorStreamCaptureUnjoined\n"
+    "cudaErrorStreamCaptureUnsupported cudaErrorStreamCaptureInvalidated\n",
+    "memory": "own 3 6 9 12 15 18 21 24\n",
+    "launch": "cudaSuccess\nlaunch 10 0 10 0 3 3 3\ncudaErrorCooperativeLaunchTooLarge\n",
+    "queries": "256 256 48896 1\n5 cudaSuccess 2 264 1024 cudaErrorInvalidValue\n49152 0 -5 -1 1\n"
+    "cudaSuccess cudaErrorPeerAccessUnsupported cudaErrorPeerAccessNotEnabled"
+    " cudaErrorInvalidDevice 0\n",
+    "events": "0 cudaSuccess cudaErrorInvalidResourceHandle\n",
+}
+FINDINGS = {"pitched": ["bad-copy"], "symbols": ["bad-copy"], "race": ["host-order"],
+            "launch": ["launch-error"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", [*MEMORY, *GRAPHS])
+def test_calls_do_what_they_do_on_a_gpu(folder: Path, word: str) -> None:
+    program = folder / ("memory" if word in MEMORY else "graphs")
+    code, printed, report = run(program, word)
+    assert printed == (MEMORY | GRAPHS)[word] + "no error\n"
+    assert found(report) == FINDINGS.get(word, [])
+    assert (code == 1) == (word in FINDINGS)
+
+
+def test_a_kernel_prints_when_the_host_waits(folder: Path) -> None:
+    code, printed, _ = run(folder / "graphs", "printed")
+    assert printed == "before\ndevice 1\nafter\ndevice 2\ncalled 0 hello\ndevice 3\n"
+    assert code == 0

@@ -1,0 +1,1 @@
+"""Graphs of the runtime API: capture, nodes, executable graphs."""

@@ -1,0 +1,1 @@
+"""Memory of the runtime API: allocations, copies, arrays, textures."""
