@@ -9,25 +9,57 @@ from pathlib import Path
 
 from kernels import Kernel
 from kernels.compiler.toolkit import is_toolkit
+from kernels.errors import PtxError
+from kernels.ptx.link import link
 from kernels.source.mangling import demangle
 
 from ..executable import FLAGS, ProgramRefusedError
-from ..fatbin import entries, ptx_of
+from ..fatbin import FatBinaryEntry, entries, ptx_of
 from .calls import stands_in_for
 from .state import RegisteredModule, RegisteredSymbol, Runtime
 
 _FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"\n]+)"', re.M)
 _LARGEST_SOURCE = 1 << 22
+_LINKED, _MOST_UNITS = 2, 4096
+"""Version of a wrapper with a table of units; so many are read."""
 
 
 @stands_in_for("__cudaRegisterFatBinary")
 def register_fat_binary(runtime: Runtime, wrapper: int, *_: int) -> int:
-    _, _, data, _ = struct.unpack("<IIQQ", runtime.process.read(wrapper, 24))
-    found = list(entries(runtime.process.read, data))
-    kinds = ", ".join(f"{'PTX' if one.is_ptx else 'machine code'} for {one.arch}" for one in found)
+    _, version, data, units = struct.unpack("<IIQQ", runtime.process.read(wrapper, 24))
     handle = 0x1000 + 16 * len(runtime.modules)
-    runtime.modules[handle] = RegisteredModule(ptx_of(found), kinds or "nothing")
+    if version == _LINKED and units:
+        runtime.modules[handle] = _linked(runtime, units)
+        return handle
+    found = list(entries(runtime.process.read, data))
+    runtime.modules[handle] = RegisteredModule(ptx_of(found), _kinds(found))
     return handle
+
+
+def _kinds(found: list[FatBinaryEntry]) -> str:
+    kinds = [f"{'PTX' if one.is_ptx else 'machine code'} for {one.arch}" for one in found]
+    return ", ".join(kinds) or "nothing"
+
+
+def _linked(runtime: Runtime, units: int) -> RegisteredModule:
+    """Join the units of relocatable device code, whose fat binaries a table lists."""
+    texts, kinds = [], []
+    for i in range(_MOST_UNITS):
+        (data,) = struct.unpack("<Q", runtime.process.read(units + 8 * i, 8))
+        if not data:
+            break
+        found = list(entries(runtime.process.read, data))
+        text = ptx_of(found)
+        if text is not None:
+            texts.append(text)
+        else:
+            kinds.append(_kinds(found))
+    if not texts:
+        return RegisteredModule(None, "; ".join(kinds) or "nothing")
+    try:
+        return RegisteredModule(link(texts), "")
+    except PtxError as error:
+        raise ProgramRefusedError(f"relocatable device code cannot be linked: {error}") from None
 
 
 @stands_in_for("__cudaRegisterFatBinaryEnd", "__cudaUnregisterFatBinary", "__cudaRegisterHostVar")

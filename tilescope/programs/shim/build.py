@@ -1,5 +1,7 @@
 """Compile the shim with the user's C compiler, once for each content, into the cache."""
 
+import atexit
+import functools
 import hashlib
 import os
 import platform
@@ -39,11 +41,19 @@ def shim() -> Path:
     source, stubs = (_HERE / "shim.c").read_text(), _stubs(exports())
     key = hashlib.sha256((source + stubs).encode()).hexdigest()[:16]
     cached = cache_file("shim")
-    folder = cached.parent if cached else Path(tempfile.mkdtemp(prefix="tilescope-"))
+    folder = cached.parent if cached else _temporary_folder()
     library = folder / f"shim-{key}" / SONAME
     if not library.exists():
         _compile(stubs, library)
     return library
+
+
+@functools.cache
+def _temporary_folder() -> Path:
+    """Return a folder that is removed when this process ends: there is no cache."""
+    made = tempfile.TemporaryDirectory(prefix="tilescope-")
+    atexit.register(made.cleanup)
+    return Path(made.name)
 
 
 def _compile(stubs: str, library: Path) -> None:

@@ -71,3 +71,13 @@ def test_a_kernel_prints_when_the_host_waits(folder: Path) -> None:
     code, printed, _ = run(folder / "graphs", "printed")
     assert printed == "before\ndevice 1\nafter\ndevice 2\ncalled 0 hello\ndevice 3\n"
     assert code == 0
+
+
+def test_files_of_relocatable_device_code_share_their_symbols(tmp_path: Path) -> None:
+    sources = [Path(__file__).with_name(f"{name}_unit.cu") for name in ("one", "other")]
+    compile_program(sources, ["-rdc=true"], tmp_path / "linked")
+    code, printed, report = run(tmp_path / "linked")
+    assert (code, printed.split("\n")[:2]) == (1, ["first 98", "98"])
+    (hazard,) = [h for launch in report["launches"] for h in launch["hazards"]]
+    assert hazard["kind"] == "waw-race"
+    assert Path(hazard["involved"][0]["file"]).name == "other_unit.cu"
