@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .executable import FLAGS
-from .shim.build import shim
+from .shim.build import shims
 
 
 class CompilationError(RuntimeError):
@@ -49,7 +49,7 @@ def _link_folder(work: Path) -> Path:
     folder.mkdir(exist_ok=True)
     link = folder / "libcudart.so"
     if not link.exists():
-        link.symlink_to(shim())
+        link.symlink_to(shims()[0])
     return folder
 
 

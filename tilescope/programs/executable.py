@@ -8,6 +8,7 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from .fatbin import MAGIC
+from .shim.build import VERSIONS
 
 FLAGS = "-cudart shared -lineinfo -g -arch=compute_90 -code=compute_90 --compress-mode=none"
 """What nvcc has to be given: the shared runtime, PTX, and the lines of host and device code."""
@@ -64,11 +65,17 @@ def check(program: Executable) -> None:
         ProgramRefusedError: It is linked with the static runtime, or with another version's.
     """
     runtimes = [name for name in program.needed if name.startswith("libcudart.so")]
-    other = [name for name in runtimes if name != "libcudart.so.13"]
+    known = [f"libcudart.so.{version}" for version in VERSIONS]
+    other = [name for name in runtimes if name not in known]
     if other:
         raise ProgramRefusedError(
-            f"{program.path.name} needs {other[0]}; programs of CUDA 13 run here. Build it with "
-            f"nvcc 13 and:\n  nvcc {FLAGS}"
+            f"{program.path.name} needs {other[0]}; programs of CUDA 12 and 13 run here. Build it "
+            f"with nvcc 13 and:\n  nvcc {FLAGS}"
+        )
+    if "libcuda.so.1" in program.needed:
+        raise ProgramRefusedError(
+            f"{program.path.name} calls the driver (libcuda.so.1), which has no stand-in: only "
+            "programs that call the runtime alone run here"
         )
     if program.has_device_code and not runtimes:
         raise ProgramRefusedError(

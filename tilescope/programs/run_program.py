@@ -22,7 +22,7 @@ from .fatbin import FatBinaryError
 from .runtime import stand_ins  # noqa: F401 - it fills the table of calls
 from .runtime.calls import UnsupportedCallError
 from .runtime.state import Runtime
-from .shim.build import shim
+from .shim.build import shims
 
 _POLL = 0.05
 """Seconds between looks whether the program has ended."""
@@ -75,12 +75,14 @@ class ProgramRun:
         Raises:
             ShimError: The shim cannot be built here.
         """
-        library = shim()
+        libraries = shims()
         with tempfile.TemporaryDirectory(prefix="tilescope-") as folder:
             listener = Listener(folder)
             self._selector.register(listener, selectors.EVENT_READ, listener)
-            preload = " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
-            paths = [str(library.parent), os.environ.get("LD_LIBRARY_PATH", "")]
+            preload = " ".join(
+                filter(None, [*map(str, libraries), os.environ.get("LD_PRELOAD", "")])
+            )
+            paths = [str(libraries[0].parent), os.environ.get("LD_LIBRARY_PATH", "")]
             found = {"LD_PRELOAD": preload, "TILESCOPE_SOCKET": listener.path,
                      "LD_LIBRARY_PATH": ":".join(filter(None, paths))}  # fmt: skip
             program = subprocess.Popen(self.command, env=os.environ | found)

@@ -79,7 +79,7 @@ def valid_devices(runtime: Runtime, table: int, count: int, *_: int) -> int:
 
 
 @stands_in_for(
-    "cudaSetDeviceFlags", "cudaThreadExit", "cudaProfilerStart", "cudaProfilerStop",
+    "cudaSetDeviceFlags", "cudaThreadSetCacheConfig", "cudaProfilerStart", "cudaProfilerStop",
     "cudaDeviceSetCacheConfig", "cudaDeviceSetSharedMemConfig", "cudaCtxResetPersistingL2Cache",
     "cudaDeviceFlushGPUDirectRDMAWrites",
 )  # fmt: skip
@@ -98,13 +98,13 @@ def get_config(runtime: Runtime, out: int, *_: int) -> None:
     runtime.put(out, 0 if "Cache" in runtime.name else 1, 4)
 
 
-@stands_in_for("cudaDeviceReset")
+@stands_in_for("cudaDeviceReset", "cudaThreadExit")
 def device_reset(runtime: Runtime, *_: int) -> int:
     runtime.reset()
     return SUCCESS
 
 
-@stands_in_for("cudaDeviceSetLimit")
+@stands_in_for("cudaDeviceSetLimit", "cudaThreadSetLimit")
 def set_limit(runtime: Runtime, limit: int, value: int, *_: int) -> int:
     if signed(limit) not in _LIMITS:
         return _UNSUPPORTED_LIMIT
@@ -112,7 +112,7 @@ def set_limit(runtime: Runtime, limit: int, value: int, *_: int) -> int:
     return SUCCESS
 
 
-@stands_in_for("cudaDeviceGetLimit")
+@stands_in_for("cudaDeviceGetLimit", "cudaThreadGetLimit")
 def get_limit(runtime: Runtime, out: int, limit: int, *_: int) -> int:
     if signed(limit) not in _LIMITS:
         return _UNSUPPORTED_LIMIT

@@ -339,8 +339,8 @@ class Runtime:
     @property
     def exported(self) -> str:
         """The symbol that is called."""
-        index, names = self.frame.index, _NAMES
-        return names[index] if index < len(names) else f"function {index}"
+        index = self.frame.index
+        return _NAMES[index][1] if index < len(_NAMES) else f"function {index}"
 
     @property
     def name(self) -> str:
@@ -350,7 +350,7 @@ class Runtime:
     @property
     def version(self) -> int:
         """The major version of CUDA whose layouts the program has."""
-        return 13
+        return _NAMES[self.frame.index][0]
 
     def stack_words(self, count: int) -> tuple[int, ...]:
         """The seventh integer argument and further ones."""

@@ -1,4 +1,8 @@
-"""Compile the shim with the user's C compiler, once for each content, into the cache."""
+"""Compile the shims with the user's C compiler, once for each content, into the cache.
+
+There is one for each version of CUDA: a program takes the one whose name and symbol version it was
+linked with.
+"""
 
 import atexit
 import functools
@@ -13,7 +17,8 @@ from pathlib import Path
 
 from kernels.compiler.nvrtc import cache_file
 
-SONAME = "libcudart.so.13"
+VERSIONS = (13, 12)
+"""Of CUDA."""
 _HERE = Path(__file__).parent
 _REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 """Of the System V ABI of x86-64: a call's first six integer arguments."""
@@ -23,13 +28,20 @@ class ShimError(RuntimeError):
     """The shim cannot be built here; the message says what is needed."""
 
 
-def exports() -> list[str]:
-    """The functions that ``libcudart`` exports; a frame's ``index`` is a place in this list."""
-    return (_HERE / "exports.txt").read_text().split()
+def exports() -> list[tuple[int, str]]:
+    """The functions that ``libcudart`` exports, with the version; a frame's ``index`` is a place.
+
+    The place is that in the list of all versions' functions, one behind the other.
+    """
+    return [
+        (version, name)
+        for version in VERSIONS
+        for name in (_HERE / f"exports_{version}.txt").read_text().split()
+    ]
 
 
-def shim() -> Path:
-    """The compiled shim.
+def shims() -> list[Path]:
+    """The compiled shims, by ``VERSIONS``, in one folder.
 
     Raises:
         ShimError: Another system than Linux on x86-64, or no C compiler.
@@ -38,14 +50,16 @@ def shim() -> Path:
         raise ShimError(
             f"programs run on Linux on x86-64; this is {platform.system()} on {platform.machine()}"
         )
-    source, stubs = (_HERE / "shim.c").read_text(), _stubs(exports())
-    key = hashlib.sha256((source + stubs).encode()).hexdigest()[:16]
+    source, names = (_HERE / "shim.c").read_text(), exports()
+    stubs = {version: _stubs(names, version) for version in VERSIONS}
+    key = hashlib.sha256("".join((source, *stubs.values())).encode()).hexdigest()[:16]
     cached = cache_file("shim")
     folder = cached.parent if cached else _temporary_folder()
-    library = folder / f"shim-{key}" / SONAME
-    if not library.exists():
-        _compile(stubs, library)
-    return library
+    libraries = [folder / f"shim-{key}" / f"libcudart.so.{version}" for version in VERSIONS]
+    for version, library in zip(VERSIONS, libraries, strict=True):
+        if not library.exists():
+            _compile(stubs[version], library)
+    return libraries
 
 
 @functools.cache
@@ -64,20 +78,20 @@ def _compile(stubs: str, library: Path) -> None:
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         work = Path(folder)
         (work / "stubs.S").write_text(stubs)
-        (work / "names.map").write_text(f"{SONAME} {{ global: *; }};\n")
+        (work / "names.map").write_text(f"{library.name} {{ global: *; }};\n")
         command = [
-            compiler, "-shared", "-fPIC", "-O1", "-o", str(work / SONAME), str(_HERE / "shim.c"),
-            str(work / "stubs.S"), f"-Wl,-soname,{SONAME}",
+            compiler, "-shared", "-fPIC", "-O1", "-o", str(work / "made"), str(_HERE / "shim.c"),
+            str(work / "stubs.S"), f"-Wl,-soname,{library.name}",
             f"-Wl,--version-script={work / 'names.map'}", "-lpthread",
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ShimError(f"{compiler} cannot compile the shim:\n{done.stderr.strip()}")
-        os.replace(work / SONAME, library)
+        os.replace(work / "made", library)
 
 
-def _stubs(names: list[str]) -> str:
-    """Assembler text: one entry a name, which stores registers in a frame (see ``shim.c``)."""
+def _stubs(names: list[tuple[int, str]], version: int) -> str:
+    """Assembler text: an entry a name of a version, which stores registers (see ``shim.c``)."""
     lines = [".text", ".type common,@function", "common:"]
     lines += [" push %rbp", " mov %rsp,%rbp", " sub $144,%rsp"]
     lines += [f" mov %{name},{8 * i}(%rsp)" for i, name in enumerate(_REGISTERS)]
@@ -85,7 +99,9 @@ def _stubs(names: list[str]) -> str:
     lines += [" lea 16(%rbp),%r10", " mov %r10,112(%rsp)"]  # the seventh argument and further ones
     lines += [" mov 8(%rbp),%r10", " mov %r10,120(%rsp)", " mov %r11,128(%rsp)"]
     lines += [" mov %rsp,%rdi", " call tilescope_call", " leave", " ret"]
-    for number, name in enumerate(names):
+    for number, (of, name) in enumerate(names):
+        if of != version:
+            continue
         lines += [f".globl {name}", f".type {name},@function", f"{name}:", " endbr64"]
         lines += [f" mov ${number},%r11d", " jmp common", f".size {name},.-{name}"]
     return "\n".join([*lines, '.section .note.GNU-stack,"",@progbits', ""])

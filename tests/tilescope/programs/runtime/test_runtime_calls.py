@@ -1,11 +1,13 @@
 """Memory, textures, graphs and queries of the runtime, as an H200 answers them."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.programs import found, run
 from tilescope.programs.compile import compile_program
+from tilescope.programs.shim.build import shims
 
 pytestmark = pytest.mark.slow  # nvcc takes seconds
 
@@ -81,3 +83,41 @@ def test_files_of_relocatable_device_code_share_their_symbols(tmp_path: Path) ->
     (hazard,) = [h for launch in report["launches"] for h in launch["hazards"]]
     assert hazard["kind"] == "waw-race"
     assert Path(hazard["involved"][0]["file"]).name == "other_unit.cu"
+
+
+CUDA_12 = """
+#include <cstdio>
+#include <cstring>
+extern "C" int cudaGetDeviceProperties_v2(void *, int), cudaRuntimeGetVersion(int *);
+extern "C" int cudaStreamCreate(void **), cudaStreamBeginCapture(void *, int);
+extern "C" int cudaStreamGetCaptureInfo_v2(void *, int *, long *, void **, void ***, size_t *);
+extern "C" int cudaMemsetAsync(void *, int, size_t, void *), cudaMalloc(void **, size_t);
+extern "C" int cudaFree(void *);
+int main() {
+  char properties[1032];
+  int version, status, clock;
+  void *stream, *memory, *graph, **nodes;
+  long id;
+  size_t count;
+  cudaGetDeviceProperties_v2(properties, 0);
+  std::memcpy(&clock, properties + 348, 4);  // CUDA 13 has no clockRate
+  cudaRuntimeGetVersion(&version);
+  cudaMalloc(&memory, 4);
+  cudaStreamCreate(&stream);
+  cudaStreamBeginCapture(stream, 2);
+  cudaMemsetAsync(memory, 0, 4, stream);
+  cudaStreamGetCaptureInfo_v2(stream, &status, &id, &graph, &nodes, &count);
+  std::printf("%s %d %d %d %zu\\n", properties, clock, version / 1000, status, count);
+  cudaFree(memory);
+}
+"""
+
+
+def test_a_program_of_cuda_12_gets_its_layouts(tmp_path: Path) -> None:
+    source, program = tmp_path / "old.cpp", tmp_path / "old"
+    source.write_text(CUDA_12)
+    library = str(shims()[1])
+    subprocess.run(["g++", "-o", str(program), str(source), library], check=True)
+    code, printed, report = run(program)
+    assert (code, printed) == (3, "NVIDIA H200, simulated by tilescope 1980000 12 1 1\n")
+    assert found(report) == []

@@ -102,7 +102,12 @@ def capture_info(
     runtime.put(status, _status(capture), 4)
     if capture is None:
         return SUCCESS
-    count_at = sixth if runtime.name.endswith("_v2") else runtime.stack_words(1)[0]
+    if runtime.version == 12 and runtime.name == "cudaStreamGetCaptureInfo":
+        graph = table = count_at = 0
+    elif runtime.name.endswith("_v2"):
+        count_at = sixth
+    else:
+        (count_at,) = runtime.stack_words(1)
     nodes = capture.tails[handle]
     if number:
         runtime.put(number, capture.number)

@@ -294,7 +294,8 @@ def memory_info(runtime: Runtime, free_bytes: int, total: int, *_: int) -> None:
     runtime.put(total, TOTAL_BYTES)
 
 
-@stands_in_for("cudaMemPrefetchAsync", "cudaMemAdvise", "cudaStreamAttachMemAsync")
+@stands_in_for("cudaMemPrefetchAsync", "cudaMemAdvise", "cudaStreamAttachMemAsync",
+               "cudaMemPrefetchAsync_v2", "cudaMemAdvise_v2")  # fmt: skip
 def hint(runtime: Runtime, first: int, second: int, *_: int) -> int:
     address = second if runtime.name == "cudaStreamAttachMemAsync" else first
     found = runtime.device.find(address)
