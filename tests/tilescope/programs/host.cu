@@ -178,6 +178,7 @@ int main(int, char **argv) {
     std::printf("nothing\n");
   } else if (is("unknown")) {
     cudaIpcMemHandle_t handle;
+    std::printf("first\n");
     cudaIpcGetMemHandle(&handle, a);
   }
   cudaFree(a);

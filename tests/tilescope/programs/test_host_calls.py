@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,17 @@ def test_how_it_ends_is_the_exit_code(program: Path, word: str, code: int, how: 
     found_code, _, report = run(program, word)
     assert (found_code, report["outcome"]["how"]) == (code, how)
     assert len(report["launches"]) == (word in ("exit", "crash"))
+
+
+def test_nothing_is_left_behind_without_a_cache(program: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tilescope", "exec", str(program), "unknown"]
+    settings = os.environ | {"TILESCOPE_CACHE": "off", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, timeout=120, env=settings
+    )
+    assert (done.returncode, done.stdout) == (2, "first\n")  # its buffer was not full
+    assert "cudaIpcGetMemHandle" in done.stderr and "host.cu:" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_a_note_does_not_fail(program: Path) -> None:

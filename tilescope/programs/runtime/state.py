@@ -194,6 +194,7 @@ class Runtime:
         name = self.name
         handler = CALLS.get(name)
         if handler is None:
+            self._flush()
             raise UnsupportedCallError(f"{name} has no stand-in{self._at}")
         if name in _PRINTS:
             self.show_printed()
@@ -218,6 +219,7 @@ class Runtime:
         except UnknownGraphError:
             result, at = INVALID_VALUE, self._at
         except UnsupportedCallError as error:
+            self._flush()
             raise UnsupportedCallError(f"{error}{self._at}") from None
         except HostMemoryError as error:
             self.checks.bad_copy(self.source, name, str(error))
@@ -333,6 +335,11 @@ class Runtime:
         text = "".join(self._printed)
         self._printed.clear()
         self.connection.print(text)
+
+    def _flush(self) -> None:
+        """Write what the program and its kernels have printed: the program is ended next."""
+        self.show_printed()
+        self.connection.flush()
 
     # -- the call under way ------------------------------------------------------------
 
