@@ -40,6 +40,7 @@ class Kernel:
         dynamic_bytes: Dynamic shared memory that it needs, if its compiler reports it.
         notes: Remarks for reports on how the kernel was made, a sentence each.
         module: Number of its loaded module, in programs that load several.
+        binaries: Cubins that the program has of its module, by compute capability (``90``).
     """
 
     ptx: str = field(repr=False)
@@ -54,6 +55,7 @@ class Kernel:
     dynamic_bytes: int = 0
     notes: tuple[str, ...] = field(default=(), compare=False)
     module: int | None = field(default=None, repr=False, compare=False)
+    binaries: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     @functools.cached_property
     def sha256(self) -> str:

@@ -77,17 +77,59 @@ def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
 
 
 def registers(kernel: Kernel, capability: str = "9.0") -> int | None:
-    """Registers of a thread, as kept on disk; otherwise, and but for that, as ``machine_code``."""
+    """Registers of a thread, as kept on disk; otherwise, and but for that, as ``machine_code``.
+
+    A program's own machine code for the architecture comes first.
+    """
+    if (own := _registers_of_program(kernel, capability)) is not None:
+        return own
     file = _cache_path(kernel, capability)
-    if file is not None:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not there, or torn
-            stored = json.loads(file.read_text())["registers"]
-            if isinstance(stored, int) and 0 < stored < 256:
-                return stored
+    if (stored := _stored(file)) is not None:
+        return stored
     code = machine_code(kernel, capability)
     if code is not None and file is not None:
         store(file, {"registers": code.registers})
     return code.registers if code else None
+
+
+def known_registers(kernel: Kernel, capability: str = "9.0") -> tuple[int | None, str]:
+    """Return the registers of a thread if no compiler is needed to know them, and their origin.
+
+    The origin is ``program`` (its own machine code), ``compiler`` (compiled here before), or
+    ``not checked``.
+    """
+    if (own := _registers_of_program(kernel, capability)) is not None:
+        return own, "program"
+    options = kernel.origin.options if kernel.origin else ()
+    code = _MADE.get((kernel.sha256, kernel.entry, capability, options))
+    found = code.registers if code else _stored(_cache_path(kernel, capability))
+    return found, "compiler" if found is not None else "not checked"
+
+
+def _registers_of_program(kernel: Kernel, capability: str) -> int | None:
+    binary = kernel.binaries.get(capability.replace(".", ""))
+    if binary is None:
+        return None
+    from .elf import UNREADABLE, sections, symbol_numbers
+
+    try:
+        found = sections(binary)
+        number = symbol_numbers(found).get(kernel.entry, -1)
+        content = found[".nv.info"].data()
+    except UNREADABLE:  # a program may be anything
+        return None
+    values = (value for kind, symbol, value in _attributes(content)
+              if kind == _REGISTERS and symbol == number and 0 < value < 256)  # fmt: skip
+    return next(values, None)
+
+
+def _stored(file: Path | None) -> int | None:
+    """Return the registers that a cache file has; ``None``: it is missing or torn."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        stored = json.loads(file.read_text())["registers"] if file else None
+        if isinstance(stored, int) and 0 < stored < 256:
+            return stored
+    return None
 
 
 def _cache_path(kernel: Kernel, capability: str) -> Path | None:
@@ -172,7 +214,10 @@ def _ptxas() -> str | None:
     for file in files:
         if file.name in ("ptxas", "ptxas.exe"):
             return str(metadata.distribution("nvidia-cuda-nvcc").locate_file(file))
-    return shutil.which("ptxas")
+    found = shutil.which("ptxas")
+    nvcc = shutil.which("nvcc")
+    beside = Path(nvcc).resolve().with_name("ptxas") if nvcc else None
+    return found or (str(beside) if beside and beside.is_file() else None)
 
 
 def _read(binary: bytes, entry: str, arch: str) -> MachineCode | None:

@@ -4,6 +4,7 @@ import io
 import struct
 from collections.abc import Mapping
 
+from elftools.common.exceptions import ELFError
 from elftools.common.utils import struct_parse
 from elftools.dwarf.lineprogram import LineProgram
 from elftools.dwarf.structs import DWARFStructs
@@ -11,6 +12,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Section, SymbolTableSection
 
+UNREADABLE = (ELFError, struct.error, ValueError, LookupError, TypeError, AttributeError,
+              AssertionError)  # fmt: skip
+"""What reading a file raises that is damaged, or no ELF file."""
 _LINES = ".nv_debug_line_sass"
 _ADDRESS_BITS = 40
 """Bits of an address in the line table below the number of the function's symbol."""

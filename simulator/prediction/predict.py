@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernels import Kernel
@@ -15,7 +15,9 @@ from ..execute.prepare import prepare
 from ..gpus.table import Gpu, find
 from ..isa.memory.stack import STACK_BYTES
 from ..isa.validity import place
+from ..memory.storage.device import Device
 from ..memory.storage.heap import HEAP_BYTES
+from ..memory.storage.module_state import current_memory
 from ..observe.counters.totals import DramTraffic
 from .advice.advice import Advice, advise
 from .error_bounds import Band, around, errors, rate_around
@@ -95,6 +97,7 @@ def predict(
     cluster: int | Sequence[int] | None = None,
     heap_bytes: int = HEAP_BYTES,
     constants: Rates | None = None,
+    device: Device | None = None,
 ) -> Prediction:
     """Predict the time of a launch on a GPU, by simulating some of its blocks.
 
@@ -115,6 +118,7 @@ def predict(
         cluster: Cluster extents in blocks.
         heap_bytes: Bytes available to the kernel's ``malloc``.
         constants: Constants of the GPU, if they were measured anew.
+        device: Device whose memory the launch uses, as for ``launch``; it is not modified.
 
     Raises:
         ValueError: The GPU or the state of caches is unknown.
@@ -127,8 +131,11 @@ def predict(
     known = constants or rates(chip)
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, "lockstep", 50_000_000, False, None, symbols,
-        cooperative, stack_bytes, cluster, heap_bytes,
+        cooperative, stack_bytes, cluster, heap_bytes, device,
     )  # fmt: skip
+    of_module = None if device else current_memory()[0]
+    if of_module:
+        prepared = replace(prepared, module_variables=dict(of_module(kernel)))
     observed = observe(prepared, chip, registers)
     if observed.sample.path.stall:
         raise LaunchError(_endless(kernel.name, observed.sample.path.stall))

@@ -26,6 +26,8 @@ STEP_LIMIT = 50_000_000
 """Basic blocks that a batch of blocks runs before it is given up as endless."""
 PATIENCE = 2.0
 """Seconds before the bar appears."""
+BRIEF = 0.25
+"""Seconds that one launch of many takes at least to have a bar, which later ones have at once."""
 ADVICE = 20.0
 """Seconds of the bar after which it gives its hint."""
 _HINT = "--step-limit N gives up sooner"
@@ -40,14 +42,19 @@ class _Advice(ProgressColumn):
 
 
 class ProgressBar:
-    """Counts blocks and elapsed time; appears after ``PATIENCE``, on a terminal only."""
+    """Counts blocks and elapsed time; appears after ``PATIENCE``, on a terminal only.
+
+    ``began``: when the whole work began. ``least``: seconds from now before which it stays hidden.
+    """
 
     def __init__(
-        self, name: str, quiet: bool = False, began: float | None = None, hint: str = _HINT
-    ) -> None:
+        self, name: str, quiet: bool = False, began: float | None = None, hint: str = _HINT,
+        least: float = 0.0,
+    ) -> None:  # fmt: skip
         self._name, self._hint = name, hint
         self._wanted = not quiet and sys.stderr.isatty()
-        self._began = time.monotonic() if began is None else began
+        now = time.monotonic()
+        self._appears = max(now + least, (now if began is None else began) + PATIENCE)
         self._bar: Progress | None = None
         self._task = TaskID(0)
         self._timer: threading.Timer | None = None
@@ -55,7 +62,7 @@ class ProgressBar:
 
     def __enter__(self) -> Self:
         if self._wanted:  # blocks of a batch end together: none may end for a long time
-            wait = max(0.0, self._began + PATIENCE - time.monotonic())
+            wait = max(0.0, self._appears - time.monotonic())
             self._timer = threading.Timer(wait, self._start)
             self._timer.daemon = True
             self._timer.start()
@@ -82,7 +89,7 @@ class ProgressBar:
         self._update(completed=done, total=total)
 
     def _update(self, **what: Any) -> None:
-        if self._wanted and time.monotonic() - self._began >= PATIENCE:
+        if self._wanted and time.monotonic() >= self._appears:
             self._start()
             assert self._bar is not None
             self._bar.update(self._task, **what)
@@ -101,16 +108,20 @@ class ProgressBar:
                 self._bar.stop()
 
 
-class SearchBar(ProgressBar):
-    """Progress bar of a search for fixes, after the findings."""
-
-    def __init__(self, quiet: bool = False, began: float | None = None) -> None:
-        super().__init__("looking for fixes", quiet, began, "Ctrl-C ends the search alone")
+class WaitBar(ProgressBar):
+    """Elapsed time of something that cannot be counted."""
 
     def _columns(self) -> list[ProgressColumn]:
         return [
             TextColumn("{task.description}", markup=False), TimeElapsedColumn(), _Advice()
         ]  # fmt: skip
+
+
+class SearchBar(WaitBar):
+    """Progress bar of a search for fixes, after the findings."""
+
+    def __init__(self, quiet: bool = False, began: float | None = None) -> None:
+        super().__init__("looking for fixes", quiet, began, "Ctrl-C ends the search alone")
 
     def __call__(self, done: int, total: int) -> None:
         """Update the number of the current fix, from 1, and the approximate total."""

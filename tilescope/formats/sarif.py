@@ -45,8 +45,11 @@ def _properties(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def session_sarif(session: Session, script: str) -> dict[str, object]:
-    """Return the log of a script, with one result for each hazard of launches from one place."""
+def session_sarif(session: Session, script: str, refused: str = "") -> dict[str, object]:
+    """Return the log of a script, with one result for each hazard of launches from one place.
+
+    ``refused``: why the script or program could not be run to its end.
+    """
     found: dict[object, dict[str, object]] = {}
     for launch in session.launches:
         for hazard in launch.run.hazards:
@@ -55,7 +58,11 @@ def session_sarif(session: Session, script: str) -> dict[str, object]:
                 (launch.place, hazard.kind, str(result["partialFingerprints"])), result
             )
     copies = [_result(hazard, "", script) for hazard in session.order.hazards]
-    return _log([*found.values(), *copies], {"executionSuccessful": True}, {"target": script})
+    invocation: dict[str, object] = {"executionSuccessful": not refused}
+    if refused:
+        notice = {"level": "error", "message": {"text": refused}}
+        invocation["toolExecutionNotifications"] = [notice]
+    return _log([*found.values(), *copies], invocation, {"target": script})
 
 
 def _log(

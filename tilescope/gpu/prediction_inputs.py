@@ -37,7 +37,7 @@ def forecast(
     As it accompanies another result, a failure is a reason and not an error.
     """
     with ProgressBar(f"{target.name}, predicted", quiet, hint=""):
-        return _predicted(
+        return predicted(
             target.kernel, target.grid, target.block, args=args, gpu=gpu, symbols=symbols,
             shared_bytes=target.shared_bytes, registers=registers, **target.how,
         )  # fmt: skip
@@ -51,10 +51,11 @@ def forecast_of(run: Run, gpu: str | Gpu = GPU) -> Forecast:
     faulty = any(hazard.severity != "note" for hazard in run.hazards)
     if run.trace is None or not run.checked or faulty:
         return Forecast(None, "not a recorded run that was checked and has no hazards")
-    return _predicted(run.trace.kernel, run.grid, run.block, gpu=gpu, **run.trace.given)
+    return predicted(run.trace.kernel, run.grid, run.block, gpu=gpu, **run.trace.given)
 
 
-def _predicted(kernel: Kernel, grid: Sequence[int], block: Sequence[int], **given: Any) -> Forecast:
+def predicted(kernel: Kernel, grid: Sequence[int], block: Sequence[int], **given: Any) -> Forecast:
+    """Return ``simulator.predict`` of a launch, or the reason why there is no prediction."""
     if kernel.build == "source":
         return Forecast(None, "the source build is not what a GPU usually runs")
     try:

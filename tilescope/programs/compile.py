@@ -18,6 +18,16 @@ SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 """How files end that are compiled."""
 
 
+def split_sources(first: Path, rest: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Return the source files that begin a command line, and its further words."""
+    if first.suffix not in SOURCES:
+        return [], list(rest)
+    sources, words = [first], list(rest)
+    while words and Path(words[0]).suffix in SOURCES and Path(words[0]).is_file():
+        sources.append(Path(words.pop(0)))
+    return sources, words
+
+
 def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) -> None:
     """Compile and link sources with the shared runtime, PTX and line tables.
 

@@ -35,10 +35,9 @@ class ProgramEnd:
     """How a program ended.
 
     Attributes:
-        how: ``exit``, ``signal``, ``refused`` (tilescope ended it), or ``stopped`` (as many
-            launches as were asked for, or Ctrl-C).
+        how: ``exit``, ``signal``, or ``refused`` (tilescope ended it).
         code: Its exit code, or the signal's number.
-        message: Why it was refused or stopped; ``place``: the line, where it is known.
+        message: Why tilescope ended it, if it did; ``place``: the line, where it is known.
         errors: What calls of the runtime gave, other than success, and how often.
     """
 
@@ -94,7 +93,7 @@ class ProgramRun:
                 self._selector.close()
         for runtime in self._runtimes.values():
             self.end.errors.update(runtime.errors)
-        if self._runtimes:
+        if self._runtimes and self.end.how == "exit" and not self.end.message:
             main = next(iter(self._runtimes.values()))
             self.checks.leak(main.leaked())
         return self.end
@@ -116,11 +115,10 @@ class ProgramRun:
         except (KernelError, SimulatorError) as error:
             self._stop("refused", str(error), 2)
         except StopScriptError:
-            many = f"{self._first.launches} launch{'es' * (self._first.launches != 1)}"
-            self._stop("stopped", f"stopped after {many} (--max-launches)", 0)
+            self._stop("exit", self._first.stopped, 0)
         except KeyboardInterrupt:
-            self._stop("stopped", "interrupted", 128 + signal.SIGINT)
-        if self.end.how == "exit":
+            self._stop("signal", "interrupted", signal.SIGINT)
+        if not self.end.message:
             code = program.wait()
             if code < 0:
                 self.end.how, self.end.code = "signal", -code
@@ -128,7 +126,7 @@ class ProgramRun:
                 self.end.code = code
 
     def _stop(self, how: str, message: str, code: int) -> None:
-        places = [runtime.place for runtime in self._runtimes.values() if hasattr(runtime, "frame")]
+        places = [runtime.ended_at for runtime in self._runtimes.values() if runtime.ended_at]
         self.end.how, self.end.message, self.end.code = how, message, code
         self.end.place = places[-1] if places else ""
 

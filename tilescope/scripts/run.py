@@ -3,17 +3,18 @@
 import contextlib
 import functools
 import runpy
+import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import cuda_core, driver_api, numba_cuda, triton_jit, unsupported_frameworks
 from .patches import Install, Patches
 from .torch import cpu
-from .virtual_device import StopScriptError, VirtualDevice
+from .virtual_device import RefusedError, StopScriptError, VirtualDevice
 
 SEAMS = {
     "cuda.bindings.driver": driver_api.install,
@@ -44,12 +45,24 @@ def _install(seam: Any, machine: VirtualDevice, module: ModuleType, patches: Pat
     seam(module, patches, machine)
 
 
-def run_script(path: Path, arguments: Sequence[str], machine: VirtualDevice) -> tuple[int, str]:
-    """Run a script as ``python SCRIPT ARGS`` does.
+class ScriptEnd(NamedTuple):
+    """How a script ended.
 
-    Returns:
-        Its exit code, and how it ended if it was not by itself: an exception's traceback.
+    Attributes:
+        code: Its exit code; the signal's number after Ctrl-C.
+        text: The traceback or message, if it did not end by itself.
+        how: ``exit``, ``exception``, ``signal``, or ``refused``: it asked for what has no stand-in.
+        place: File and line of its own code that raised the exception.
     """
+
+    code: int
+    text: str = ""
+    how: str = "exit"
+    place: str = ""
+
+
+def run_script(path: Path, arguments: Sequence[str], machine: VirtualDevice) -> ScriptEnd:
+    """Run a script as ``python SCRIPT ARGS`` does."""
     old_path, old_arguments = list(sys.path), sys.argv
     sys.path.insert(0, str(path.resolve().parent))
     sys.argv = [str(path), *arguments]
@@ -58,16 +71,18 @@ def run_script(path: Path, arguments: Sequence[str], machine: VirtualDevice) -> 
             runpy.run_path(str(path), run_name="__main__")
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
-            return end.code or 0, ""
-        return 1, str(end.code)
+            return ScriptEnd(end.code or 0)
+        return ScriptEnd(1, str(end.code))
     except StopScriptError:
-        many = f"{machine.launches} launch{'es' * (machine.launches != 1)}"
-        return 0, f"stopped after {many} (--max-launches)"
+        return ScriptEnd(0, machine.stopped)
+    except KeyboardInterrupt as error:
+        return ScriptEnd(signal.SIGINT, "interrupted", "signal", _place(error, path))
     except Exception as error:
-        return 1, _trace(error, path)
+        how = "refused" if isinstance(error, RefusedError) else "exception"
+        return ScriptEnd(1, _trace(error, path), how, _place(error, path))
     finally:
         sys.path[:], sys.argv = old_path, old_arguments
-    return 0, ""
+    return ScriptEnd(0)
 
 
 def _trace(error: BaseException, path: Path) -> str:
@@ -76,3 +91,10 @@ def _trace(error: BaseException, path: Path) -> str:
     while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
         frames = frames.tb_next
     return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+
+
+def _place(error: BaseException, path: Path) -> str:
+    """The innermost line of the script itself that an exception went through."""
+    lines = [n for frame, n in traceback.walk_tb(error.__traceback__)
+             if frame.f_code.co_filename == str(path)]  # fmt: skip
+    return f"{path.name}:{lines[-1]}" if lines else ""

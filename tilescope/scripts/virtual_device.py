@@ -1,6 +1,7 @@
 """What stands in for a GPU while a script runs: how launches are made, what memory is."""
 
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,9 @@ from simulator.host_order import Clock, Order
 from simulator.host_order import Stream as Queue
 from simulator.observe.checks.array_footprint import ArrayFootprint
 
-from ..cli.progress import ProgressBar
+from ..cli.progress import BRIEF, ProgressBar
+from ..gpu.launch_forecasts import LaunchForecasts
+from ..gpu.prediction_inputs import Forecast
 from ..sessions.recording import user_line
 from .memory import Memory
 
@@ -67,7 +70,11 @@ class VirtualDevice:
         array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
         at: What stands at an address, ``Tensor.data_ptr()`` say: a ``Pointer`` to bytes.
         printed: What gets the texts that kernels print.
+        began: When the script began: progress is shown from two seconds on.
         gpu: The GPU that has to have what a block takes; by default an H200.
+        forecasts: Predicts the time of each launch, where that is requested.
+        on_launch: Gets each run, whether it was checked (``sampled``: one that is alike was), and
+            its forecast, if any.
         memory: What the driver and ``cuda.core`` allocate: an address is one to both.
     """
 
@@ -83,7 +90,10 @@ class VirtualDevice:
     array: Callable[[Any], Any] = as_array
     at: Callable[[int], Any] = lambda address: None
     gpu: Gpu | None = None
+    forecasts: LaunchForecasts | None = None
+    on_launch: Callable[[simulator.Run, bool | str, Forecast | None], Any] = lambda *_: None
     printed: Callable[[str], Any] = sys.stdout.write
+    began: float = field(default_factory=time.monotonic)
     memory: Memory = field(init=False)
     _launch_counts: dict[object, int] = field(default_factory=dict)
 
@@ -103,20 +113,31 @@ class VirtualDevice:
         self.launches += 1
         kind = (kernel.sha256, kernel.entry, tuple(grid), tuple(block), tuple(map(_kind, args)))
         self._launch_counts[kind] = count = self._launch_counts.get(kind, 0) + 1
-        wanted = (not self.only or kernel.name in self.only) and not (
-            self.sample and count > self.sample
-        )
+        named = not self.only or kernel.name in self.only
+        wanted = named and not (self.sample and count > self.sample)
         if not wanted:
             self.unchecked[kernel.name] = self.unchecked.get(kernel.name, 0) + 1
+        forecast = None
+        if self.forecasts is not None:
+            forecast = self.forecasts.of(kernel, grid, block, args, shared_bytes, how)
         traced = self.traced and wanted and count == 1 and len(self._launch_counts) <= _RECORDED
-        with self.order.on(self.queue(stream)), ProgressBar(kernel.name, self.quiet) as progress:
+        name = f"launch {self.launches:,}, {kernel.name}"
+        bar = ProgressBar(name, self.quiet, self.began, "", BRIEF)
+        with self.order.on(self.queue(stream)), bar as progress:
             run = simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,
                 "all" if wanted else "none", progress, trace=traced, workers="all",
                 limits=self.gpu, **how,
             )  # fmt: skip
+        self.on_launch(run, wanted or ("sampled" if named else False), forecast)
         self.printed(run.output)
         return run
+
+    @property
+    def stopped(self) -> str:
+        """Message for a script that made as many launches as it may."""
+        word = "launch" if self.launches == 1 else "launches"
+        return f"stopped after {self.launches:,} {word} (--max-launches)"
 
     def queue(self, stream: Any) -> Queue:
         """A front end's stream as the order knows it; for ``None`` and 0 the current one."""

@@ -1,6 +1,7 @@
 """``session``: collects every launch inside a ``with`` in one report."""
 
 import contextlib
+import dataclasses
 import linecache
 import os
 import sys
@@ -11,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from kernels import Kernel
+from kernels.machine_code.cubin import known_registers
 from simulator import Hazard, Run, Source
 from simulator.host_order import Order, Stream
 from simulator.launch import listen
@@ -18,7 +20,8 @@ from simulator.memory.storage.module_state import ModuleMemory, keep
 from simulator.observe.checks.array_footprint import ArrayFootprint
 
 from ..check.policy import Policy, apply, set_aside
-from .recorded_launch import Place, RecordedLaunch
+from ..gpu.prediction_inputs import Forecast
+from .recorded_launch import Place, Predicted, RecordedLaunch
 
 _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda", "torch",
         "contextlib", "importlib", "runpy")  # fmt: skip
@@ -47,6 +50,19 @@ class Session:
         """Hazards of all launches, and between copies."""
         own = [hazard for launch in self.launches for hazard in launch.run.hazards]
         return own + self.order.hazards
+
+    def annotate(self, run: Run, checked: bool | str, forecast: Forecast | None) -> None:
+        """Add to the last launch whether it was checked, and its forecast.
+
+        A launch with hazards may behave differently on a GPU: it has no forecast.
+        """
+        if not self.launches or self.launches[-1].run is not run:
+            return
+        if forecast and any(hazard.severity != "note" for hazard in run.hazards):
+            forecast = Forecast(None, "it has hazards")
+        self.launches[-1] = dataclasses.replace(
+            self.launches[-1], checked=checked, forecast=forecast
+        )
 
     def judge(self, policy: Policy) -> None:
         """Apply a policy and source comments to all hazards."""
@@ -99,16 +115,26 @@ class Session:
             found.setdefault(launch.place, []).append(launch)
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: ``schema``, ``launches``, ``kernels`` by name and place; also ``copies``."""
+    def to_dict(self, capability: str = "9.0") -> dict[str, Any]:
+        """JSON-ready: ``schema``, ``launches``, ``kernels`` by name and place; also ``copies``.
+
+        ``capability``: compute capability for which registers are listed, where they are known.
+        """
         kernels = [
             {"kernel": name, "file": file, "line": line, "launches": len(some),
-             "hazards": sum(len(launch.run.hazards) for launch in some)}
+             "hazards": sum(len(launch.run.hazards) for launch in some),
+             "predicted_ms": Predicted.of(some).ms}
+            | dict(zip(("registers", "registers_source"),
+                       known_registers(some[0].kernel, capability), strict=True))
             for (name, file, line), some in self.places().items()
         ]  # fmt: skip
         launches = [launch.to_dict() for launch in self.launches]
         copies = [hazard.to_dict() for hazard in self.order.hazards]
-        gone = {"set_aside": self.set_aside.total(), "left_out": self.left_out.total()}
+        gone: dict[str, Any] = {
+            "set_aside": self.set_aside.total(),
+            "left_out": self.left_out.total(),
+        }
+        gone |= {"predicted": Predicted.of(self.launches).to_dict()}
         return {"schema": 1, "launches": launches, "kernels": kernels, "copies": copies} | gone
 
 
@@ -131,7 +157,8 @@ def session() -> Iterator[Session]:
 
     def tell(kernel: Kernel, run: Run, touched: Sequence[ArrayFootprint]) -> None:
         source = user_line()
-        made.launches.append(RecordedLaunch(kernel, source.file, source.line, run))
+        checked = bool(run.checked)
+        made.launches.append(RecordedLaunch(kernel, source.file, source.line, run, checked))
         made.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 
     with listen(tell), keep(ModuleMemory()):

@@ -41,6 +41,13 @@ def hazard_text(hazard: Hazard) -> str:
     return hazard.text(columns())
 
 
+def milliseconds(time: float) -> str:
+    """Return ``12.3 us``, ``4.56 ms`` or ``1.23 s``."""
+    if time < 0.1:
+        return f"{time * 1e3:.1f} us"
+    return f"{time:.3g} ms" if time < 1000 else f"{time / 1e3:.3g} s"
+
+
 def human_bytes(count: float) -> str:
     """Return ``8.00 MiB``; units are powers of 1024."""
     for unit in _UNITS:

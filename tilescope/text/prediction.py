@@ -6,7 +6,7 @@ from simulator import Prediction
 
 from ..cli.target import Target, settled
 from ..gpu.prediction_inputs import Forecast
-from .layout import fitted, percent, table, wrapped
+from .layout import fitted, milliseconds, percent, table, wrapped
 
 _WIDTHS = (20, 10, 20, 10, 8, 6, 6)
 LIMITS = {
@@ -61,7 +61,7 @@ def advice(made: Forecast, name: str = "") -> list[str]:
 
 def _ranges(p: Prediction) -> list[str]:
     """Return the error ranges of the figures in the table."""
-    found = [f"{_time(p.low_ms)} to {_time(p.high_ms)}"]
+    found = [f"{milliseconds(p.low_ms)} to {milliseconds(p.high_ms)}"]
     for name, said, shown in (
         ("dram_read_bytes", "DRAM read", _bytes), ("dram_write_bytes", "written", _bytes),
         ("l1_hit_rate", "L1", _rate), ("l2_hit_rate", "L2", _rate),
@@ -88,7 +88,7 @@ def _lines(p: Prediction) -> list[str]:
 def _row(name: str, p: Prediction) -> tuple[str, ...]:
     share = min(1.0, p.bounds.get(p.limiter, 0.0) / p.time_ms)
     return (
-        f"  {name}" if len(name) < _WIDTHS[0] - 2 else "", _time(p.time_ms),
+        f"  {name}" if len(name) < _WIDTHS[0] - 2 else "", milliseconds(p.time_ms),
         f"{LIMITS.get(p.limiter, p.limiter)}: {100 * share:.0f}%", _bytes(p.dram_read_bytes),
         _bytes(p.dram_write_bytes), _rate(p.l1_hit_rate), _rate(p.l2_hit_rate),
     )  # fmt: skip
@@ -96,12 +96,6 @@ def _row(name: str, p: Prediction) -> tuple[str, ...]:
 
 def _name(target: Target) -> str:
     return f"{target.name}:{target.tile}" if target.tile else target.name
-
-
-def _time(milliseconds: float) -> str:
-    if milliseconds < 0.1:
-        return f"{milliseconds * 1e3:.1f} us"
-    return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1e3:.3g} s"
 
 
 def _bytes(count: float) -> str:

@@ -7,10 +7,10 @@ from simulator import Hazard
 from simulator.hazards.folding import fold_updates
 from simulator.observe.counters.traffic import Traffic
 
-from ..sessions.recorded_launch import RecordedLaunch
+from ..sessions.recorded_launch import Predicted, RecordedLaunch
 from ..sessions.recording import Session, distinct
 from .findings import count
-from .layout import columns, hazard_text, wrapped
+from .layout import columns, hazard_text, milliseconds, wrapped
 
 _MAX_LAUNCHES = 5
 """Hazards of a kernel that are shown in full."""
@@ -42,9 +42,30 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
     if unchecked:
         many = ", ".join(f"{n} of {name}" for name, n in unchecked.items())
         parts.append(wrapped(f"not checked: {many}"))
+    parts += [
+        wrapped(text) for text in (*_unchecked_parts(session), _predicted_sum(session)) if text
+    ]
     if end:
         parts.append(end)
     return "\n".join(parts)
+
+
+def _unchecked_parts(session: Session) -> list[str]:
+    """Return what could not be checked in some launch, a sentence each."""
+    notes = (note for launch in session.launches for note in launch.run.notes)
+    return list(dict.fromkeys(note for note in notes if note.startswith("not checked")))
+
+
+def _predicted_sum(session: Session) -> str:
+    """Return the predicted time of all launches together; empty if none was requested."""
+    made = Predicted.of(session.launches)
+    missing = [f"{_launches(number)} not predicted: {why}" for why, number in made.missing.items()]
+    if made.ms is None:
+        return "; ".join(missing)
+    total = (
+        f"predicted on {made.gpu}: {milliseconds(made.ms)}, the sum of {_launches(made.launches)}"
+    )
+    return "; ".join([total, *missing])
 
 
 def hazards(session: Session) -> list[Hazard]:
@@ -70,7 +91,9 @@ def _ignored(known: int) -> str:
 
 
 def _place(name: str, place: str, some: list[RecordedLaunch], known: int) -> str:
-    lines = [f"  {name}  {place}  {_launches(len(some))}"]
+    predicted = Predicted.of(some)
+    time = f", predicted {milliseconds(predicted.ms)}" if predicted.ms is not None else ""
+    lines = [f"  {name}  {place}  {_launches(len(some))}{time}"]
     all_counters = [launch.run.counters for launch in some]
     loads = sum((c.global_load for c in all_counters), Traffic())
     stores = sum((c.global_store for c in all_counters), Traffic())

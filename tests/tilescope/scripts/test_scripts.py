@@ -50,7 +50,7 @@ def test_a_script(name: str, words: tuple[str, ...]) -> None:
     pytest.importorskip(needs, reason=f"{needs} is not installed")
     path = FOLDER / f"{name}.py"
     with np.errstate(all="ignore"), tilescope.session() as made:
-        code, end = run_script(path, words, VirtualDevice())
+        code, end, *_ = run_script(path, words, VirtualDevice())
     assert (code, end) == (0, "")
     assert all(
         c.global_load.requests + c.global_store.requests > 0

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def script(tmp_path: Path, text: str) -> tuple[int, str]:
     path = tmp_path / "script.py"
     path.write_text("import torch\n" + textwrap.dedent(text))
-    return run_script(path, [], VirtualDevice())
+    return run_script(path, [], VirtualDevice())[:2]
 
 
 @pytest.mark.parametrize("subject", WORKS)
@@ -116,7 +116,10 @@ def test_what_nothing_wrote_is_not_read(words: tuple[str, ...], tmp_path: Path) 
     pytest.importorskip("triton", reason="the extra triton")
     (tmp_path / "script.py").write_text(UNSET)
     with tilescope.session() as made:
-        assert run_script(tmp_path / "script.py", words, VirtualDevice(order=made.order)) == (0, "")
+        assert run_script(tmp_path / "script.py", words, VirtualDevice(order=made.order))[:2] == (
+            0,
+            "",
+        )
     found = [(h.kind, h.variable, h.element) for h in made.hazards]
     assert found == ([("uninitialised", "y", 150)] if words else [])
 
@@ -141,5 +144,8 @@ def test_addresses_of_tensors(
     pytest.importorskip(needs, reason=f"{needs} is not installed")
     (tmp_path / "script.py").write_text(text)
     with tilescope.session() as made:
-        assert run_script(tmp_path / "script.py", words, VirtualDevice(order=made.order)) == (0, "")
+        assert run_script(tmp_path / "script.py", words, VirtualDevice(order=made.order))[:2] == (
+            0,
+            "",
+        )
     assert {h.kind for h in made.hazards} == ({kind} if words else set())

@@ -32,7 +32,8 @@ def register_fat_binary(runtime: Runtime, wrapper: int, *_: int) -> int:
         runtime.modules[handle] = _linked(runtime, units)
         return handle
     found = list(entries(runtime.process.read, data))
-    runtime.modules[handle] = RegisteredModule(ptx_of(found), _kinds(found))
+    binaries = {str(one.arch): one.content for one in found if not one.is_ptx}
+    runtime.modules[handle] = RegisteredModule(ptx_of(found), _kinds(found), binaries)
     return handle
 
 
@@ -120,7 +121,8 @@ def kernel_of(runtime: Runtime, function: int) -> Kernel | None:
                 f"{entry} has no PTX in the program, but {module.instead}; compile it with:\n"
                 f"  nvcc {FLAGS}"
             )
-        module.kernels[entry] = _kernel(module.ptx, entry, runtime.folders)
+        made = _kernel(module.ptx, entry, runtime.folders)
+        module.kernels[entry] = dataclasses.replace(made, binaries=module.binaries)
     return module.kernels[entry]
 
 

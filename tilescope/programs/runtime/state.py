@@ -77,10 +77,14 @@ _PRINTS = frozenset((
 
 @dataclass
 class RegisteredModule:
-    """A translation unit's device code: its PTX, or ``None`` with what there is instead."""
+    """A translation unit's device code: its PTX, or ``None`` with what there is instead.
+
+    ``binaries``: its machine code, by compute capability.
+    """
 
     ptx: str | None
     instead: str
+    binaries: dict[str, bytes] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
 
 
@@ -133,6 +137,7 @@ class Runtime:
         stream_settings: Flags and priority by handle; ``event_flags`` likewise.
         capture_modes: Of threads (``cudaThreadExchangeStreamCaptureMode``).
         graphs: Graphs and captures; ``graph_memory``: addresses that their nodes allocated.
+        ended_at: The line of the call during which the run was ended.
     """
 
     def __init__(self, machine: VirtualDevice, checks: HostChecks, folders: list[Path]) -> None:
@@ -165,6 +170,7 @@ class Runtime:
         self.graph_memory: set[int] = set()
         self._thread_streams: dict[int, int] = {}
         self._printed: list[str] = []
+        self.ended_at = ""
         self._texts: dict[str, int] = {}
 
     def attach(self, connection: Connection) -> None:
@@ -224,6 +230,9 @@ class Runtime:
         except HostMemoryError as error:
             self.checks.bad_copy(self.source, name, str(error))
             result, at = INVALID_VALUE, self._at
+        except BaseException:
+            self.ended_at = self.place
+            raise
         finally:
             if "Launch" in name:
                 self.launched_from.pop(frame.thread, None)

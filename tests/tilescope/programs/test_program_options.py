@@ -1,0 +1,131 @@
+"""Options of ``exec`` for programs: predicted times, samples, registers, how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.paths import ROOT
+from tilescope.programs.compile import compile_program
+
+pytestmark = pytest.mark.slow  # nvcc takes seconds
+SOURCE = Path(__file__).with_name("options.cu")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both PTX and machine code for an H200."""
+    out = tmp_path_factory.mktemp("program") / "options"
+    compile_program([SOURCE], ["-arch=sm_90"], out)
+    return out
+
+
+def command(program: Path, *words: str, options: tuple[str, ...] = ()) -> list[str]:
+    report = str(program.with_name("report.json"))
+    return [sys.executable, "-m", "tilescope", "exec", "--json", report, *options, str(program),
+            *words]  # fmt: skip
+
+
+def run(program: Path, *words: str, options: tuple[str, ...] = ()) -> tuple[Any, dict[str, Any]]:
+    done = subprocess.run(
+        command(program, *words, options=options), capture_output=True, text=True, cwd=ROOT,
+        timeout=120,
+    )  # fmt: skip
+    return done, json.loads(program.with_name("report.json").read_text())
+
+
+def test_each_kernel_has_a_time_and_the_program_a_sum(program: Path) -> None:
+    done, report = run(program, "turn", options=("--predict", "h200"))
+    assert done.returncode == 1
+    times = [launch["predicted_ms"] for launch in report["launches"]]
+    assert times[0] > 0
+    assert times == [times[0]] * 3 + [None]  # a launch with a race is not predicted
+    scale, turn = report["kernels"]
+    assert scale["predicted_ms"] == report["predicted"]["ms"] == pytest.approx(3 * times[0])
+    assert turn["predicted_ms"] is None
+    assert report["predicted"]["not_predicted"] == {"it has hazards": 1}
+    assert "3 launches, predicted " in done.stderr
+    assert "the sum of 3 launches; 1 launch not predicted" in " ".join(done.stderr.split())
+
+
+def test_what_was_checked(program: Path) -> None:
+    done, report = run(program, "turn", options=("--sample", "1"))
+    checked = [launch["checked"] for launch in report["launches"]]
+    assert checked == [True, "sampled", "sampled", True]
+    assert any(note.startswith("device build only") for note in report["notes"])
+    assert "device build only" in done.stderr
+    done, report = run(program, "turn", options=("-k", "scale"))
+    assert done.returncode == 0
+    assert [launch["checked"] for launch in report["launches"]] == [True, True, True, False]
+    assert report["launches"][0]["predicted_ms"] is None
+
+
+def test_registers_are_the_programs_own(program: Path) -> None:
+    done, report = run(program, "heavy")
+    assert done.returncode == 1
+    assert report["kernels"][1]["registers_source"] == "program"
+    assert report["kernels"][1]["registers"] > 64
+    assert [h["kind"] for h in report["launches"][3]["hazards"]] == ["too-many-resources"]
+
+
+def test_files_for_other_tools(program: Path, tmp_path: Path) -> None:
+    options = ("--sarif", str(tmp_path / "a.sarif"), "--view", str(tmp_path / "a.html"))
+    run(program, "turn", options=options)
+    (log,) = json.loads((tmp_path / "a.sarif").read_text())["runs"]
+    assert [result["ruleId"] for result in log["results"]] == ["raw-race"]
+    assert log["invocations"][0]["executionSuccessful"]
+    page = (tmp_path / "a.html").read_text()
+    assert "scale" in page
+    assert "turn" in page
+
+
+@pytest.mark.parametrize(("count", "code"), [("3", 0), ("4", 3)])
+def test_launches_that_are_expected(program: Path, count: str, code: int) -> None:
+    done, _ = run(program, options=("--expect-launches", count))
+    assert done.returncode == code
+    assert ("3 launches, not 4 (--expect-launches)" in done.stderr) == bool(code)
+
+
+def test_as_many_launches_as_are_wanted(program: Path) -> None:
+    done, report = run(program, options=("--max-launches", "2"))
+    assert (done.returncode, done.stdout, len(report["launches"])) == (0, "", 2)
+    assert report["outcome"] == {
+        "how": "exit", "code": 0, "message": "stopped after 2 launches (--max-launches)",
+        "place": "options.cu:37",
+    }  # fmt: skip
+    assert report["copies"] == []  # it had no time to free its memory
+
+
+def test_ctrl_c_reports_what_is_known(program: Path) -> None:
+    started = subprocess.Popen(
+        command(program, "spin"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=ROOT, start_new_session=True,
+    )  # fmt: skip
+    assert started.stdout is not None
+    assert started.stdout.readline() == "waits\n"
+    os.killpg(started.pid, signal.SIGINT)
+    _, said = started.communicate(timeout=60)
+    report = json.loads(program.with_name("report.json").read_text())
+    assert started.returncode == 130
+    assert report["outcome"]["how"] == "signal"
+    assert report["outcome"]["code"] == signal.SIGINT
+    assert len(report["launches"]) == 3
+    assert "3 launches of 1 kernel; no hazards" in said
+
+
+def test_a_refusal_before_the_start_is_an_outcome(tmp_path: Path) -> None:
+    source = tmp_path / "wrong.cu"
+    source.write_text("int main() { return missing; }\n")
+    sarif = str(tmp_path / "a.sarif")
+    done, report = run(source, options=("--sarif", sarif))
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: nvcc refuses it:\n")
+    assert report["outcome"]["how"] == "refused"
+    assert "missing" in report["outcome"]["message"]
+    (log,) = json.loads(Path(sarif).read_text())["runs"]
+    assert not log["invocations"][0]["executionSuccessful"]
