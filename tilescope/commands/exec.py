@@ -1,90 +1,32 @@
 """``tilescope exec``: a Python script or a CUDA program of a GPU's user, run without a GPU."""
 
-import functools
-import tempfile
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.gpus.table import Gpu
-from simulator.host_order import Order
+from kernels.source_access import display_path
 
+from ..check import fix as fixes
+from ..check.fix_search import Search
 from ..check.policy import CHOICES, Policy
 from ..cli.completion import gpus as gpus_named
 from ..cli.errors import UserError
 from ..cli.options import as_schedule
-from ..cli.output import write_json
-from ..cli.progress import WaitBar
+from ..cli.output import say, write_json
+from ..cli.progress import SearchBar
 from ..formats.report_files import Files
 from ..formats.sarif import session_sarif
-from ..gpu.launch_forecasts import LaunchForecasts
 from ..gpu.placement import find
-from ..scripts.virtual_device import VirtualDevice
 from ..sessions.recording import Session, session
 from ..text.layout import wrapped
 from ..text.script import hazards, summary
 
-DEVICE_ONLY = "device build only: tilescope check compares both builds of a kernel"
-"""Note on what is not checked in programs."""
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """How launches are simulated, and what is compiled how."""
-
-    only: tuple[str, ...]
-    max_launches: int
-    sample: int
-    schedule: str | int
-    traced: bool
-    quiet: bool
-    gpu: Gpu
-    predicted: Gpu | None
-    nvcc: tuple[str, ...]
-
-    def machine(self, made: Session, order: Order) -> VirtualDevice:
-        """Return a device that records launches in a session."""
-        return VirtualDevice(
-            self.only, self.max_launches, self.sample, self.schedule, self.traced, self.quiet,
-            order=order, gpu=self.gpu, on_launch=made.annotate,
-            forecasts=LaunchForecasts(self.predicted) if self.predicted else None,
-        )  # fmt: skip
-
-
-@dataclass
-class _Outcome:
-    """How the script or program ended.
-
-    Attributes:
-        code: Its own exit code, or the signal's number.
-        how, place: As in JSON (``ScriptEnd``, ``ProgramEnd``).
-        text: For the report: what ended it, if it did not end by itself.
-        notes: For the report, a sentence each.
-        unchecked: Launches that were made without checks, by kernel.
-    """
-
-    code: int = 0
-    text: str = ""
-    how: str = "exit"
-    place: str = ""
-    notes: tuple[str, ...] = ()
-    unchecked: dict[str, int] = field(default_factory=dict)
-
-    def exit_code(self, wrong: bool, as_wanted: bool) -> int:
-        """A refusal before hazards before its own code before too few launches."""
-        if self.how == "refused":
-            return 2
-        if self.how == "signal":
-            return 1 if wrong else 128 + self.code
-        return int(wrong) or self.code or (0 if as_wanted else 3)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {"how": self.how, "code": self.code, "message": self.text, "place": self.place}
+if TYPE_CHECKING:
+    from ..programs.execution import ExecOutcome, ExecSettings
 
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})
@@ -117,6 +59,10 @@ class _Outcome:
 @click.option("-arch", "arch", metavar="ARCH", hidden=True)
 @click.option("--nvcc-flags", "print_flags", is_flag=True,
               help="Print what nvcc needs to build a program for exec, and end.")  # fmt: skip
+@click.option("--fix", is_flag=True,
+              help="Apply verified fixes to the .cu files and run again.")  # fmt: skip
+@click.option("--diff", "only_diff", is_flag=True,
+              help="Print fixes as a diff; the program prints on stderr.")  # fmt: skip
 @click.option("--allow-none", is_flag=True, help="Exit 0 where nothing was launched, not 3.")
 @click.option("--view", "page", metavar="FILE", help="Write a page of all launches.")
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
@@ -131,8 +77,8 @@ def exec_command(
     expect_launches: int | None, predict: str | None, schedule: str, gpu: str, equal_writes: str,
     fail_on: str, includes: tuple[str, ...], defines: tuple[str, ...], folders: tuple[str, ...],
     libraries: tuple[str, ...], standard: str | None, arch: str | None, print_flags: bool,
-    allow_none: bool, page: str | None, json_file: str | None, sarif_file: str | None, quiet: bool,
-    script: Path | None, arguments: tuple[str, ...],
+    fix: bool, only_diff: bool, allow_none: bool, page: str | None, json_file: str | None,
+    sarif_file: str | None, quiet: bool, script: Path | None, arguments: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run a Python script or a CUDA program with its kernels on the simulator.
 
@@ -148,6 +94,7 @@ def exec_command(
       tilescope exec ./a.out 1024
       tilescope exec -I include main.cu kernels.cu --size 256
       tilescope exec --json report.json --predict h200 ./a.out 1024
+      tilescope exec --fix main.cu
       tilescope exec -k hist --view hist.html train_step.py --epochs 1
       NVCC_APPEND_FLAGS="$(tilescope exec --nvcc-flags)" make
 
@@ -164,27 +111,53 @@ def exec_command(
     given = {"-I": includes, "-D": defines, "-L": folders, "-l": libraries}
     words = [flag + value for flag, values in given.items() for value in values]
     words += [f"-std={standard}"] * bool(standard) + [f"-arch={arch}"] * bool(arch)
+    from ..programs.compile import SOURCES, split_sources
+    from ..programs.execution import ExecSettings, is_program
+    from ..programs.fixes import LaunchKeeper
+
     files = Files(json_file, sarif_file)
-    files.check(diff=False)
-    wanted = _Wanted(
+    files.check(only_diff)
+    if (fix or only_diff) and script.suffix not in SOURCES:
+        raise UserError(f"--fix and --diff edit CUDA C++: give the .cu files, not {script}")
+    settings = ExecSettings(
         only, max_launches, sample, as_schedule(schedule), page is not None, quiet, find(gpu),
-        find(predict) if predict else None, tuple(words),
+        find(predict) if predict else None, tuple(words), files.quiet or only_diff,
+        LaunchKeeper() if fix or only_diff else None,
     )  # fmt: skip
-    is_program = _is_program(script)
-    with session() as made:
-        run = _run_program if is_program else _run_script
-        outcome = run(script, arguments, wanted, made)
-    made.judge(Policy(equal_writes=equal_writes))
+    policy = Policy(equal_writes=equal_writes)
+    listed = not quiet and not files.quiet
+    on_error = is_program(script)
+
+    made, outcome = _run(script, arguments, settings, policy)
+    extra: dict[str, Any] = {}
+    if settings.keeper is not None:
+        sources, _ = split_sources(script, arguments)
+        outcome.notes += _search(made, settings, sources, policy)
+        if only_diff:
+            patch = fixes.as_diff(made.hazards)
+            say(patch, nl=False)
+            if not patch:
+                say("--diff: no fix to show", err=True)
+    if listed:
+        _print(made, outcome, on_error)
+    if fix:
+        before = len(hazards(made))
+        written = fixes.write(made.hazards)
+        names = [display_path(str(file)) for file in written]
+        extra["fixed"] = {"files": names, "hazards_before": before}
+        said = f"written: {', '.join(names)}" if written else "nothing written: no fix to write"
+        say(said, err=True)
+        if written:
+            settings = dataclasses.replace(settings, keeper=None)
+            made, outcome = _run(script, arguments, settings, policy)
+            if listed:
+                _print(made, outcome, on_error)
     if json_file is not None:
-        content = {"outcome": outcome.to_dict(), "notes": list(outcome.notes)}
-        write_json(json_file, made.to_dict(find(gpu).capability) | content)
+        extra |= {"outcome": outcome.to_dict(), "notes": list(outcome.notes)}
+        write_json(json_file, made.to_dict(find(gpu).capability) | extra)
     if sarif_file is not None:
         refused = outcome.text if outcome.how == "refused" else ""
         write_json(sarif_file, session_sarif(made, str(script), refused))
-    if not quiet and not files.quiet and (made.launches or outcome.how != "refused"):
-        click.echo(summary(made, outcome.unchecked, ""), err=is_program)
-        for note in outcome.notes:
-            click.echo(wrapped(f"note: {note}"), err=is_program)
     if outcome.text:
         click.echo(outcome.text, err=True)
     if page is not None:
@@ -199,8 +172,8 @@ def exec_command(
     code = outcome.exit_code(wrong, as_wanted)
     absent = [name for name in only if name not in launched]
     if absent and code in (0, 3):
-        listed = ", ".join(launched) or "none"
-        raise UserError(f"-k {absent[0]}: no launch was of that name; launched: {listed}")
+        names_of_all = ", ".join(launched) or "none"
+        raise UserError(f"-k {absent[0]}: no launch was of that name; launched: {names_of_all}")
     if code == 3 and not outcome.code:
         said = "nothing was launched (--allow-none: exit 0 all the same)"
         if expect_launches:
@@ -209,54 +182,34 @@ def exec_command(
     ctx.exit(code)
 
 
-def _is_program(path: Path) -> bool:
-    from ..programs.compile import SOURCES
-    from ..programs.executable import is_elf
+def _run(
+    script: Path, arguments: Sequence[str], settings: "ExecSettings", policy: Policy
+) -> tuple[Session, "ExecOutcome"]:
+    """Run the script or program once, and judge what was found."""
+    from ..programs.execution import execute
 
-    return path.suffix in SOURCES or is_elf(path)
-
-
-def _run_script(script: Path, arguments: Sequence[str], wanted: _Wanted, made: Session) -> _Outcome:
-    from ..scripts.run import run_script
-
-    machine = wanted.machine(made, made.order)
-    return _Outcome(*run_script(script, arguments, machine), unchecked=machine.unchecked)
+    with session() as made:
+        outcome = execute(script, arguments, settings, made)
+    made.judge(policy)
+    return made, outcome
 
 
-def _run_program(
-    script: Path, arguments: Sequence[str], wanted: _Wanted, made: Session
-) -> _Outcome:
-    from ..programs.compile import CompilationError, compile_program, split_sources
-    from ..programs.executable import ProgramRefusedError, check, executable
-    from ..programs.run_program import ProgramRun
-    from ..programs.shim.build import ShimError
+def _search(
+    made: Session, settings: "ExecSettings", sources: Sequence[Path], policy: Policy
+) -> tuple[str, ...]:
+    """Search fixes; return why there was no search for some kernels."""
+    from ..programs.fixes import find_fixes
 
-    first = wanted.machine(made, made.order)
-    with tempfile.TemporaryDirectory(prefix="tilescope-") as folder:
-        try:
-            program, rest = script.resolve(), list(arguments)
-            sources, rest = split_sources(script, rest)
-            if sources:
-                program = Path(folder) / script.stem
-                with WaitBar(f"nvcc {script.name}", wanted.quiet, hint=""):
-                    compile_program(sources, wanted.nvcc, program)
-            check(executable(program))
-            run = ProgramRun(
-                [str(program), *rest], first, functools.partial(wanted.machine, made),
-                [Path.cwd(), script.parent],
-            )  # fmt: skip
-            end = run.run()
-        except (ProgramRefusedError, CompilationError, ShimError) as error:
-            return _Outcome(2, f"error: {error}", "refused")
-    made.order.hazards += run.checks.hazards()
-    text = end.message
-    if end.how == "signal" and not text:
-        text = f"the program was ended by signal {end.code}"
-    elif end.how == "refused":
-        text = f"tilescope: {end.message}"
-    elif end.how == "signal" and end.place:
-        text = f"{end.message} at {end.place}"
-    notes = [DEVICE_ONLY] * bool(made.launches)
-    for what, count in end.errors.items():
-        notes.append(f"{what}{f', {count} times' if count > 1 else ''}")
-    return _Outcome(end.code, text, end.how, end.place, tuple(notes), first.unchecked)
+    assert settings.keeper is not None
+    with SearchBar(settings.quiet) as bar:
+        watch = Search(bar, None, lambda: False)
+        return find_fixes(made, settings.keeper, sources, settings.nvcc, policy, watch)
+
+
+def _print(made: Session, outcome: "ExecOutcome", on_error: bool) -> None:
+    """Print the report; ``on_error``: on standard error."""
+    if not made.launches and outcome.how == "refused":
+        return
+    say(summary(made, outcome.unchecked, ""), err=on_error)
+    for note in outcome.notes:
+        say(wrapped(f"note: {note}"), err=on_error)

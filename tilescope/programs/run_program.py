@@ -56,16 +56,19 @@ class ProgramRun:
         machine: How launches are simulated, for the first process.
         make_machine: Gives one for each further process, by its order of work.
         folders: Where the user's own sources are.
+        stdout: File descriptor of its standard output; ``None``: this process's.
     """
 
     def __init__(
         self, command: Sequence[str], machine: VirtualDevice,
         make_machine: Callable[[Order], VirtualDevice], folders: list[Path],
+        stdout: int | None = None,
     ) -> None:  # fmt: skip
         self.command, self.folders = list(command), folders
         self.checks, self.end = HostChecks(), ProgramEnd()
         self._first, self._make_machine = machine, make_machine
         self._runtimes: dict[int, Runtime] = {}
+        self._stdout = stdout
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> ProgramEnd:
@@ -84,7 +87,7 @@ class ProgramRun:
             paths = [str(libraries[0].parent), os.environ.get("LD_LIBRARY_PATH", "")]
             found = {"LD_PRELOAD": preload, "TILESCOPE_SOCKET": listener.path,
                      "LD_LIBRARY_PATH": ":".join(filter(None, paths))}  # fmt: skip
-            program = subprocess.Popen(self.command, env=os.environ | found)
+            program = subprocess.Popen(self.command, stdout=self._stdout, env=os.environ | found)
             try:
                 self._serve(program, listener)
             finally:

@@ -20,6 +20,7 @@ from simulator.observe.checks.array_footprint import ArrayFootprint
 from ..cli.progress import BRIEF, ProgressBar
 from ..gpu.launch_forecasts import LaunchForecasts
 from ..gpu.prediction_inputs import Forecast
+from ..programs.fixes import LaunchKeeper
 from ..sessions.recording import user_line
 from .memory import Memory
 
@@ -75,6 +76,7 @@ class VirtualDevice:
         forecasts: Predicts the time of each launch, where that is requested.
         on_launch: Gets each run, whether it was checked (``sampled``: one that is alike was), and
             its forecast, if any.
+        keeper: Keeps launches that had errors, for a search for fixes.
         memory: What the driver and ``cuda.core`` allocate: an address is one to both.
     """
 
@@ -92,6 +94,7 @@ class VirtualDevice:
     gpu: Gpu | None = None
     forecasts: LaunchForecasts | None = None
     on_launch: Callable[[simulator.Run, bool | str, Forecast | None], Any] = lambda *_: None
+    keeper: LaunchKeeper | None = None
     printed: Callable[[str], Any] = sys.stdout.write
     began: float = field(default_factory=time.monotonic)
     memory: Memory = field(init=False)
@@ -121,6 +124,8 @@ class VirtualDevice:
         if self.forecasts is not None:
             forecast = self.forecasts.of(kernel, grid, block, args, shared_bytes, how)
         traced = self.traced and wanted and count == 1 and len(self._launch_counts) <= _RECORDED
+        if self.keeper is not None:
+            self.keeper.before(kernel, how.get("device"))
         name = f"launch {self.launches:,}, {kernel.name}"
         bar = ProgressBar(name, self.quiet, self.began, "", BRIEF)
         with self.order.on(self.queue(stream)), bar as progress:
@@ -129,6 +134,8 @@ class VirtualDevice:
                 "all" if wanted else "none", progress, trace=traced, workers="all",
                 limits=self.gpu, **how,
             )  # fmt: skip
+        if self.keeper is not None:
+            self.keeper.after(kernel, grid, block, args, shared_bytes, how, run)
         self.on_launch(run, wanted or ("sampled" if named else False), forecast)
         self.printed(run.output)
         return run

@@ -4,10 +4,12 @@ A launch on a device sees every allocation at the address that ``allocate`` gave
 kept in memory (lists, ``float**``, pointers in ``__constant__``) mean what they mean on a GPU.
 """
 
+from __future__ import annotations
+
 import mmap
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from kernels.arguments.convert import Arguments
 from kernels.arguments.pointers import AddressSlot
 from kernels.arguments.scalars import scalar_bytes
 from kernels.arguments.texture import Surface, Texture
-from kernels.arguments.uninitialised import unset
+from kernels.arguments.uninitialised import missing_of, unset
 from kernels.arguments.values import Value
 from kernels.ptx.header import Param
 from kernels.ptx.names import variable_name
@@ -215,6 +217,42 @@ class Device:
         made[which : which + 1] = [of]
         return handle
 
+    def copy(self) -> Device:
+        """Return a device with the same contents at the same addresses, which no host maps."""
+        made = Device()
+        made.freed, made._next = dict(self.freed), self._next
+        made._next_variable = self._next_variable
+        made._free_numbers = list(self._free_numbers)
+        made._host_numbers = list(self._host_numbers)
+        arrays: dict[int, Flat] = {}
+        for number, one in self.allocations.items():
+            memory = unset((one.buffer.nbytes,), np.uint8)
+            buffer = memory.view(np.ndarray)
+            buffer[:] = one.buffer
+            array = memory[: one.nbytes]
+            flags = missing_of(one.array)
+            if flags is None:
+                array = buffer[: one.nbytes]
+            else:
+                array.missing[...] = flags
+            arrays[id(one.array)] = array
+            made.allocations[number] = replace(one, array=array, buffer=buffer, file=-1)
+            pictures = self._pictures.get(number, [])
+            made._pictures[number] = [_moved(of, one.buffer, buffer) for of in pictures]
+        for ptx, module in self._modules.items():
+            copies = {n: arrays.setdefault(id(a), a.copy()) for n, a in module.arrays.items()}
+            made._modules[ptx] = replace(module, arrays=copies, addresses=dict(module.addresses))
+        for number, (name, array) in self._variables.items():
+            made._variables[number] = name, arrays[id(array)]
+        return made
+
+    def copy_variables(self, ptx: str, other: str) -> None:
+        """Give the variables of one module the contents of another's of the same name and size."""
+        known = self.variables(ptx)
+        for name, array in self.variables(other).items():
+            if name in known and known[name].nbytes == array.nbytes:
+                array[:] = known[name]
+
     # -- module variables -----------------------------------------------------------------
 
     def module(self, ptx: str) -> DeviceModule:
@@ -312,6 +350,13 @@ class Device:
     def variables(self, ptx: str) -> Mapping[str, Flat]:
         """Module variables by their names in C++, arrays of uint8."""
         return {variable_name(name): array for name, array in self.module(ptx).arrays.items()}
+
+
+def _moved(of: Texture | Surface, memory: Flat, other: Flat) -> Texture | Surface:
+    """Return an object of the same texels in a copy of the memory that they are in."""
+    begin, start = (int(a.__array_interface__["data"][0]) for a in (of.array, memory))
+    texels = np.ndarray(of.array.shape, of.array.dtype, other, begin - start, of.array.strides)
+    return replace(of, array=texels)
 
 
 def _padded(nbytes: int, unit: int) -> int:

@@ -54,6 +54,27 @@ def test_what_a_launch_leaves_unset_is_unset_for_the_next(ptx: str) -> None:
     assert hazard.kind == "uninitialised"
 
 
+def test_a_copy_is_a_device_of_its_own(ptx: str) -> None:
+    kernel, device = Kernel.from_ptx(ptx, "follow"), Device()
+    link, shared, unused = device.allocate(16), device.allocate(8, "managed"), device.allocate(8)
+    link.array.view("<u8")[0], link.array.view(np.float32)[2] = 0, 5
+    link.array[12:] = 0
+    device.free(unused.address, "main.cu:9")
+    simulator.launch(kernel, 1, 1, [link.address], device=device)
+    copy = device.copy()
+    assert not simulator.launch(kernel, 1, 1, [link.address], device=copy).hazards
+    for one, total in ((device, 5), (copy, 10)):
+        assert one.variables(ptx)["total"].view(np.float32)[0] == total
+    assert copy.freed_at(unused.address) == "memory freed at main.cu:9"
+    copy.allocations[shared.number].array[0] = 3
+    copy.free(shared.address)  # no file of the original's is closed
+    assert shared.array[0] == 0
+    assert device.find(shared.address) is shared
+    fresh = copy.allocate(64)
+    assert fresh.array.missing.all()
+    assert copy.copy().allocations[fresh.number].array.missing.all()
+
+
 def test_freed_memory_is_out_of_bounds_and_says_where(ptx: str) -> None:
     kernel, device = Kernel.from_ptx(ptx, "half"), Device()
     x, y = device.allocate(128), device.allocate(128)

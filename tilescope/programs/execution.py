@@ -1,0 +1,147 @@
+"""One run of a script or program under ``tilescope exec``."""
+
+import contextlib
+import functools
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simulator.gpus.table import Gpu
+from simulator.host_order import Order
+
+from ..cli.progress import WaitBar
+from ..gpu.launch_forecasts import LaunchForecasts
+from ..scripts.run import run_script
+from ..scripts.virtual_device import VirtualDevice
+from ..sessions.recording import Session
+from .compile import SOURCES, CompilationError, compile_program, split_sources
+from .executable import ProgramRefusedError, check, executable, is_elf
+from .fixes import LaunchKeeper
+from .run_program import ProgramRun
+from .shim.build import ShimError
+
+DEVICE_ONLY = "device build only: tilescope check compares both builds of a kernel"
+"""Note on what is not checked in programs."""
+_STANDARD_ERROR = 2
+"""File descriptor."""
+
+
+@dataclass(frozen=True)
+class ExecSettings:
+    """How launches are simulated, and what is compiled how.
+
+    Attributes:
+        only, max_launches, sample, schedule, traced, quiet, gpu: As for ``VirtualDevice``.
+        predicted: GPU whose times are predicted, if any.
+        nvcc: Words for nvcc.
+        is_apart: Whether standard output has a report: what the program prints goes to standard
+            error.
+        keeper: Keeps launches for a search for fixes, if there is one.
+    """
+
+    only: tuple[str, ...]
+    max_launches: int
+    sample: int
+    schedule: str | int
+    traced: bool
+    quiet: bool
+    gpu: Gpu
+    predicted: Gpu | None
+    nvcc: tuple[str, ...]
+    is_apart: bool = False
+    keeper: LaunchKeeper | None = None
+
+    def machine(self, made: Session, order: Order) -> VirtualDevice:
+        """Return a device that records launches in a session."""
+        return VirtualDevice(
+            self.only, self.max_launches, self.sample, self.schedule, self.traced, self.quiet,
+            order=order, gpu=self.gpu, on_launch=made.annotate,
+            forecasts=LaunchForecasts(self.predicted) if self.predicted else None,
+            printed=(sys.stderr if self.is_apart else sys.stdout).write, keeper=self.keeper,
+        )  # fmt: skip
+
+
+@dataclass
+class ExecOutcome:
+    """How the script or program ended.
+
+    Attributes:
+        code: Its own exit code, or the signal's number.
+        how, place: As in JSON (``ScriptEnd``, ``ProgramEnd``).
+        text: For the report: what ended it, if it did not end by itself.
+        notes: For the report, a sentence each.
+        unchecked: Launches that were made without checks, by kernel.
+    """
+
+    code: int = 0
+    text: str = ""
+    how: str = "exit"
+    place: str = ""
+    notes: tuple[str, ...] = ()
+    unchecked: dict[str, int] = field(default_factory=dict)
+
+    def exit_code(self, wrong: bool, as_wanted: bool) -> int:
+        """A refusal before hazards before its own code before too few launches."""
+        if self.how == "refused":
+            return 2
+        if self.how == "signal":
+            return 1 if wrong else 128 + self.code
+        return int(wrong) or self.code or (0 if as_wanted else 3)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"how": self.how, "code": self.code, "message": self.text, "place": self.place}
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file is a program or source that is run natively, and no path."""
+    return path.suffix in SOURCES or is_elf(path)
+
+
+def execute(
+    path: Path, arguments: Sequence[str], settings: ExecSettings, made: Session
+) -> ExecOutcome:
+    """Run a script, or a program from its file or its sources, and record it in a session."""
+    if is_program(path):
+        return _run_program(path, arguments, settings, made)
+    machine = settings.machine(made, made.order)
+    with contextlib.redirect_stdout(sys.stderr if settings.is_apart else sys.stdout):
+        return ExecOutcome(*run_script(path, arguments, machine), unchecked=machine.unchecked)
+
+
+def _run_program(
+    path: Path, arguments: Sequence[str], settings: ExecSettings, made: Session
+) -> ExecOutcome:
+    first = settings.machine(made, made.order)
+    with tempfile.TemporaryDirectory(prefix="tilescope-") as folder:
+        try:
+            program, rest = path.resolve(), list(arguments)
+            sources, rest = split_sources(path, rest)
+            if sources:
+                program = Path(folder) / path.stem
+                with WaitBar(f"nvcc {path.name}", settings.quiet, hint=""):
+                    compile_program(sources, settings.nvcc, program)
+            check(executable(program))
+            run = ProgramRun(
+                [str(program), *rest], first, functools.partial(settings.machine, made),
+                [Path.cwd(), path.parent],
+                _STANDARD_ERROR if settings.is_apart else None,
+            )  # fmt: skip
+            end = run.run()
+        except (ProgramRefusedError, CompilationError, ShimError) as error:
+            return ExecOutcome(2, f"error: {error}", "refused")
+    made.order.hazards += run.checks.hazards()
+    text = end.message
+    if end.how == "signal" and not text:
+        text = f"the program was ended by signal {end.code}"
+    elif end.how == "refused":
+        text = f"tilescope: {end.message}"
+    elif end.how == "signal" and end.place:
+        text = f"{end.message} at {end.place}"
+    notes = [DEVICE_ONLY] * bool(made.launches)
+    for what, count in end.errors.items():
+        notes.append(f"{what}{f', {count} times' if count > 1 else ''}")
+    return ExecOutcome(end.code, text, end.how, end.place, tuple(notes), first.unchecked)
