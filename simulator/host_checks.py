@@ -55,6 +55,10 @@ class HostChecks:
                 self._add(HOST_POINTER, source, who=call, place=parameter)
         return hazards, is_host
 
+    def host_pointer(self, source: Source, call: str, parameter: str) -> None:
+        """A library's call gets an address of the host's own memory for one of the device."""
+        self._add(HOST_POINTER, source, who=call, place=parameter)
+
     def use_after_free(self, source: Source, call: str, parameter: str, freed: str) -> None:
         """A launch or a copy gets an address of memory that was ``freed`` at some line."""
         self._add(USE_AFTER_FREE, source, who=call, place=parameter, how=freed)

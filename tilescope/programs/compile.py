@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .executable import FLAGS
+from .libraries.shims import CURRENT, library_stand_ins
 from .shim.build import shims
 
 
@@ -54,12 +55,13 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
 
 
 def _link_folder(work: Path) -> Path:
-    """A folder with ``libcudart.so``: where a toolkit's own is missing the shim is linked."""
+    """A folder with ``libcudart.so``, ``libcublas.so`` and others: what stands in is linked."""
     folder = work / "link"
     folder.mkdir(exist_ok=True)
-    link = folder / "libcudart.so"
-    if not link.exists():
-        link.symlink_to(shims()[0])
+    for library in (shims()[0], *library_stand_ins(CURRENT)):
+        link = folder / f"{library.name.partition('.')[0]}.so"
+        if not link.exists():
+            link.symlink_to(library)
     return folder
 
 

@@ -25,6 +25,8 @@ from .shim.build import ShimError
 
 DEVICE_ONLY = "device build only: tilescope check compares both builds of a kernel"
 """Note on what is not checked in programs."""
+_LISTED = 4
+"""Calls of a library that a note names."""
 _STANDARD_ERROR = 2
 """File descriptor."""
 
@@ -74,6 +76,7 @@ class ExecOutcome:
         text: For the report: what ended it, if it did not end by itself.
         notes: For the report, a sentence each.
         unchecked: Launches that were made without checks, by kernel.
+        library_calls: Calls computed on the host: library, function, file, line, number.
     """
 
     code: int = 0
@@ -82,6 +85,7 @@ class ExecOutcome:
     place: str = ""
     notes: tuple[str, ...] = ()
     unchecked: dict[str, int] = field(default_factory=dict)
+    library_calls: list[dict[str, Any]] = field(default_factory=list)
 
     def exit_code(self, wrong: bool, as_wanted: bool) -> int:
         """A refusal before hazards before its own code before too few launches."""
@@ -124,11 +128,12 @@ def _run_program(
                 program = Path(folder) / path.stem
                 with WaitBar(f"nvcc {path.name}", settings.quiet, hint=""):
                     compile_program(sources, settings.nvcc, program)
-            check(executable(program))
+            built = executable(program)
+            check(built)
             run = ProgramRun(
                 [str(program), *rest], first, functools.partial(settings.machine, made),
                 [Path.cwd(), path.parent],
-                _STANDARD_ERROR if settings.is_apart else None,
+                _STANDARD_ERROR if settings.is_apart else None, built.needed,
             )  # fmt: skip
             end = run.run()
         except (ProgramRefusedError, CompilationError, ShimError) as error:
@@ -142,6 +147,29 @@ def _run_program(
     elif end.how == "signal" and end.place:
         text = f"{end.message} at {end.place}"
     notes = [DEVICE_ONLY] * bool(made.launches)
+    calls = [
+        {"library": library, "function": function, "file": source.file, "line": source.line,
+         "calls": count}
+        for (library, function, source), count in end.library_calls.items()
+    ]  # fmt: skip
+    notes += _library_notes(calls)
     for what, count in end.errors.items():
         notes.append(f"{what}{f', {count} times' if count > 1 else ''}")
-    return ExecOutcome(end.code, text, end.how, end.place, tuple(notes), first.unchecked)
+    return ExecOutcome(end.code, text, end.how, end.place, tuple(notes), first.unchecked, calls)
+
+
+def _library_notes(calls: list[dict[str, Any]]) -> list[str]:
+    """Return a sentence for each library: which calls were computed, and where."""
+    notes = []
+    for library in dict.fromkeys(call["library"] for call in calls):
+        own = [call for call in calls if call["library"] == library]
+        total = sum(call["calls"] for call in own)
+        what = [f"{call['function']}{_at(call)}" for call in own]
+        listed = ", ".join(what[:_LISTED]) + (", ..." if what[_LISTED:] else "")
+        word = f"{total:,} call{'s' * (total != 1)}"
+        notes.append(f"{library}: {word} computed on the host, not simulated: {listed}")
+    return notes
+
+
+def _at(call: dict[str, Any]) -> str:
+    return f" at {Path(call['file']).name}:{call['line']}" if call["line"] else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernels import KernelError
-from simulator import SimulatorError
+from simulator import SimulatorError, Source
 from simulator.host_checks import HostChecks
 from simulator.host_order import Order
 
@@ -19,6 +19,8 @@ from ..scripts.virtual_device import RefusedError, StopScriptError, VirtualDevic
 from .connection import Connection, Disconnected, Listener
 from .executable import ProgramRefusedError
 from .fatbin import FatBinaryError
+from .libraries import cublas, cufft, curand, cusparse  # noqa: F401 - they fill the table of calls
+from .libraries.shims import CURRENT, library_stand_ins
 from .runtime import stand_ins  # noqa: F401 - it fills the table of calls
 from .runtime.calls import UnsupportedCallError
 from .runtime.state import Runtime
@@ -39,6 +41,7 @@ class ProgramEnd:
         code: Its exit code, or the signal's number.
         message: Why tilescope ended it, if it did; ``place``: the line, where it is known.
         errors: What calls of the runtime gave, other than success, and how often.
+        library_calls: Calls computed on the host, by library, function and line.
     """
 
     how: str = "exit"
@@ -46,6 +49,7 @@ class ProgramEnd:
     message: str = ""
     place: str = ""
     errors: Counter[str] = field(default_factory=Counter)
+    library_calls: Counter[tuple[str, str, Source]] = field(default_factory=Counter)
 
 
 class ProgramRun:
@@ -57,18 +61,19 @@ class ProgramRun:
         make_machine: Gives one for each further process, by its order of work.
         folders: Where the user's own sources are.
         stdout: File descriptor of its standard output; ``None``: this process's.
+        needed: Sonames of the libraries that the program is linked with.
     """
 
     def __init__(
         self, command: Sequence[str], machine: VirtualDevice,
         make_machine: Callable[[Order], VirtualDevice], folders: list[Path],
-        stdout: int | None = None,
+        stdout: int | None = None, needed: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.command, self.folders = list(command), folders
         self.checks, self.end = HostChecks(), ProgramEnd()
         self._first, self._make_machine = machine, make_machine
         self._runtimes: dict[int, Runtime] = {}
-        self._stdout = stdout
+        self._stdout, self._needed = stdout, needed
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> ProgramEnd:
@@ -77,14 +82,18 @@ class ProgramRun:
         Raises:
             ShimError: The shim cannot be built here.
         """
-        libraries = shims()
+        # The stand-ins for libraries call the first shim: that of the program's own version.
+        runtimes = sorted(shims(), key=lambda one: one.name not in self._needed)
+        libraries = library_stand_ins([*self._needed, *CURRENT])
+        preloaded = [*runtimes, *(one for one in libraries if one.name in self._needed)]
+        folders = [runtimes[0].parent, *(one.parent for one in libraries)]
         with tempfile.TemporaryDirectory(prefix="tilescope-") as folder:
             listener = Listener(folder)
             self._selector.register(listener, selectors.EVENT_READ, listener)
             preload = " ".join(
-                filter(None, [*map(str, libraries), os.environ.get("LD_PRELOAD", "")])
+                filter(None, [*map(str, preloaded), os.environ.get("LD_PRELOAD", "")])
             )
-            paths = [str(libraries[0].parent), os.environ.get("LD_LIBRARY_PATH", "")]
+            paths = [*map(str, folders), os.environ.get("LD_LIBRARY_PATH", "")]
             found = {"LD_PRELOAD": preload, "TILESCOPE_SOCKET": listener.path,
                      "LD_LIBRARY_PATH": ":".join(filter(None, paths))}  # fmt: skip
             program = subprocess.Popen(self.command, stdout=self._stdout, env=os.environ | found)
@@ -96,6 +105,7 @@ class ProgramRun:
                 self._selector.close()
         for runtime in self._runtimes.values():
             self.end.errors.update(runtime.errors)
+            self.end.library_calls.update(runtime.libraries.calls)
         if self._runtimes and self.end.how == "exit" and not self.end.message:
             main = next(iter(self._runtimes.values()))
             self.checks.leak(main.leaked())

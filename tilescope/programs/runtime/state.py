@@ -17,6 +17,8 @@ from ...scripts.streams import Streams, UnknownHandleError
 from ...scripts.virtual_device import VirtualDevice
 from ..connection import Connection, RuntimeCall
 from ..host_process import HostMemoryError
+from ..libraries.shims import library_exports
+from ..libraries.state import LibraryState
 from ..shim.build import exports
 from ..source_lines import SourceLines
 from .calls import CALLS, UnsupportedCallError, plain_name
@@ -35,7 +37,7 @@ from .graphs.graph import GraphTables, UnknownGraphError
 from .memory.arrays import CudaArray
 from .work import StreamWork
 
-_NAMES = exports()
+_NAMES = [*exports(), *library_exports()]
 TOTAL_BYTES = 150_109_880_320
 """Of an H200's memory (``cudaDeviceProp::totalGlobalMem``)."""
 _REGISTERS = "__cuda"
@@ -137,6 +139,7 @@ class Runtime:
         stream_settings: Flags and priority by handle; ``event_flags`` likewise.
         capture_modes: Of threads (``cudaThreadExchangeStreamCaptureMode``).
         graphs: Graphs and captures; ``graph_memory``: addresses that their nodes allocated.
+        libraries: Handles and calls of cuBLAS and others.
         ended_at: The line of the call during which the run was ended.
     """
 
@@ -171,6 +174,7 @@ class Runtime:
         self._thread_streams: dict[int, int] = {}
         self._printed: list[str] = []
         self.ended_at = ""
+        self.libraries = LibraryState()
         self._texts: dict[str, int] = {}
 
     def attach(self, connection: Connection) -> None:
@@ -201,6 +205,7 @@ class Runtime:
         handler = CALLS.get(name)
         if handler is None:
             self._flush()
+            self.ended_at = self.place
             raise UnsupportedCallError(f"{name} has no stand-in{self._at}")
         if name in _PRINTS:
             self.show_printed()

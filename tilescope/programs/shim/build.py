@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernels.compiler.nvrtc import cache_file
@@ -50,16 +51,39 @@ def shims() -> list[Path]:
         raise ShimError(
             f"programs run on Linux on x86-64; this is {platform.system()} on {platform.machine()}"
         )
-    source, names = (_HERE / "shim.c").read_text(), exports()
-    stubs = {version: _stubs(names, version) for version in VERSIONS}
+    source, numbered = (_HERE / "shim.c").read_text(), list(enumerate(exports()))
+    stubs = {
+        version: _stubs([(number, name) for number, (of, name) in numbered if of == version])
+        for version in VERSIONS
+    }
     key = hashlib.sha256("".join((source, *stubs.values())).encode()).hexdigest()[:16]
     cached = cache_file("shim")
     folder = cached.parent if cached else _temporary_folder()
     libraries = [folder / f"shim-{key}" / f"libcudart.so.{version}" for version in VERSIONS]
     for version, library in zip(VERSIONS, libraries, strict=True):
         if not library.exists():
-            _compile(stubs[version], library)
+            _compile(stubs[version], library, [_HERE / "shim.c"])
     return libraries
+
+
+def library_shim(soname: str, names: Sequence[str], first: int) -> Path:
+    """A stand-in for another library, which passes its calls on to the shim of the runtime.
+
+    Args:
+        soname: The library's.
+        names: Functions that it exports.
+        first: The number of the first one in frames.
+
+    Raises:
+        ShimError: As for ``shims``.
+    """
+    stubs = _stubs(list(enumerate(names, first)))
+    key = hashlib.sha256((soname + stubs).encode()).hexdigest()[:16]
+    cached = cache_file("shim")
+    library = (cached.parent if cached else _temporary_folder()) / f"shim-{key}" / soname
+    if not library.exists():
+        _compile(stubs, library, [])
+    return library
 
 
 @functools.cache
@@ -70,7 +94,7 @@ def _temporary_folder() -> Path:
     return Path(made.name)
 
 
-def _compile(stubs: str, library: Path) -> None:
+def _compile(stubs: str, library: Path, sources: Sequence[Path]) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise ShimError("a program needs a C compiler to run: install gcc (or set PATH to a cc)")
@@ -80,7 +104,7 @@ def _compile(stubs: str, library: Path) -> None:
         (work / "stubs.S").write_text(stubs)
         (work / "names.map").write_text(f"{library.name} {{ global: *; }};\n")
         command = [
-            compiler, "-shared", "-fPIC", "-O1", "-o", str(work / "made"), str(_HERE / "shim.c"),
+            compiler, "-shared", "-fPIC", "-O1", "-o", str(work / "made"), *map(str, sources),
             str(work / "stubs.S"), f"-Wl,-soname,{library.name}",
             f"-Wl,--version-script={work / 'names.map'}", "-lpthread",
         ]  # fmt: skip
@@ -90,18 +114,16 @@ def _compile(stubs: str, library: Path) -> None:
         os.replace(work / "made", library)
 
 
-def _stubs(names: list[tuple[int, str]], version: int) -> str:
-    """Assembler text: an entry a name of a version, which stores registers (see ``shim.c``)."""
+def _stubs(names: Sequence[tuple[int, str]]) -> str:
+    """Assembler text: an entry a number and name, which stores registers (see ``shim.c``)."""
     lines = [".text", ".type common,@function", "common:"]
     lines += [" push %rbp", " mov %rsp,%rbp", " sub $144,%rsp"]
     lines += [f" mov %{name},{8 * i}(%rsp)" for i, name in enumerate(_REGISTERS)]
     lines += [f" movq %xmm{i},{48 + 8 * i}(%rsp)" for i in range(8)]
     lines += [" lea 16(%rbp),%r10", " mov %r10,112(%rsp)"]  # the seventh argument and further ones
     lines += [" mov 8(%rbp),%r10", " mov %r10,120(%rsp)", " mov %r11,128(%rsp)"]
-    lines += [" mov %rsp,%rdi", " call tilescope_call", " leave", " ret"]
-    for number, (of, name) in enumerate(names):
-        if of != version:
-            continue
+    lines += [" mov %rsp,%rdi", " call tilescope_call@PLT", " leave", " ret"]
+    for number, name in names:
         lines += [f".globl {name}", f".type {name},@function", f"{name}:", " endbr64"]
         lines += [f" mov ${number},%r11d", " jmp common", f".size {name},.-{name}"]
     return "\n".join([*lines, '.section .note.GNU-stack,"",@progbits', ""])
