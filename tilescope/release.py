@@ -1,10 +1,10 @@
 """Version of tilescope."""
 
-from importlib import metadata
-
 
 def version() -> str:
     """Return the installed version; ``0`` when running from sources."""
+    from importlib import metadata  # 10 ms, which --help does not need
+
     try:
         return metadata.version("tilescope")
     except metadata.PackageNotFoundError:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from simulator.hazards.kinds import KINDS
 from tests.support.paths import ROOT
 from tilescope.cli.main import main
+from tilescope.cli.menu.commands import ENTRIES
 
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -63,7 +64,7 @@ def test_the_readme_shows_the_report_as_it_is(monkeypatch):
 
 def test_the_reference_is_made_of_the_code():
     pages = site().reference()
-    for name in main.commands:
+    for name in ENTRIES:
         assert f"## tilescope {name}\n" in pages["commands.md"]
     for kind in KINDS.values():
         assert f"## {kind.name}\n\n{kind.title}" in pages["hazards.md"]

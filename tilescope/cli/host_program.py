@@ -1,11 +1,12 @@
 """Launches in a CUDA program's host code, as commands."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from kernels.compiler.headers import follow
 from kernels.host.host_launches import HostLaunch, host_launches, unread_launches
-from kernels.source.signatures import kernel_names
+from kernels.source.signatures import kernel_names, parted
 from kernels.source_access import source_text
 
 from ..text.launches import error_text, listing, place
@@ -40,6 +41,30 @@ def launches_of(
     """Return the launches of a file's host code, and places of unsupported ones."""
     text, headers = source_text(Path(file)), headers_of(file, options)
     return host_launches(text, headers, options), unread_launches(text, headers, options)
+
+
+def single_launch(file: str, options: Sequence[str], kernel: str = "") -> int:
+    """Return the number of the only launch (of ``kernel``, if given); 0: none, or several.
+
+    A launch of which a part is unknown counts, but is not returned.
+    """
+    if not is_cuda(file) or not Path(file).is_file():
+        return 0
+    launches, others = launches_of(file, options)
+    base = plain_entry(kernel)
+    fitting = [
+        (n, one) for n, one in enumerate(launches, 1)
+        if not kernel or plain_entry(one.kernel) in (base, "?")
+    ]  # fmt: skip
+    if len(fitting) != 1 or others:
+        return 0
+    number, launch = fitting[0]
+    return number if launch.known else 0
+
+
+def plain_entry(entry: str) -> str:
+    """Return a kernel's name without namespaces, template arguments and types."""
+    return re.sub(r"<.*", "", parted(entry)[0], flags=re.S).split("::")[-1].strip()
 
 
 def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:

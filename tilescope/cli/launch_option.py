@@ -1,17 +1,15 @@
 """``--launch N``: the Nth launch of a file's host code, completed by the command line."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kernels.host.host_launches import HostLaunch
-from kernels.source.signatures import parted
 from kernels.source_access import source_text
 
 from ..text.launches import command, error_text, place, spelled_options, wanted
 from .errors import UserError
-from .host_program import headers_of, host_launch
+from .host_program import headers_of, host_launch, plain_entry
 from .kernel_names import names_a_kernel
 from .request import Request
 
@@ -30,7 +28,7 @@ def with_launch(request: Request, whole: bool = True) -> Request:
     entry = launch.kernel
     named = bool(words) and names_a_kernel(words[0], request.target, request.options)
     if named:
-        if entry != "?" and _plain(words[0]) != _plain(entry):
+        if entry != "?" and plain_entry(words[0]) != plain_entry(entry):
             raise UserError(f"--launch {request.launch} is of {entry}, not of {words[0]}")
         entry = words.pop(0)
     missing = ["kernel"] if launch.lacking and not named else []
@@ -88,8 +86,3 @@ def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[st
         )
     given = iter(words)
     return [next(given) if arg is None else arg for arg in launch.args]
-
-
-def _plain(entry: str) -> str:
-    """Return a kernel's name without namespaces, template arguments and types."""
-    return re.sub(r"<.*", "", parted(entry)[0], flags=re.S).split("::")[-1].strip()

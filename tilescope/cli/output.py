@@ -11,6 +11,9 @@ from typing import Any
 
 import click
 
+from ..text.colour import painted
+from ..text.width import has_colour
+
 
 def write_json(file: str, content: dict[str, Any]) -> None:
     """Write JSON to a file, or to standard output for ``-``."""
@@ -34,6 +37,11 @@ def say(text: str | bytes, err: bool = False, nl: bool = True) -> None:
             raise
         stream = sys.stderr if err else sys.stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def say_report(text: str, err: bool = False) -> None:
+    """Print a report, in colour on a terminal."""
+    say(painted(text) if has_colour(sys.stderr if err else sys.stdout) else text, err=err)
 
 
 def reader_gone() -> bool:

@@ -1,6 +1,7 @@
 """Resolution of a command line to a kernel and its launch."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,14 +15,18 @@ from kernels.arguments.symbols import convert_all
 from kernels.compiler.process import CompilerCrash
 from kernels.machine_code.cubin import without_other_kernels
 from kernels.ptx.parser import parse
+from kernels.source_access import plain_name
 from simulator import Run
 
 from ..check.tolerance import Closeness, rounding
+from ..text.launches import place
+from ..text.layout import fitted
 from .argument_spec import is_argument, parse_arguments
-from .errors import UserError, warn
-from .host_program import is_cuda, refuse_with_launches
+from .errors import UserError, note, warn
+from .host_program import host_launch, is_cuda, refuse_with_launches, single_launch
 from .kernel_names import is_file, names_a_kernel, only_kernel, refuse_pipeline, written_out
 from .launch_option import with_launch
+from .proposal import refuse_with_proposal
 from .references import expected, launch_of
 from .request import Request
 
@@ -173,10 +178,10 @@ def _kernel_of_library(entry: library.LibraryKernel, request: Request) -> Kernel
 def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
+    if not request.launch and request.grid is None and len(request.words) < 2:
+        request = _with_own_launch(request)
     if request.launch:
         request = with_launch(request)
-    elif request.grid is None and len(request.words) < 2 and is_cuda(request.target):
-        refuse_with_launches(request.target, request.options)
     kernel, words = _kernel_of_file(request)
     if request.grid is None or request.block is None:
         missing = ("--grid", "4,4") if request.grid is None else ("--block", "16,16")
@@ -200,6 +205,28 @@ def _from_file(request: Request) -> Target:
     elif request.close:
         raise UserError("--close says how nearly: give --expect or --reference, too")
     return target
+
+
+def _with_own_launch(request: Request) -> Request:
+    """Choose the only launch in the file's host code, read from the text, and say so.
+
+    Raises:
+        UserError: There are several, or a part of it is unknown, or there is none; the message has
+            commands to choose from.
+    """
+    file, options = request.target, request.options
+    if not is_cuda(file) or not all(names_a_kernel(w, file, options) for w in request.words):
+        return request
+    entry = request.words[0] if request.words else ""
+    number = single_launch(file, options, entry)
+    if not number:
+        refuse_with_launches(file, options)
+        refuse_with_proposal(file, options, entry)
+        return request
+    one = host_launch(file, number, options)
+    words = shlex.join(one.words(plain_name(file)))
+    note(fitted(f"launch {number}, {place(one.file, one.line)}, as the host code says: {words}"))
+    return replace(request, launch=number)
 
 
 def _own_symbols(request: Request, words: list[str]) -> tuple[Request, list[str]]:

@@ -9,15 +9,16 @@ from simulator.fixes import BarrierVerdict, judge_barriers
 
 from ..check.launcher import Launcher
 from ..cli.errors import warn
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import schedule_options, target_options
-from ..cli.output import write_json
+from ..cli.output import say_report, write_json
 from ..cli.request import Request
 from ..cli.target import resolve
 from ..text.barriers import barriers
 from ..text.layout import fitted
 
 
-@click.command("barriers", context_settings={"ignore_unknown_options": True})
+@click.command("barriers", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @target_options
 @schedule_options
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
@@ -48,7 +49,7 @@ def barriers_command(
     if json_file is not None:
         write_json(json_file, _content(launcher, run, verdicts))
     if json_file != "-":
-        click.echo(fitted(barriers(launcher.target.name, run, verdicts)))
+        say_report(fitted(barriers(launcher.target.name, run, verdicts)))
 
 
 def _content(launcher: Launcher, run: Run, verdicts: list[BarrierVerdict]) -> dict[str, Any]:

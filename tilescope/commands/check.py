@@ -18,8 +18,9 @@ from ..check.policy import CHOICES, Policy
 from ..cli.completion import gpus as gpus_named
 from ..cli.errors import INTERRUPTED, UserError
 from ..cli.kernel_names import is_file
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import launch_options, result_options
-from ..cli.output import reader_gone, say, write_json
+from ..cli.output import reader_gone, say, say_report, write_json
 from ..cli.request import Request
 from ..cli.target import resolve_either
 from ..formats.report_files import Files
@@ -27,7 +28,7 @@ from ..gpu.placement import find
 from ..text.findings import demonstration, findings, refusals
 from ..text.fixes import fixes_text, unfound
 from ..text.layout import fitted, hazard_text
-from .pipelines import HOW, check_pipeline, is_pipeline, refuse_others
+from .pipelines import HOW, check_pipeline, host_pipeline, is_pipeline, refuse_others
 
 _MAX_HAZARDS = 20
 _OF_SEVERAL = (
@@ -35,6 +36,8 @@ _OF_SEVERAL = (
     "max_hazards", "json_file", "sarif_file", "junit_file", "baseline", "new_baseline",
 )  # fmt: skip
 """Options that a file with several launches takes."""
+_OF_TEXT = ("defines", "includes", "nvrtc")
+"""Further options that several launches of host code take."""
 
 
 def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -43,7 +46,7 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
     )
 
 
-@click.command("check", context_settings={"ignore_unknown_options": True})
+@click.command("check", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @result_options
 @launch_options
 @_policy("--equal-writes", "Races that write the same value.")
@@ -115,10 +118,13 @@ def check_command(
     remove a race: an edit of the source is shown only if it compiles in both builds and
     is free of that race in all schedules, with nothing new. --fix writes it to the file.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Of a .cu file alone, each launch in its
+    host code is checked, as far as the text says it; host code is read and never executed
+    (tilescope exec does that). If there is none, a launch is proposed from the signature.
 
     \b
     Examples:
+      tilescope check my_program.cu
       tilescope check matmul_missing_first_barrier --size 64
       tilescope check matmul_missing_first_barrier --size 64 --demonstrate
       tilescope check matmul_tiled --size 70x50x90 --fail-on warning
@@ -149,8 +155,9 @@ def check_command(
     files = Files(json_file, sarif_file, junit_file, new_baseline, known)
     files.check(only_diff)
     policy = Policy(equal_writes, warp_synchronous, known)
-    if is_pipeline(request.target):
-        refuse_others(ctx, request, (*HOW, *_OF_SEVERAL))
+    host = None if is_pipeline(request.target) else host_pipeline(request)
+    if host or is_pipeline(request.target):
+        refuse_others(ctx, request, (*HOW, *_OF_SEVERAL, *(_OF_TEXT if host else ())))
         how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
         default = ctx.get_parameter_source("fail_on") is ParameterSource.DEFAULT
         chosen = (request.build,) if request.build else ("device", "source")
@@ -158,7 +165,7 @@ def check_command(
             check_pipeline(
                 request.target, chosen, how, policy, "" if default else fail_on,
                 not no_fix_search, max_hazards, files, quiet, since,
-                fix_time,
+                fix_time, host,
             )
         )  # fmt: skip
     if since is not None:
@@ -172,14 +179,14 @@ def check_command(
     listed = not (quiet or only_diff or files.quiet)
     if quiet:
         for text in [hazard_text(hazard) for hazard in verdict.hazards] + refusals(verdict):
-            say(text, err=True)
+            say_report(text, err=True)
     elif listed:
-        say(fitted(findings(verdict, max_hazards)))
+        say_report(fitted(findings(verdict, max_hazards)))
     needed = bool(fix or only_diff or quiet or files.any)
     if not no_fix_search:
         search(checker, verdict, fix_time, lambda: not needed and reader_gone())
     if (quiet or listed) and (text := fixes_text(verdict)):
-        say(fitted(text) if quiet else f"\n{fitted(text)}", err=quiet)
+        say_report(fitted(text) if quiet else f"\n{fitted(text)}", err=quiet)
     difference = _demonstrate(launcher, verdict.builds) if show else None
     if json_file is not None:
         shown = {"demonstration": difference.to_dict() if difference else None} if show else {}
@@ -187,7 +194,7 @@ def check_command(
     files.write([verdict], fail_on)
     if show and listed:
         racy = any(hazard.row.is_race for hazard in verdict.hazards)
-        say(f"\n{fitted(demonstration(difference, racy))}")
+        say_report(f"\n{fitted(demonstration(difference, racy))}")
     if only_diff:
         patch = fixes.as_diff(verdict.hazards)
         say(patch, nl=False)

@@ -9,8 +9,9 @@ import device
 from simulator import Run
 
 from ..check.outcome import execute
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import target_options
-from ..cli.output import write_json
+from ..cli.output import say_report, write_json
 from ..cli.request import Request
 from ..cli.target import resolve
 from ..gpu.hardware import device_option, require_gpu
@@ -19,7 +20,7 @@ from ..text.hardware import hardware
 from ..text.layout import fitted
 
 
-@click.command("counters", context_settings={"ignore_unknown_options": True})
+@click.command("counters", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @target_options
 @device_option
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
@@ -52,7 +53,7 @@ def counters_command(
     if json_file is not None:
         write_json(json_file, _content(run, found, level0, default))
     if json_file != "-":
-        click.echo(fitted(hardware(run, found, level0, default, device.device_name(index))))
+        say_report(fitted(hardware(run, found, level0, default, device.device_name(index))))
     ctx.exit(int(any(figure.verdict == "NOT" for figure in found)))
 
 

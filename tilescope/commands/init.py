@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from ..cli.errors import UserError
+from ..cli.menu.option_groups import GroupedCommand
 
 _FILES = {
     "blocksum.cu": "blocksum.cu",
@@ -23,7 +24,7 @@ next, in {folder}:
 then take the __syncthreads() out of blocksum.cu and do it again"""
 
 
-@click.command("init")
+@click.command("init", cls=GroupedCommand)
 @click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
 def init_command(folder: Path) -> None:
     """Write a kernel, tests of it and a CI recipe to start from.

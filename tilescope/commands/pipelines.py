@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 import simulator
 from kernels import Kernel
+from kernels.source_access import plain_name
 from simulator import Source
 from simulator.host_order import Stream, untimely
 from simulator.launch import listen
@@ -20,8 +21,9 @@ from ..check.checker import Checker, Verdict
 from ..check.fix_search import search
 from ..check.launcher import Launcher
 from ..check.policy import Policy, judge
-from ..cli.errors import INTERRUPTED, UserError
-from ..cli.output import reader_gone, say, write_json
+from ..cli.errors import CANNOT_RUN, INTERRUPTED, UserError
+from ..cli.host_program import is_cuda, launches_of
+from ..cli.output import reader_gone, say, say_report, write_json
 from ..cli.progress import ProgressBar
 from ..cli.project import changed_since, is_project, read_project, touches
 from ..cli.request import Request
@@ -32,7 +34,8 @@ from ..sessions.recorded_launch import RecordedLaunch
 from ..sessions.recording import Session
 from ..text.findings import count, findings
 from ..text.fixes import fixes_text
-from ..text.layout import hazard_text
+from ..text.launches import place
+from ..text.layout import fitted, hazard_text
 from ..text.report import result
 from ..text.script import hazards, summary
 
@@ -60,7 +63,40 @@ def refuse_others(ctx: click.Context, request: Request, used: Collection[str]) -
     ]  # fmt: skip
     if given:
         listed = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'}"
+        if is_cuda(request.target):
+            raise UserError(f"{listed} for one launch of {request.target}: add --launch N")
         raise UserError(f"{listed} not for a .toml file, which says what it launches, and how")
+
+
+def host_pipeline(request: Request) -> tuple[Pipeline, list[str]] | None:
+    """Return the launches in a file's host code, if there are several and none is chosen.
+
+    The second part has a line for each launch that the text does not say wholly.
+    """
+    file, options = request.target, request.options
+    chosen = request.words or request.launch or request.grid or request.block
+    if chosen or not is_cuda(file) or not Path(file).is_file():
+        return None
+    launches, others = launches_of(file, options)
+    if len(launches) + len(others) < 2 or not any(one.known for one in launches):
+        return None
+    tables = [
+        {
+            "file": Path(file).name, "kernel": one.kernel, "grid": [*(one.grid or ())],
+            "block": [*(one.block or ())], "shared": one.shared_bytes, "args": [*one.args],
+            "cooperative": one.cooperative, "options": [*options],
+        }
+        for one in launches if one.known
+    ]  # fmt: skip
+    lines = [one.line for one in launches if one.known]
+    unknown = [
+        f"launch {number}, {place(one.file, one.line)}: {one.kernel} is not checked, as the text "
+        f"does not say all of it; tilescope check {plain_name(file)} --launch {number} asks for it"
+        for number, one in enumerate(launches, 1) if not one.known
+    ]  # fmt: skip
+    unknown += [f"{place(at, line)}: {called} is not read, and not checked"
+                for at, line, called in others]  # fmt: skip
+    return Pipeline(Path(file), {}, tables, {}, lines), unknown
 
 
 def run_pipeline(
@@ -78,7 +114,7 @@ def run_pipeline(
         results = {"results": [agreement.to_dict() for agreement in pipeline.results()]}
         write_json(json_file, session.to_dict() | results)
     if not quiet and json_file != "-":
-        click.echo(summary(session, {}, ""))
+        say_report(summary(session, {}, ""))
         _results(pipeline)
     return int(bool(wrong) or any(h.severity == "error" for h in hazards(session)))
 
@@ -104,23 +140,28 @@ def _made(
 def check_pipeline(
     file: str, builds: Collection[str], how: dict[str, Any], policy: Policy, fail_on: str,
     fixes: bool, max_hazards: int, files: Files, quiet: bool, since: str | None = None,
-    seconds: float | None = None,
+    seconds: float | None = None, host: tuple[Pipeline, list[str]] | None = None,
 ) -> int:  # fmt: skip
     """Check every launch on the arrays as its predecessors left them; return the exit code.
 
     ``fail_on``: empty for a project's own setting. ``since``: a commit; unchanged kernels are
-    skipped and counted. ``seconds``: time limit of each search for fixes. Ctrl-C ends the search;
-    findings so far are printed and written.
+    skipped and counted. ``seconds``: time limit of each search for fixes. ``host``: independent
+    launches instead of the file's, and remarks on those that are not checked. Ctrl-C ends the
+    search; findings so far are printed and written.
     """
     path, listed, code = Path(file), list[dict[str, Any]](), 0
     verdicts = list[Verdict]()
-    if (files.sarif or files.junit or files.baseline) and not is_project(file):
+    is_independent = host is not None or is_project(file)
+    if (files.sarif or files.junit or files.baseline) and not is_independent:
         raise UserError(
             "--sarif, --junit and --write-baseline are for one kernel, or for pyproject.toml"
         )
     if files.baseline and since is not None:
         raise UserError("--write-baseline is of all kernels; --since leaves some out")
-    pipeline, own = read_project(path) if is_project(file) else (read(path), "error")
+    pipeline, own = (
+        (host[0], "error") if host
+        else read_project(path) if is_project(file) else (read(path), "error")
+    )  # fmt: skip
     fail_on = fail_on or own
     every = list(zip(pipeline.lines(), pipeline.launches, strict=True))
     if since is not None:
@@ -148,20 +189,20 @@ def check_pipeline(
             interrupted = True
             break
         if fixes and (text := fixes_text(verdict)) and (quiet or not files.quiet):
-            say(text if quiet else f"{text}\n", err=quiet)
+            say_report(text if quiet else f"{text}\n", err=quiet)
         code |= int(verdict.fails(fail_on))
         verdicts.append(verdict)
         listed.append({"file": file, "line": line} | verdict.to_dict())
         interrupted = verdict.interrupted or verdict.stopped
         if interrupted:
             break
-        if not is_project(file):
+        if not is_independent:
             run = ordered.launch(line, table, target, how | {"checks": followed}, quiet)
             late = judge(policy, untimely(run.hazards), target.kernel.name)
             code |= int(any(h.severity == "error" for h in late))
             listed[-1]["order"] = [hazard.to_dict() for hazard in late]
             for hazard in late if files.json != "-" else ():
-                say(hazard_text(hazard), err=quiet)
+                say_report(hazard_text(hazard), err=quiet)
     if files.json is not None:
         write_json(files.json, {"schema": 1, "launches": listed, "unchanged": unchanged})
     files.write(verdicts, fail_on, file)
@@ -175,16 +216,19 @@ def check_pipeline(
         said = [f"{len(listed)} checked", f"{count(omitted, 'hazard')} ignored" if omitted else ""]
         said.append(f"{unchanged} unchanged since {since}, not checked" if since else "")
         say("; ".join(filter(None, said)))
-    return code | int(any(not agreement.within for agreement in pipeline.results()))
+    for text in host[1] if host else ():
+        say_report(fitted(text), err=quiet or files.quiet)
+    code |= int(any(not agreement.within for agreement in pipeline.results()))
+    return code or (CANNOT_RUN if host and host[1] else 0)
 
 
 def _tell(verdict: Verdict, place: str, max_hazards: int, quiet: bool, nothing: bool) -> None:
     """Print the findings of one launch."""
     if quiet:
         for hazard in verdict.hazards:
-            say(hazard_text(hazard), err=True)
+            say_report(hazard_text(hazard), err=True)
     elif not nothing:
-        say(f"== {place}\n{findings(verdict, max_hazards)}\n")
+        say_report(f"== {place}\n{findings(verdict, max_hazards)}\n")
 
 
 def _touched(folder: Path, table: dict[str, Any], changed: set[Path]) -> bool:
@@ -239,4 +283,4 @@ def _launch(target: Target, how: dict[str, Any], quiet: bool) -> simulator.Run:
 
 def _results(pipeline: Pipeline) -> None:
     for agreement in pipeline.results():
-        click.echo(result(agreement))
+        say_report(result(agreement))

@@ -15,8 +15,9 @@ from ..cli.argument_spec import is_argument
 from ..cli.completion import gpus as gpus_named
 from ..cli.errors import UserError
 from ..cli.kernel_names import is_file
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import target_options
-from ..cli.output import write_json
+from ..cli.output import say_report, write_json
 from ..cli.progress import ProgressBar
 from ..cli.request import Request
 from ..cli.target import Target, resolve
@@ -25,7 +26,7 @@ from ..text.layout import fitted
 from ..text.prediction import predictions
 
 
-@click.command("predict", context_settings={"ignore_unknown_options": True})
+@click.command("predict", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @target_options
 @click.option(
     "--gpu", "gpus", shell_complete=gpus_named, default="h200", show_default=True, metavar="NAMES",
@@ -70,7 +71,7 @@ def predict_command(
         found = [p.to_dict() | {"name": t.name, "tile": t.tile} for t, ps in rows for p in ps]
         write_json(json_file, {"schema": 1, "predictions": found})
     if json_file != "-":
-        click.echo(fitted(predictions(rows, caches or "")))
+        say_report(fitted(predictions(rows, caches or "")))
 
 
 def _chip(name: str) -> tuple[Gpu, Measured | None]:

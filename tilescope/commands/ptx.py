@@ -8,12 +8,13 @@ from simulator.compile.compiler import compile_ptx
 
 from ..cli.errors import UserError, warn
 from ..cli.kernel_names import is_file
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import target_options
 from ..cli.request import Request
 from ..cli.target import kernel_of
 
 
-@click.command("ptx", context_settings={"ignore_unknown_options": True})
+@click.command("ptx", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @target_options
 @click.option("--steps", is_flag=True, help="Show the simulator's steps instead, block by block.")
 def ptx_command(request: Request, steps: bool) -> None:

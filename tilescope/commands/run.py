@@ -12,8 +12,9 @@ from ..check.outcome import Outcome, execute
 from ..cli.comparison_target import beside
 from ..cli.completion import gpus as gpus_named
 from ..cli.errors import UserError
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import launch_options, result_options
-from ..cli.output import write_json, write_text
+from ..cli.output import say_report, write_json, write_text
 from ..cli.request import Request
 from ..cli.target import resolve
 from ..gpu.placement import Placement, find, place
@@ -28,7 +29,7 @@ from ..text.report import report, verdict, wrong
 from .pipelines import HOW, is_pipeline, refuse_others, run_pipeline
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True})
+@click.command("run", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @result_options
 @launch_options
 @click.option("--compare", "other", metavar="OTHER", help="What to put beside it.")
@@ -135,7 +136,7 @@ def run_command(
             for line in wrong(outcome):
                 click.echo(line, err=True)
     elif "-" not in (json_file, plot_file):
-        click.echo(fitted(_text(outcomes, by_line, sort, placements, forecasts)))
+        say_report(fitted(_text(outcomes, by_line, sort, placements, forecasts)))
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
 
 

@@ -14,6 +14,7 @@ from ..cli.completion import gpus as gpus_named
 from ..cli.completion import targets
 from ..cli.errors import UserError
 from ..cli.kernel_names import is_file, refuse_pipeline
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import launch_options, refuse_options
 from ..cli.output import write_json, write_text
 from ..sweep.cells import Row, grid
@@ -23,7 +24,7 @@ from ..text.sweep import figure, table
 FOLDER = ".tilescope/sweep"
 
 
-@click.command("sweep", context_settings={"ignore_unknown_options": True})
+@click.command("sweep", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @click.argument("target", shell_complete=targets)
 @click.argument("words", nargs=-1, metavar="[TARGET]... | [ENTRY] [ARGUMENT]...")
 @click.option("--size", "sizes", metavar="SIZES", help="With commas between: 64,128x128x64.")

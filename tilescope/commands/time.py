@@ -8,8 +8,9 @@ import device
 
 from ..cli.argument_spec import is_argument
 from ..cli.errors import UserError
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import target_options
-from ..cli.output import write_json
+from ..cli.output import say_report, write_json
 from ..cli.request import Request
 from ..cli.target import Target, resolve
 from ..gpu.hardware import device_errors, device_option, jit_option, require_gpu
@@ -19,7 +20,7 @@ from ..text.layout import fitted
 from ..text.timing import timings
 
 
-@click.command("time", context_settings={"ignore_unknown_options": True})
+@click.command("time", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @target_options
 @device_option
 @jit_option
@@ -76,7 +77,7 @@ def time_command(
         content = {"schema": 1, "device": name, "driver_release": release}
         write_json(json_file, content | {"rows": [row.to_dict() for row in rows]})
     if json_file != "-":
-        click.echo(fitted(timings(rows, name, release)))
+        say_report(fitted(timings(rows, name, release)))
 
 
 def _targets(request: Request) -> list[Target]:

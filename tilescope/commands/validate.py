@@ -4,8 +4,9 @@ import click
 
 import device
 
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import result_options
-from ..cli.output import write_json
+from ..cli.output import say_report, write_json
 from ..cli.request import Request
 from ..cli.target import resolve
 from ..gpu.hardware import (
@@ -20,7 +21,7 @@ from ..text.layout import fitted
 from ..text.validation import validation
 
 
-@click.command("validate", context_settings={"ignore_unknown_options": True})
+@click.command("validate", cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @result_options
 @device_option
 @jit_option
@@ -58,5 +59,5 @@ def validate_command(
         content = found.to_dict() | {"name": target.name, "driver_release": release}
         write_json(json_file, content)
     if json_file != "-":
-        click.echo(fitted(validation(target, found, release, numpy_product(target))))
+        say_report(fitted(validation(target, found, release, numpy_product(target))))
     ctx.exit(int(not found.validated))

@@ -24,6 +24,7 @@ from ..check.outcome import simulate
 from ..cli.comparison_target import beside
 from ..cli.errors import UserError
 from ..cli.kernel_names import is_file
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import launch_options, result_options
 from ..cli.request import Request
 from ..cli.target import Target, parse_shape, resolve, settled
@@ -43,7 +44,7 @@ _BY_WARP = 1 << 16
 """Threads of a launch up to which one warp at a time is fast enough."""
 
 
-class _Command(click.Command):
+class _Command(GroupedCommand):
     """Command that stores its words in ``ctx.meta``, because the page shows them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -54,7 +55,6 @@ class _Command(click.Command):
 @click.command(
     "view",
     cls=_Command,
-    short_help="Draw a run, step by step, as one HTML file.",
     context_settings={"ignore_unknown_options": True},
 )
 @result_options

@@ -17,7 +17,7 @@ _SHAPES = {
     "--block": ("threads of a block, x first", "256"),
     "--shared": ("bytes of dynamic shared memory", "4096"),
 }
-_HANDLES = {
+HANDLES = {
     "cudaTextureObject_t": "texture:f32[64,64]", "cudaSurfaceObject_t": "surface:f32[64,64]",
 }  # fmt: skip
 _MAX_LINES = 24
@@ -31,9 +31,12 @@ def typed() -> str:
     return f"tilescope {context.info_name if context and launches else 'run'}"
 
 
-def command(words: Iterable[str], indent: str = "") -> list[str]:
-    """Return a command line for copying, in several lines if it is long."""
-    lines = [indent + typed()]
+def command(words: Iterable[str], indent: str = "", name: str = "") -> list[str]:
+    """Return a command line for copying, in several lines if it is long.
+
+    ``name``: the command; by default that of the user.
+    """
+    lines = [indent + (f"tilescope {name}" if name else typed())]
     for word in words:
         quoted = word if word == "?" else shlex.quote(plain_name(word))
         if len(lines[-1]) + 1 + len(quoted) + 2 > columns():
@@ -123,7 +126,7 @@ def wanted(
 
 def _example(kind: str, sources: Mapping[str, str]) -> str:
     """Return an example word for a parameter's type."""
-    handle = _HANDLES.get(kind.removeprefix("const").strip())
+    handle = HANDLES.get(kind.removeprefix("const").strip())
     plain = spelled(kind, sources)
     element = element_word(vector_of(plain.rstrip("*"))[0])
     if handle:

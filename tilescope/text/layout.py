@@ -1,21 +1,14 @@
 """Formatting of numbers, tables and paths."""
 
-import shutil
 import textwrap
 from collections.abc import Sequence
 
 from simulator import Hazard
 from simulator.hazards.wording.text import wrap
 
-_MAX_COLUMNS, _MIN_COLUMNS = 80, 32
+from .width import columns as columns
+
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-
-
-def columns() -> int:
-    """Return the width of reports: that of the terminal, at most 80."""
-    return max(
-        _MIN_COLUMNS, min(_MAX_COLUMNS, shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns)
-    )
 
 
 def wrapped(text: str) -> str:

@@ -166,7 +166,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("frobnicate",), "no such command 'frobnicate'; there are: run, check"),
+        (("frobnicate",), "no such command 'frobnicate'; there are: run, view, predict"),
         (("chekc",), "'chekc'; did you mean check?"),
         (("_lunch",), "'_lunch'; to run a kernel: "),  # _launch is the tools' own
         (("my.cu", "--grid", 1), "'my.cu'; to run a kernel: tilescope run my.cu ..."),

@@ -17,10 +17,11 @@ from tilescope.cli import progress
 from tilescope.cli.argument_spec import parse_arguments
 from tilescope.cli.errors import UserError
 from tilescope.cli.main import main
+from tilescope.cli.menu.commands import ENTRIES
 from tilescope.text import layout
 
 
-@pytest.mark.parametrize("command", ["", *(c for c in main.commands if c != "_launch")])
+@pytest.mark.parametrize("command", ["", *(name for name in ENTRIES if name != "_launch")])
 def test_help_has_examples_and_fits(command: str) -> None:
     result = tilescope(*command.split(), "--help")
     assert result.exit_code == 0

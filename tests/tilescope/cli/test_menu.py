@@ -1,0 +1,199 @@
+"""The first minute: commands by intent, help on anything, a file alone, colour."""
+
+import io
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.support.command_line import error_of, tilescope
+from tilescope.cli.main import main
+from tilescope.cli.menu.commands import ENTRIES, MENU
+from tilescope.text import width
+from tilescope.text.colour import painted
+
+KERNEL = """\
+__global__ void turn(const float* x, float* out, int n) {
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    out[t] = s[63 - t];
+}
+template <typename T> __global__ void plane(T* a, int n, bool on) {
+    a[(blockIdx.y * 16 + threadIdx.y) * n + blockIdx.x * 16 + threadIdx.x] = on;
+}
+"""
+HOST = """\
+int main(int argc, char** argv) {
+    float *x, *out;
+    cudaMalloc(&x, 64 * sizeof(float));
+    cudaMalloc(&out, 64 * sizeof(float));
+    turn<<<1, 64>>>(x, out, 64);
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("bare.cu").write_text(KERNEL)
+    Path("one.cu").write_text(KERNEL + HOST + "}\n")
+    Path("two.cu").write_text(KERNEL + HOST + "    turn<<<1, 32>>>(x, out, 64);\n}\n")
+    Path("part.cu").write_text(
+        KERNEL + HOST + "    int n = atoi(argv[1]);\n    turn<<<n, 32>>>(x, out, n);\n}\n"
+    )
+    return tmp_path
+
+
+def test_each_summary_is_the_first_line_of_its_commands_help() -> None:
+    context = click.Context(main)
+    for name in ENTRIES.keys() - {"_launch"}:
+        command = main.get_command(context, name)
+        assert command is not None
+        assert command.help is not None
+        assert command.help.splitlines()[0] == ENTRIES[name].summary
+        assert name in command.name
+
+
+def test_help_lists_every_command_under_its_title_and_cuts_nothing() -> None:
+    shown = tilescope("--help").stdout
+    at = [shown.index(f"{title}:") for title in MENU]
+    assert at == sorted(at)
+    assert "..." not in shown.partition("Look at a kernel:")[2]
+    for title, entries in MENU.items():
+        section = shown.partition(f"{title}:")[2].partition("\n\n")[0]
+        named = [line.split()[0] for line in section.splitlines() if line[2:3].strip()]
+        assert named == [entry.name for entry in entries if not entry.hidden]
+
+
+def test_options_stand_under_titles() -> None:
+    shown = tilescope("check", "--help").stdout
+    _, _, launched = shown.partition("\nWhat is launched:\n")
+    assert "--grid" in launched.partition("\n\n")[0]
+    assert "--fix " not in launched.partition("\n\n")[0]
+
+
+def test_help_imports_no_simulator_and_takes_little_time() -> None:
+    code = "import sys\nfrom tilescope.cli.main import main\ntry: main(['--help'])\n"
+    code += "except SystemExit: pass\nprint(sorted({'simulator', 'numpy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    before, began = os.times(), time.monotonic()
+    subprocess.run([sys.executable, "-m", "tilescope", "--help"], capture_output=True, check=True)
+    after = os.times()
+    cpu = after.children_user + after.children_system
+    cpu -= before.children_user + before.children_system
+    print(f"--help: {cpu:.2f} s of CPU, {time.monotonic() - began:.2f} s")
+    assert cpu < 0.3
+
+
+def test_help_explains_commands_hazards_and_words(folder: Path) -> None:
+    assert tilescope("help").stdout == tilescope("--help").stdout
+    assert "--demonstrate" in tilescope("help", "check").stdout
+    assert "nothing orders them" in tilescope("help", "raw-race").stdout
+    assert "32 banks" in tilescope("help", "bank", "conflicts").stdout
+    assert "did you mean sectors" in error_of("help", "sectros")
+    assert tilescope("help", "one.cu").stdout == tilescope("one.cu").stdout
+
+
+def test_a_file_alone_is_described_with_commands_that_run(folder: Path) -> None:
+    shown = tilescope("one.cu")
+    assert shown.exit_code == 0
+    assert "CUDA C++ with 2 kernels, and 1 launch in its host code" in shown.stdout
+    assert "turn(const float* x, float* out, int n)" in shown.stdout
+    assert "tilescope check one.cu" in shown.stdout
+    assert "tilescope exec one.cu" in shown.stdout
+    bare = tilescope("bare.cu").stdout
+    assert "tilescope check bare.cu turn --grid 4 --block 256" in bare
+    assert "exec" not in bare
+    ptx = tilescope("ptx", "bare.cu", "turn").stdout
+    Path("k.ptx").write_text(ptx)
+    assert "PTX with 1 kernel" in tilescope("k.ptx").stdout
+    Path("s.py").write_text("from numba import cuda\nimport os\n")
+    assert "imports numba.cuda\n" in tilescope("s.py").stdout
+    Path("broken.py").write_text("def (")
+    assert "no Python" in tilescope("broken.py").stdout
+    assert "without device code" in tilescope(sys.executable).stdout
+    Path("text").write_text("text")
+    assert "no CUDA C++" in tilescope("text").stdout
+
+
+def test_check_runs_the_launch_that_the_host_code_says(folder: Path) -> None:
+    done = tilescope("check", "one.cu", "--no-fix-search")
+    assert done.exit_code == 1
+    assert "launch 1, line 14, as the host code says: one.cu turn --grid 1" in done.stderr
+    assert "1 error in turn, grid 1, block 64" in done.stdout
+    named = tilescope("check", "one.cu", "turn", "--no-fix-search")
+    assert named.stdout == done.stdout
+
+
+def test_check_goes_through_several_launches(folder: Path) -> None:
+    done = tilescope("check", "two.cu", "--no-fix-search", "--json", "v.json")
+    assert done.exit_code == 1
+    assert "== turn, two.cu:14" in done.stdout
+    assert "== turn, two.cu:15" in done.stdout
+    assert "2 checked" in done.stdout
+    assert "--fix is for one launch of two.cu: add --launch N" in error_of(
+        "check", "two.cu", "--fix"
+    )
+
+
+def test_what_the_text_does_not_say_is_not_checked_and_not_clean(folder: Path) -> None:
+    text = Path("part.cu").read_text().replace("63 - t", "t")
+    Path("part.cu").write_text(text)
+    done = tilescope("check", "part.cu")
+    assert "no hazards in turn" in done.stdout
+    assert "launch 2, line 16: turn is not checked" in " ".join(done.stdout.split())
+    assert done.exit_code == 2
+
+
+def test_without_a_launch_one_is_proposed_and_nothing_runs(folder: Path) -> None:
+    said = error_of("check", "bare.cu")
+    assert "nothing was run" in said
+    commands = said.replace("\\\n", "").split("tilescope check ")[1:]
+    assert len(commands) == 2
+    for command in commands:
+        words = [word.strip("'") for word in command.split()]
+        words[1] = command.split("'")[1] if words[1].startswith("plane") else words[1]
+        assert tilescope("run", *words, "--checks", "none").exit_code == 0, words
+    assert "--grid 4,4 --block 16,16" in commands[1]
+
+
+def test_list_shows_signatures(folder: Path) -> None:
+    shown = tilescope("list", "two.cu").stdout
+    assert "  plane<typename T>(T* a, int n, bool on)" in shown
+    assert "launches in its host code" in shown
+    assert "matmul_tiled MxNxK, tile" in tilescope("list").stdout
+
+
+class Terminal:
+    """A stream on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colour_is_for_terminals(
+    variables: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert width.has_colour(Terminal()) is expected  # type: ignore[arg-type]
+    assert not width.has_colour(io.StringIO())
+
+
+def test_colour_changes_no_character() -> None:
+    report = (
+        "2 errors in k, grid 1\n\nerror: a race\n  fix  barrier: verified, 0 left\n        +x\n"
+    )
+    shown = painted(report)
+    assert shown.count("\x1b[") >= 8
+    assert click.unstyle(shown) == report

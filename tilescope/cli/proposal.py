@@ -1,0 +1,93 @@
+"""Launches proposed from a kernel's signature, where host code has none; sizes are guesses."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kernels.host.host_arguments import element_word
+from kernels.source.element_types import spelled, vector_of
+from kernels.source.signatures import Signature, signatures
+from kernels.source_access import source_text
+
+from ..text.launches import HANDLES, command, error_text
+from .errors import UserError
+from .host_program import headers_of
+
+_MAX_KERNELS = 4
+_FLAT = ("4", "256", "1024", "1024")
+_PLANE = ("4,4", "16,16", "64", "64,64")
+"""Blocks, threads, a whole number and an array's shape, for kernels of one and two dimensions."""
+
+
+def declared(file: str, options: Sequence[str] = ()) -> list[Signature]:
+    """Return the kernels that a CUDA C++ file and its headers declare."""
+    texts = (source_text(Path(file)), *headers_of(file, options).values())
+    return list(dict.fromkeys(one for text in texts for one in signatures(text)))
+
+
+def proposed(file: str, signature: Signature, options: Sequence[str] = ()) -> list[str]:
+    """Return the words of a command that launches a kernel; ``?`` for what is not guessed."""
+    sources = {file: source_text(Path(file)), **headers_of(file, options)}
+    body = _body(sources, signature.name)
+    is_plane = re.search(r"\b(?:threadIdx|blockIdx)\s*\.\s*y\b", body) is not None
+    grid, block, count, extents = _PLANE if is_plane else _FLAT
+    dynamic = re.search(r"\bextern\b[^;]*\b__shared__\b", body)
+    words = [file, signature.example, "--grid", grid, "--block", block]
+    words += ["--shared", "4096"] if dynamic else []
+    kinds = {one.name: one.example for one in signature.parameters if not one.pack}
+    for kind, _ in signature.params:
+        for name, example in kinds.items():
+            kind = re.sub(rf"\b{re.escape(name)}\b", example, kind)
+        words.append(_word(kind, sources, count, extents))
+    return words
+
+
+def refuse_with_proposal(file: str, options: Sequence[str], entry: str = "") -> None:
+    """Explain which launch could be typed.
+
+    Raises:
+        UserError: With this text, if the file declares a kernel (of the name ``entry``).
+    """
+    if not Path(file).is_file():
+        return
+    base = re.sub(r"<.*", "", entry, flags=re.S).split("::")[-1]
+    kernels = [one for one in declared(file, options) if base in ("", one.name)]
+    if not kernels:
+        return
+    head = (
+        f"--grid is missing: {file} has no launch of it in host code. Proposed from the "
+        "signature, with guessed sizes; nothing was run:"
+    )
+    lines = [error_text(head)]
+    for signature in kernels[:_MAX_KERNELS]:
+        lines += command(proposed(file, signature, options), "  ")
+    if len(kernels) > _MAX_KERNELS:
+        lines.append(f"  ... and {len(kernels) - _MAX_KERNELS} more kernels: tilescope list {file}")
+    raise UserError("\n".join(lines))
+
+
+def _word(kind: str, sources: Mapping[str, str], count: str, extents: str) -> str:
+    """Return an argument for a parameter's type."""
+    if handle := HANDLES.get(kind.removeprefix("const").strip()):
+        return handle
+    plain = spelled(kind, sources)
+    element, is_pointer = plain.rstrip("*"), plain.endswith("*")
+    element = element_word(vector_of(element)[0])
+    if is_pointer:
+        if plain.endswith("**"):
+            return "?"
+        init = "=normal" if element.startswith("f") or "bf" in element else "=arange"
+        return f"{element}[{extents}]{init}" if element else f"u8[{extents}]=arange"
+    if plain == "bool":
+        return "1"
+    return "1.5" if element.startswith("f") else count if element else "?"
+
+
+def _body(sources: Mapping[str, str], name: str) -> str:
+    """Return a kernel's text: from its name to the next kernel."""
+    for text in sources.values():
+        found = re.search(rf"__global__[^;{{}}]*?\b{re.escape(name)}\s*\(.*?(?=__global__|\Z)",
+                          text, re.S)  # fmt: skip
+        if found:
+            return found[0]
+    return ""
