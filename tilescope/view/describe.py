@@ -179,9 +179,7 @@ def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
         for name in ("reads", "writes"):
             counts = getattr(item, name)
             made[name] = pool.add(counts.astype(np.int32 if counts.max() < 2**31 else np.float64))
-        made["owner"] = pool.add(
-            np.diff(item.owner, prepend=0).astype(np.int32)
-        )  # differences deflate better
+        made["owner"] = pool.add(np.diff(item.owner, prepend=0).astype(np.int32))  # deflates well
         if values and item.dtype.kind in "fiu":
             made["before"] = pool.add(item.before.view(item.dtype))
             made["after"] = pool.add(item.after.view(item.dtype))

@@ -20,7 +20,7 @@ class Page {
     this.stage = new Stage(this.state);
     this.help = help();
     const part = (id, text, made) => ({ id, text, root: made.root, draw: () => made.draw() });
-    const watch = this.runs[0].story.moments?.length ? "The moment" : "Watch";
+    const watch = this.runs[0].hazards.some((hazard) => hazard.severity === "error") ? "The moment" : "Watch";
     this.parts = [
       part("watch", watch, this.stage),
       part("reuse", "Reuse", new Reuse(this.state)),

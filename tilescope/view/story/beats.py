@@ -150,6 +150,8 @@ def _segments(
             found[-1] = (warp, hue, found[-1][2], step + 1)
         else:
             found.append((warp, hue, step, step + 1))
+    if waits >= 0:  # the barrier never opens
+        found.append((warp, HATCH, waits, len(steps.acts)))
     return found
 
 

@@ -1,69 +1,54 @@
-"""Moments of a race in shared memory: the value read, the value meant, and their steps."""
+"""Moments of the hazards of a run: one step each at which the page shows what goes wrong."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from __future__ import annotations
+
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from simulator import Run
 from simulator.hazards.hazard import Hazard
-from simulator.observe.trace.trace import Batch
 
-from .roles import KEEP, READ, RELEASE, Roles
-from .rows import as_numbers
-from .steps import StorySteps, flat, threads_on
+from .accesses import access_moments
+from .races import race_moments
+from .recorded import Moment, Recording
+from .standstill import standstill_moments
 
-NEVER, OLD, OVERWRITTEN, LUCK = "never written", "an old value", "overwritten", "right by luck"
-_ORDER = (NEVER, OLD, OVERWRITTEN, LUCK)
+_MAX_CAUSE = 40
+"""Characters of a heading up to which the page's header shows it."""
 
 
-@dataclass(frozen=True)
-class Moment:
-    """One effect of a race in the recorded run.
+def moments_of(recording: Recording) -> list[dict[str, Any]]:
+    """Return the moments of the first error that has any, then those of other hazards.
 
-    Attributes:
-        hazard: Number of the race in ``Run.hazards``.
-        kind: ``NEVER``, ``OLD``, ``OVERWRITTEN`` or ``LUCK``.
-        block: Linear number of the block.
-        step: Step of the read; ``thread`` reads.
-        other_step: Step of the write; ``other_thread`` writes.
-        variable: Number of the shared variable.
-        element: Index in the variable.
-        got: Value that was read.
-        should: Value that the kernel means to read.
+    Races come before other errors, errors before warnings. A race that is lucky in this run comes
+    after all others.
     """
-
-    hazard: int
-    kind: str
-    block: int
-    step: int
-    thread: int
-    other_step: int
-    other_thread: int
-    variable: int
-    element: int
-    got: float | None
-    should: float | None
+    found: list[tuple[int, int, list[Moment]]] = []
+    for number, hazard in enumerate(recording.run.hazards):
+        moments = _of_hazard(number, hazard, recording)
+        if moments:
+            found.append((_rank(hazard, moments), number, moments))
+    ordered = [moments for _, _, moments in sorted(found, key=lambda one: one[:2])]
+    return [_plain(moment) for moments in ordered for moment in moments]
 
 
-def moments_of(
-    run: Run, found: Sequence[tuple[Batch, StorySteps]], roles: Roles,
-    watched: Sequence[dict[str, Any]], shared: Sequence[dict[str, Any]],
-    extent: tuple[int, ...],
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Return one moment of each kind, of the first race that has any; wrong values first."""
-    for number, hazard in enumerate(run.hazards):
-        if not hazard.row.is_race or hazard.severity != "error":
-            continue
-        kinds: dict[str, Moment] = {}
-        for batch, steps in found:
-            for moment in _in_block(number, hazard, batch, steps, roles, watched, shared, extent):
-                kinds.setdefault(moment.kind, moment)
-        wrong = [kinds[kind] for kind in _ORDER[:3] if kind in kinds]
-        if wrong or LUCK in kinds:
-            return [_plain(moment) for moment in wrong or [kinds[LUCK]]]
-    return []
+def _of_hazard(number: int, hazard: Hazard, recording: Recording) -> list[Moment]:
+    if hazard.row.is_endless or hazard.row.check == "barriers":
+        return standstill_moments(number, hazard, recording)
+    found = access_moments(number, hazard, recording)
+    if not found and hazard.row.is_race and hazard.severity == "error":
+        found = race_moments(number, hazard, recording)
+    return found
+
+
+def _rank(hazard: Hazard, moments: list[Moment]) -> int:
+    if hazard.severity != "error":
+        return 3
+    if moments[0].kind == "right by luck":
+        return 2
+    return 0 if hazard.row.is_race else 1
 
 
 def _plain(moment: Moment) -> dict[str, Any]:
@@ -74,68 +59,33 @@ def _plain(moment: Moment) -> dict[str, Any]:
     return made
 
 
-def _in_block(
-    number: int, hazard: Hazard, batch: Batch, steps: StorySteps, roles: Roles,
-    watched: Sequence[dict[str, Any]], shared: Sequence[dict[str, Any]], extent: tuple[int, ...],
-) -> list[Moment]:  # fmt: skip
-    names = {hazard.variable, *hazard.also}
-    lines = {item.source.line or item.ptx_line for item in hazard.involved}
-    across = "warp" in hazard.message and "lane" not in hazard.message
-    late_write = hazard.involved[0].role == "read"  # the read is first in program order
+def places_of(recording: Recording) -> list[tuple[int, int, int] | None]:
+    """Return block, step and thread of each hazard, ``None`` if no step of it was recorded.
 
-    def own(index: int) -> bool:
-        item = watched[index]
-        return (item["source"] or item["ptx"]) in lines and roles.variable[index] >= 0
+    Of two accesses it is the read, which gets the wrong value. If the instruction is no step, as a
+    trap, it is the thread's last step before it.
+    """
+    return [_place(hazard, recording) for hazard in recording.run.hazards]
 
-    known: dict[tuple[int, int], tuple[int, int, float]] = {}
-    reads: dict[tuple[int, int], list[tuple[int, int, float, bool, float]]] = {}
-    fresh: dict[tuple[int, int], tuple[int, int, float, float | None]] = {}
-    found: dict[str, Moment] = {}
 
-    def add(kind: str, key: tuple[int, int], read: tuple[int, int], write: tuple[int, int],
-            got: float, should: float | None) -> None:  # fmt: skip
-        if kind not in found and not (kind != LUCK and should == got):
-            found[kind] = Moment(number, kind, steps.block, *read, *write, *key, got, should)
-
-    def differ(one: int, other: int) -> bool:
-        return one != other and not (across and one // 32 == other // 32)
-
-    for step, (event_number, act) in enumerate(zip(steps.events, steps.acts, strict=True)):
-        event = batch.events[int(event_number)]
-        if act == RELEASE:
-            reads, fresh = {}, {}
-            continue
-        if act not in (READ, KEEP) or roles.variable[event.watched] < 0 or not event.values:
-            continue
-        variable = roles.variable[event.watched]
-        item = shared[variable]
-        mine = own(event.watched) and item["name"] in names
-        on = np.flatnonzero(threads_on(event, steps.column, extent))
-        places = (flat(event.offset, steps.column, extent)[on] - item["start"]) // item["size"]
-        values = as_numbers(flat(event.values[0], steps.column, extent)[on], item["kind"]).tolist()
-        for thread, element, value in zip(on.tolist(), places.tolist(), values, strict=True):
-            key = variable, element
-            if act == READ and mine:
-                written = known.get(key)
-                reads.setdefault(key, []).append(
-                    (step, thread, value, written is None, written[2] if written else np.nan)
-                )
-                if key in fresh and differ(thread, fresh[key][1]):
-                    at, writer, _, earlier = fresh[key]
-                    kind = OVERWRITTEN if late_write and earlier is not None else LUCK
-                    add(kind, key, (step, thread), (at, writer), value,
-                        earlier if kind == OVERWRITTEN else value)  # fmt: skip
-            elif act == KEEP:
-                for at, reader, got, unset, _ in reads.get(key, ()) if mine else ():
-                    if not differ(thread, reader):
-                        continue
-                    kind = LUCK if late_write else NEVER if unset else OLD
-                    add(kind, key, (at, reader), (step, thread), got,
-                        got if kind == LUCK else value)  # fmt: skip
-                before = known.get(key)
-                fresh[key] = step, thread, value, before[2] if before else None
-                known[key] = step, thread, value
-    return list(found.values())
+def _place(hazard: Hazard, recording: Recording) -> tuple[int, int, int] | None:
+    if not recording.blocks or not hazard.involved:
+        return None
+    first = hazard.involved[0]
+    shown = next((item for item in hazard.involved[:2] if item.role == "read"), first)
+    block = recording.block(shown.block)
+    thread = recording.thread(shown.thread) if block else None
+    block = block or recording.blocks[0]
+    steps = recording.executions(block, shown, thread) or recording.executions(block, shown, None)
+    if steps:
+        if thread is None or not block.runs(steps[0], thread, recording.extent):
+            thread = int(np.flatnonzero(block.steps.lanes[steps[0]])[0]) * 32
+        return block.steps.block, steps[0], thread
+    thread = thread or 0
+    own = np.flatnonzero(block.steps.lanes[:, thread // 32]).tolist()
+    lines = [recording.watched[int(n)]["ptx"] if n >= 0 else 0 for n in block.steps.watched[own]]
+    before = [step for step, line in zip(own, lines, strict=True) if line <= shown.ptx_line]
+    return block.steps.block, (before or own or [0])[-1], thread
 
 
 def cause_of(run: Run) -> str:
@@ -144,8 +94,9 @@ def cause_of(run: Run) -> str:
     if not errors:
         return ""
     heading, colon, _ = errors[0].heading.partition(":")
-    text = heading if colon and len(heading) < 40 else errors[0].row.title
-    return text[:1].lower() + text[1:] if not text[:2].isupper() else text
+    if not colon or len(heading) >= _MAX_CAUSE:
+        return errors[0].kind.replace("-", " ")
+    return heading if heading[:2].isupper() else heading[:1].lower() + heading[1:]
 
 
 def wrong_outputs(run: Run, fixed: Run) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from simulator.observe.trace.access_counts import ArrayMap
 from simulator.observe.trace.trace import Batch, TraceEvent
 
 from .beats import Beats
-from .roles import ATOMIC, KEEP, LOAD, READ, WRITE, Roles
+from .roles import ATOMIC, LOAD, READ, WRITE, Roles
 from .steps import Ints, StorySteps, flat, threads_on
 
 
@@ -40,17 +40,20 @@ def reach_of(
     parts: dict[tuple[int, int, int], list[Ints]] = {}
     for step, (number, act) in enumerate(zip(steps.events, steps.acts, strict=True)):
         event = batch.events[int(number)]
-        if act == KEEP and event.values and event.place.ndim and roles.copies[event.watched]:
-            phase = int(np.searchsorted(borders, step, side="right"))
-            for place, elements in _copied(event, steps.column, maps).items():
-                parts.setdefault((phase, place, 0), []).append(elements)
+        phase = int(np.searchsorted(borders, step, side="right"))
+        if event.watched >= 0 and roles.copies[event.watched]:
+            into, places = event.values[:2]
+            sides = (event.place, event.offset), (places, into)
+            for writes, (place_of, offset_of) in enumerate(sides):
+                by_place = _copied(event, place_of, offset_of, steps.column, maps)
+                for place, part in by_place.items():
+                    parts.setdefault((phase, place, writes), []).append(part)
             continue
         if act not in (LOAD, WRITE, ATOMIC):
             continue
         on = threads_on(event, steps.column, extent)
         places = flat(event.place, steps.column, extent)[on]
         offsets = flat(event.offset, steps.column, extent)[on]
-        phase = int(np.searchsorted(borders, step, side="right"))
         width = roles.widths[event.watched]
         for place in set(places.tolist()) & maps.keys():
             item = maps[place]
@@ -91,20 +94,22 @@ def shared_reads(
     return found
 
 
-def _copied(event: TraceEvent, column: int, maps: dict[int, ArrayMap]) -> dict[int, Ints]:
-    """Return the indices of the elements that a bulk copy reads, by place."""
+def _copied(
+    event: TraceEvent, places: Any, offsets: Any, column: int, maps: dict[int, ArrayMap]
+) -> dict[int, Ints]:
+    """Return the indices of the elements on one side of a bulk copy, by place."""
     found: dict[int, list[Ints]] = {}
     size = int(event.values[3].reshape(-1)[0])
     for row in range(event.offset.shape[1]):
-        place = int(event.place[0, row, 0, column])
+        place = int(places[0, row, 0, column])
         if place not in maps or event.values[2][0, row, 0, column] < 0:
             continue
-        offsets = event.offset[0, row, :, column]
         own = max(1, maps[place].size)
-        starts = offsets[offsets >= 0] // own
-        found.setdefault(place, []).append(
-            (starts[:, None] + np.arange(max(1, size // own))).reshape(-1)
-        )
+        here = offsets[0, row, :, column]
+        starts = here[event.offset[0, row, :, column] >= 0] // own
+        elements = (starts[:, None] + np.arange(max(1, size // own))).reshape(-1)
+        inside = (elements >= 0) & (elements < maps[place].reads.size)
+        found.setdefault(place, []).append(elements[inside])
     return {place: np.unique(np.concatenate(parts)) for place, parts in found.items()}
 
 

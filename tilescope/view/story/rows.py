@@ -73,7 +73,7 @@ def rows_of(
                 now = MemoryRow(GLOBAL)
                 interval = [set() for _ in range(threads)]
             continue
-        if act not in (LOAD, READ, KEEP, WRITE, ATOMIC):
+        if act not in (LOAD, READ, KEEP, WRITE, ATOMIC) or roles.copies[event.watched]:
             continue
         on = np.flatnonzero(threads_on(event, steps.column, extent))
         offsets = flat(event.offset, steps.column, extent)[on]

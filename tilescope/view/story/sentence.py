@@ -13,7 +13,7 @@ from .layout import StageLayout
 from .rows import GLOBAL, MemoryRow
 
 Part = tuple[str, int]
-"""Piece of a sentence with its hue; -1 for plain text."""
+"""Piece of a sentence with its hue; -1 for plain text, -2 for bold."""
 
 _SMALL = 8
 _NUMBERS = [
@@ -96,8 +96,9 @@ def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
     """Return the title, and the sentence that supports it."""
     errors = [hazard for hazard in facts.run.hazards if hazard.severity == "error"]
     if errors:
-        note = errors[0].notes[0] if errors[0].notes else errors[0].message
-        return [(f"{errors[0].title}.", -1)], [(f"{note[:1].upper()}{note[1:]}.", -1)]
+        note = errors[0].notes[0] if errors[0].notes else errors[0].row.help.rstrip(".")
+        text = errors[0].title
+        return [(f"{text[:1].upper()}{text[1:]}.", -1)], [(f"{note[:1].upper()}{note[1:]}.", -1)]
     rule = {
         "product": _product,
         "rows": _rows,

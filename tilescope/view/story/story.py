@@ -15,8 +15,9 @@ from ..pool import Pool
 from .beats import Beats, beats_of
 from .kernel_text import kernel_lines
 from .layout import BlockFacts, StageLayout, layout_of
-from .moments import cause_of, moments_of
+from .moments import cause_of, moments_of, places_of
 from .reach import BlockReach, reach_of, shared_reads
+from .recorded import RecordedBlock, Recording
 from .roles import ATOMIC, KEEP, READ, RELEASE, is_quiet, roles_of
 from .rows import MemoryRow, rows_of
 from .sentence import Facts, sentences
@@ -83,12 +84,13 @@ class Teller:
         reads = (
             shared_reads(inner[0], inner[1], self.roles, self.shared, self.extent) if inner else {}
         )
-        moments = moments_of(
-            self.run, [part[:2] for part in found], self.roles, self.watched, self.shared,
-            self.extent,
+        recording = Recording(
+            self.run, [RecordedBlock(batch, steps) for batch, steps, _, _ in found], self.roles,
+            self.watched, self.arrays, self.shared, self.extent, self.hues,
         )  # fmt: skip
         return {
-            "moments": moments, "cause": cause_of(self.run),
+            "moments": moments_of(recording), "places": places_of(recording),
+            "cause": cause_of(self.run),
             "shared": [
                 {"variable": variable, "reads": pool.add(counts.astype(np.int32)),
                  "block": inner[1].block if inner else 0}

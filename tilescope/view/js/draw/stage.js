@@ -8,12 +8,11 @@ import { Player } from "./player.js";
 import { ThreadPanel } from "./threadpanel.js";
 import { Timeline } from "./timeline.js";
 import { plainText, sentence } from "./words.js";
-import { openMoment } from "../layout/opening.js";
-import { whereabouts } from "../model/whereabouts.js";
-import { layoutFor } from "../layout/choose.js";
+import { openHazard, openMoment } from "../layout/opening.js";
+import { layoutFor, pictureOf } from "../layout/choose.js";
 import { beatSentence, lineValues } from "../layout/narrator.js";
+import { coloured } from "../layout/moment.js";
 import { sayFed } from "../layout/pick.js";
-import { HUES } from "../model/story.js";
 
 export class Stage {
   constructor(state) {
@@ -37,7 +36,7 @@ export class Stage {
   // The layout of the run at hand.
   get layout() {
     const { state } = this;
-    const key = state.moment >= 0 ? "moment" : state.run;
+    const key = pictureOf(state) || state.run;
     this.layouts ??= new Map();
     if (!this.layouts.has(key)) this.layouts.set(key, layoutFor(state, this));
     return this.layouts.get(key);
@@ -66,7 +65,7 @@ export class Stage {
       this.thread.draw();
     }
     const { value, hue, w } = lineValues(state);
-    this.code.draw(w, layout.line?.() ?? value, hue, layout.codeMarks?.());
+    this.code.draw(w, layout.line?.() ?? value, hue, layout.codeMarks?.() ?? this.hazardLines());
     this.timeline.draw(layout.marks?.() ?? []);
     if (!state.playing || state.current) this.player.narrate(layout.sentence?.() ?? (state.fed ? sayFed(state) : beatSentence(state)), layout.count?.() ?? `${state.beat} of ${state.beats.length}`);
     this.player.label();
@@ -79,16 +78,25 @@ export class Stage {
     this.player.stop();
     const moment = state.now.story.moments.findIndex((one) => one.hazard === number);
     if (moment >= 0) return void openMoment(state, moment);
-    const found = whereabouts(state.now, number);
-    if (found) state.update({ moment: -1, block: found.block, thread: found.thread, pos: state.blockNow.stepOf(found.step) + 1 });
+    openHazard(state, number);
     window.scrollTo({ top: 0 });
   }
 
+  // Lines of the hazard at which the page stands, or of the first error.
+  hazardLines() {
+    const { hazards } = this.state.now;
+    const hazard = hazards[this.state.hazard] ?? hazards.find((one) => one.severity === "error");
+    const found = new Map();
+    (hazard?.involved ?? []).slice(0, 3).forEach((item, i) => {
+      if (item.line && !found.has(item.line)) found.set(item.line, { cls: i ? "second" : "first", tag: `${"\u2460\u2461\u2462"[i]} ${item.role}` });
+    });
+    return found;
+  }
+
   words(story) {
-    const colour = ([text, hue]) => (hue >= 0 ? [text, HUES[hue]] : [text]);
     const over = this.layout.title?.();
-    sentence(this.title, over?.title ?? story.title.map(colour));
-    sentence(this.more, over?.more ?? story.more.map(colour));
+    sentence(this.title, over?.title ?? coloured(story.title));
+    sentence(this.more, over?.more ?? coloured(story.more));
     this.more.hidden = !plainText(over?.more ?? story.more).length;
   }
 

@@ -60,10 +60,17 @@ function copySentence(run, found, threads) {
 }
 
 function waitSentence(state, beat) {
-  const { threads } = state.now;
   const next = state.beats[state.beat];
   const more = next?.kind === COPY ? "; what was used may be overwritten" : "";
-  return [["Wait. ", "strong"], [beat.to - beat.from > 1 ? `All ${threads} threads meet here${more}.` : "The barrier opens."]];
+  return [["Wait. ", "strong"], [beat.to - beat.from > 1 ? `${meeting(state, beat)} meet here${more}.` : "The barrier opens."]];
+}
+
+// Threads that a barrier lets go: all, or their number.
+function meeting(state, beat) {
+  const { blockNow: block, now: run } = state;
+  let count = 0;
+  block.batch.each(block.eventOf(beat.to - 1), block.column, () => count++);
+  return count === run.threads ? `All ${count} threads` : `${count} of ${run.threads} threads`;
 }
 
 // "column 0 of As and row 0 of Bs": the elements that were read or written.
@@ -101,7 +108,7 @@ export function lineValues(state) {
   const [first, last] = [block.steps[beat.from], block.steps[beat.to - 1]];
   const items = threadOf(block, state.thread, last).items.filter((item) => item.step >= first && item.step <= last);
   const variable = (item) => hueAt(run, item.place, item.offset);
-  if (beat.kind === WAIT) return { value: `all ${run.threads} threads are here: go on`, hue: "ink", w: beat.w };
+  if (beat.kind === WAIT) return { value: `${meeting(state, beat).toLowerCase()} are here: go on`, hue: "ink", w: beat.w };
   if (!items.length) return { value: "this thread takes no part", hue: beat.kind === COPY ? "a" : "c", w: beat.w };
   if (beat.kind === COPY) {
     const store = items.filter((item) => item.w.kind === "store").pop() ?? items[items.length - 1];

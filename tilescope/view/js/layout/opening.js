@@ -6,10 +6,11 @@ export function opening(state) {
   const run = state.now;
   state.thread = 0;
   state.moment = -1;
-  if (run.story.moments.length) {
-    openMoment(state, 0);
-    return;
-  }
+  const errors = [...run.hazards.keys()].filter((n) => run.hazards[n].severity === "error");
+  const [first] = run.story.moments;
+  if (first && errors.includes(first.hazard)) return openMoment(state, 0);
+  const error = errors.find((n) => run.story.places[n]);
+  if (error !== undefined) return openHazard(state, error);
   const { layout } = run.story;
   if (layout === "product" && run.threads > 64) state.thread = run.by > 2 ? 2 * run.bx + 5 : 5;
   if (layout === "strips" || layout === "rows") {
@@ -34,13 +35,19 @@ export function opening(state) {
   if (layout === "strips" && uses.length > 3) at = uses[3];
   if (run.story.ragged && copies.length > 1) at = copies[copies.length - 2];
   if (layout === "rows") at = beats.length - 1;
-  state.goBeat(at + 1);
+  return state.goBeat(at + 1);
+}
+
+// The step of a hazard without a moment.
+export function openHazard(state, number) {
+  const place = state.now.story.places[number];
+  if (place) state.update({ hazard: number, moment: -1, fixed: false, block: place[0], thread: place[2], pos: place[1] + 1 });
 }
 
 // The moment of a hazard: its step and its thread.
 export function openMoment(state, number) {
   const moment = state.now.story.moments[number];
-  state.update({ moment: number, fixed: false, block: moment.block, thread: moment.thread, pos: moment.step + 1 });
+  state.update({ hazard: -1, moment: number, fixed: false, block: moment.block, thread: moment.thread, pos: moment.step + 1 });
 }
 
 // The address: block, thread and step.

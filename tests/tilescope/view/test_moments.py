@@ -1,0 +1,166 @@
+"""Moments of hazards: each number held to the trace, and to what the faulty kernel's text says."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from simulator.observe.trace.trace import RELEASE
+from tests.tilescope.view.conftest import html, of_library
+
+
+def told(name):
+    """The story of a faulty kernel, and its run's trace."""
+    story = of_library(name)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html(story), re.S)[1])
+    return data["runs"][0]["story"], story.run
+
+
+def sentence(moment):
+    return "".join(text for text, _ in moment["title"])
+
+
+def accesses(run, block, moment):
+    """Thread and byte offset of each access of the warp, from the event itself."""
+    (batch,) = run.trace.batches
+    at = batch.blocks.index(block)
+    found = []
+    for event in batch.events:
+        if event.watched < 0 or event.offset is None:
+            continue
+        line = run.trace.program.watched[event.watched].instruction.line
+        if line == run.hazards[moment["hazard"]].involved[0].ptx_line:
+            on = np.broadcast_to(event.mask, (1, 1, 64, len(batch.blocks)))[0, 0, :, at]
+            offsets = np.broadcast_to(event.offset, (1, 1, 64, len(batch.blocks)))[0, 0, :, at]
+            found += zip(np.flatnonzero(on).tolist(), offsets[on].tolist(), strict=True)
+    return found
+
+
+@pytest.mark.parametrize("name", ["faulty_no_guard", "faulty_neighbour", "faulty_past_shared"])
+def test_an_access_outside_has_the_elements_of_its_warp(name):
+    story, run = told(name)
+    (moment,) = story["moments"]
+    (hazard,) = run.hazards
+    assert (moment["picture"], moment["element"]) == ("outside", hazard.element)
+    own = {thread: offset // 4 for thread, offset in accesses(run, moment["block"], moment)}
+    cells = dict(moment["cells"])
+    warp = moment["thread"] // 32
+    assert cells == {t: e for t, e in own.items() if t // 32 == warp}
+    assert cells[moment["thread"]] == hazard.element
+    assert f"[{hazard.element}]; {hazard.variable} has " in sentence(moment)
+    times = "once" if hazard.count == 1 else f"{hazard.count} times"
+    assert f"outside {times}." in moment["more"]
+
+
+def test_what_no_thread_has_written_is_read():
+    story, run = told("faulty_uninitialised_shared")
+    (moment,) = story["moments"]
+    assert (moment["picture"], moment["kind"]) == ("shared", "written by no thread")
+    assert (
+        sentence(moment) == "Thread (0) of block (0) reads tile[63], which no thread has written."
+    )
+    assert sorted(e for _, e in moment["cells"]) == list(range(32, 64))  # threads 32.. write none
+    assert f"{run.hazards[0].count} times" in moment["more"]
+
+
+@pytest.mark.parametrize("name", ["faulty_missing_wait", "faulty_missing_commit"])
+def test_a_copy_in_flight_has_its_two_steps(name):
+    story, run = told(name)
+    (moment,) = story["moments"]
+    write, read = run.hazards[0].involved
+    assert moment["kind"] == "still under way"
+    assert [(line, text) for _, _, line, text in moment["tags"]] == [
+        (read.source.line, "reads"), (write.source.line, "copies")
+    ]  # fmt: skip
+    assert moment["other_thread"] == moment["element"] == write.thread[0]
+    assert {element for _, element in moment["cells"]} == set(range(32, 64))
+    assert moment["got"] == of_library(name).inputs[0][moment["element"]]
+    assert f"line {write.source.line}" in moment["more"]
+
+
+STANDING = {
+    "faulty_barrier_skipped": [("waits", 15, range(32)), ("loops", 18, range(32, 64))],
+    "faulty_barrier_elsewhere": [("waits", 32, range(32)), ("waits", 35, range(32, 64))],
+    "faulty_barrier_after_exit": [("waits", 62, range(48)), ("left", 0, range(48, 64))],
+    "faulty_barrier_rounds": [("waits", 50, range(0, 64, 2)), ("waits", 50, range(1, 64, 2))],
+    "faulty_barrier_count": [("waits", 74, range(64))],
+    "faulty_endless_wait": [("loops", 114, range(64))],
+}
+
+
+@pytest.mark.parametrize("name", STANDING)
+def test_threads_that_stand_still_are_grouped_by_what_they_do(name):
+    story, run = told(name)
+    moment = story["moments"][0]
+    groups = [
+        (g["state"], g["line"], [t for a, b in g["ranges"] for t in range(a, b)])
+        for g in moment["groups"]
+    ]
+    assert groups == [(state, line, list(threads)) for state, line, threads in STANDING[name]]
+    assert sum(g["count"] for g in moment["groups"]) == 64
+    assert all(f"line {line}" in sentence(moment) for state, line, _ in groups if line)
+    (batch,) = run.trace.batches
+    every = run.trace.program.watched
+    steps = [e for e in batch.events if e.watched == RELEASE or every[e.watched].what != "exit"]
+    assert moment["step"] < len(steps)
+
+
+def test_a_barrier_that_never_opens_is_waited_for_to_the_end():
+    story, _ = told("faulty_barrier_skipped")
+    block = story["blocks"][0]
+    last = max(tag[0] for tag in story["moments"][0]["tags"])
+    assert block["count"] == last + 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["faulty_trap", "faulty_blocks_raw", "faulty_shuffle_mask", "faulty_missing_proxy_fence"],
+)
+def test_every_hazard_has_a_place(name):
+    """Also a trap, which is no step, and a bulk copy from shared memory."""
+    story, run = told(name)
+    assert len(story["places"]) == len(run.hazards)
+    for place, hazard in zip(story["places"], run.hazards, strict=True):
+        block, step, thread = place
+        shown = next((i for i in hazard.involved[:2] if i.role == "read"), hazard.involved[0])
+        assert block == shown.block[0]
+        assert thread == shown.thread[0]
+        assert step < story["blocks"][0]["count"]
+
+
+def test_a_bulk_copy_reaches_the_elements_that_it_writes():
+    story, run = told("faulty_missing_proxy_fence")
+    (out,) = (number for number, item in run.trace.maps.items() if item.name == "out")
+    written = [w for b in story["blocks"] for w in b["windows"] if w[1] == out and w[2]]
+    covered = {i for window in written for i in range(window[4], window[6])}
+    assert covered == set(np.flatnonzero(run.trace.maps[out].writes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["faulty_no_guard", "faulty_neighbour", "faulty_barrier_skipped", "faulty_missing_wait"],
+)
+@pytest.mark.parametrize("width", [1400, 360])
+def test_the_page_opens_at_the_moment(open_page, name, width):
+    story, run = told(name)
+    moment = story["moments"][0]
+    shown = open_page(of_library(name), width=width)
+    assert shown.text("#finding") == sentence(moment)
+    assert shown.state("pos") == moment["step"] + 1
+    assert shown.state("thread") == moment["thread"]
+    assert shown.page.locator(".code .tag").count() == len(
+        {line for _, _, line, _ in moment["tags"]}
+    )
+    assert shown.page.locator(".tl-picture .mark").count() == len(moment["tags"])
+    big = shown.page.locator(".moment-panel .big").all_inner_texts()
+    said = {
+        "outside": lambda: [f"[{moment['element']}]".replace("-", "\u2212")],
+        "threads": lambda: [str(g["count"]) for g in moment["groups"]],
+        "shared": lambda: [f"{moment['got']:g}"],
+    }[moment["picture"]]()
+    assert big[: len(said)] == said
+    shown.press("Space")  # without a fix the block is played from its start
+    fixed = run.hazards[0].fix is not None
+    assert shown.state("moment") == (0 if fixed else -1)
