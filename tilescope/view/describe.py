@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections import Counter
 from importlib import resources
 from typing import Any
@@ -30,6 +31,7 @@ from .pool import Pool
 MOST_CELLS = 1 << 20
 """Elements up to which an array is drawn."""
 _MOST_LINES = 4000
+_ASM = re.compile(r"\basm\b[^;\"]*\((?:\"(?:\\\\.|[^\"\\\\])*\"|[^;\"])*;")
 
 
 class Text:
@@ -40,6 +42,7 @@ class Text:
         self.files: dict[str, int] = {}
         self.addresses = address_arithmetic(trace)
         self.constants: dict[str, dict[str, str]] = {}
+        self._asm_lines: dict[str, set[int]] = {}
         self.decided = decided_by([block.block for block in trace.program.blocks])
         self.branches = {
             item.block: number
@@ -60,7 +63,15 @@ class Text:
         location = ins.location.user if ins.location else None
         if location is None or not location.line:
             return -1, 0
+        while location.inlined_at and location.line in self.asm_lines(location.file):
+            location = location.inlined_at  # the call says more than the text of the assembly
         return self.files.setdefault(location.file, len(self.files)), location.line
+
+    def asm_lines(self, file: str) -> set[int]:
+        """Return the lines of a file's ``asm`` statements."""
+        if file not in self._asm_lines:
+            self._asm_lines[file] = statement_lines(self.trace.kernel.source_text(file) or "")
+        return self._asm_lines[file]
 
     def sources(self) -> list[dict[str, Any]]:
         """Return path and lines of each source file."""
@@ -114,6 +125,15 @@ class Text:
         """Return the numbers of the branches that decide whether an instruction is executed."""
         bits = self.decided[item.block]
         return [n for block, n in self.branches.items() if bits >> block & 1]
+
+
+def statement_lines(source: str) -> set[int]:
+    """Return the lines of the ``asm`` statements in CUDA C++."""
+    found: set[int] = set()
+    for match in _ASM.finditer(source):
+        first = source.count("\n", 0, match.start()) + 1
+        found.update(range(first, first + match[0].count("\n") + 1))
+    return found
 
 
 def _constants(function: Function) -> dict[str, str]:

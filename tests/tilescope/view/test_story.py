@@ -120,6 +120,9 @@ SENTENCES = [
      "sums out of 256 in shared memory."),
     (("transpose_tiled", "64"), "Every value of A goes to its mirrored place in B, "
      "through shared memory."),
+    (("softmax_rows", "3x70"), "Each of 3 blocks makes 1 row of out from 1 row of in."),
+    (("layer_norm", "4x64"), "Each of 4 blocks makes 1 row of out from 1 row of in "
+     "and all of gamma and beta."),
     (("spmv_thread", None), "1,024 threads in 8 blocks read starts, columns, values and x "
      "and write y."),
 ]  # fmt: skip

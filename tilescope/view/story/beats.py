@@ -27,7 +27,8 @@ class Beats:
         segments: Rows ``(warp, hue, from, to)``.
         phases: Rows ``(from, to, number)``. The steps after the last phase have number 0.
         releases: Steps at which a barrier opens.
-        loads: Accesses of global memory by loads before each step, one entry more than steps.
+        loads: Accesses of global memory by loads before each step, one entry more than steps. A
+            bulk copy counts its elements.
         reads: Accesses of shared memory by loads, likewise.
     """
 
@@ -39,7 +40,10 @@ class Beats:
     reads: list[int] = field(default_factory=list)
 
 
-def beats_of(steps: StorySteps, roles: Roles, hues: dict[int, int], variables: list[int]) -> Beats:
+def beats_of(
+    steps: StorySteps, roles: Roles, hues: dict[int, int], variables: list[int],
+    copied: dict[int, tuple[int, int]],
+) -> Beats:  # fmt: skip
     """Return the beats of all warps.
 
     Args:
@@ -47,17 +51,21 @@ def beats_of(steps: StorySteps, roles: Roles, hues: dict[int, int], variables: l
         roles: Roles of the instructions.
         hues: Hues of the global arrays by place.
         variables: Hues of the shared variables by number.
+        copied: Array and number of elements that the bulk copy of a step reads.
     """
     found = Beats(releases=np.flatnonzero(steps.acts == RELEASE).tolist())
     found.phases = phases_of(steps)
     weight = steps.lanes.sum(axis=1, dtype=np.int64)
+    acts = steps.acts.copy()
+    for step, (_, elements) in copied.items():
+        acts[step], weight[step] = LOAD, elements
     for act, into in ((LOAD, found.loads), (READ, found.reads)):
-        into += np.concatenate(([0], np.cumsum(np.where(steps.acts == act, weight, 0)))).tolist()
+        into += np.concatenate(([0], np.cumsum(np.where(acts == act, weight, 0)))).tolist()
     for warp in range(steps.lanes.shape[1]):
         own = np.flatnonzero(steps.lanes[:, warp]).tolist()
         acts = steps.acts[own].tolist()
         found.beats += _warp_beats(steps, roles, warp, own, acts)
-        found.segments += _segments(steps, roles, hues, variables, warp, own, acts)
+        found.segments += _segments(steps, roles, hues, variables, copied, warp, own, acts)
     return found
 
 
@@ -127,7 +135,7 @@ def _kind(kinds: set[int]) -> int:
 
 def _segments(
     steps: StorySteps, roles: Roles, hues: dict[int, int], variables: list[int],
-    warp: int, own: list[int], acts: list[int],
+    copied: dict[int, tuple[int, int]], warp: int, own: list[int], acts: list[int],
 ) -> list[tuple[int, int, int, int]]:  # fmt: skip
     found: list[tuple[int, int, int, int]] = []
     waits = -1
@@ -142,7 +150,9 @@ def _segments(
             continue
         number = int(steps.watched[step])
         hue = 2
-        if act == LOAD:
+        if step in copied:
+            hue = hues.get(copied[step][0], 2)
+        elif act == LOAD:
             hue = hues.get(roles.place[number], 2)
         elif act == KEEP and roles.variable[number] >= 0:
             hue = variables[roles.variable[number]]

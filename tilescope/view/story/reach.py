@@ -42,8 +42,8 @@ def reach_of(
         event = batch.events[int(number)]
         phase = int(np.searchsorted(borders, step, side="right"))
         if event.watched >= 0 and roles.copies[event.watched]:
-            into, places = event.values[:2]
-            sides = (event.place, event.offset), (places, into)
+            to_offset, to_place = event.values[:2]
+            sides = (event.place, event.offset), (to_place, to_offset)
             for writes, (place_of, offset_of) in enumerate(sides):
                 by_place = _copied(event, place_of, offset_of, steps.column, maps)
                 for place, part in by_place.items():
@@ -70,6 +70,21 @@ def reach_of(
         into = found.written if writes else found.read
         known = [into[place]] if place in into else []
         into[place] = np.unique(np.concatenate([*known, elements]))
+    return found
+
+
+def copied_elements(
+    batch: Batch, steps: StorySteps, roles: Roles, maps: dict[int, ArrayMap]
+) -> dict[int, tuple[int, int]]:
+    """Return the array that each bulk copy of a block reads, and how many elements, by step."""
+    found: dict[int, tuple[int, int]] = {}
+    for step, (number, watched) in enumerate(zip(steps.events, steps.watched, strict=True)):
+        if watched >= 0 and roles.copies[watched]:
+            event = batch.events[int(number)]
+            by_place = _copied(event, event.place, event.offset, steps.column, maps)
+            if by_place:
+                total = sum(len(part) for part in by_place.values())
+                found[step] = next(iter(by_place)), total
     return found
 
 

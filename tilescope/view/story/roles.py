@@ -1,5 +1,6 @@
 """Role of each recorded instruction in the story, and the array whose data it moves."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simulator.compile.program import Watched
-from simulator.isa.decoded import moves, passes, running
+from simulator.isa.decoded import moves, passes, roles, running
 from simulator.observe.trace.access_counts import SHARED
 from simulator.observe.trace.trace import Trace, TraceEvent
 
@@ -18,6 +19,7 @@ No step; a load from global memory; a read of shared memory; a store to shared m
 store to global memory; an atomic; arrival at a barrier; its release; any other."""
 
 _ALL = 1 << 30
+_SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)")
 _FOLLOWED = 20_000
 """Events from which the data flow between instructions is taken."""
 
@@ -34,6 +36,9 @@ class Roles:
         copies: Whether each is a bulk copy.
         running: Whether each continues a running value that is finally stored.
         chain: Running arithmetic whose results each continues.
+        values: Number of the running value that each continues, from 1; 0 for none.
+        shapes: Rows, columns and depth of the matrix products by tensor cores.
+        products: First recorded item of each instruction with a shape: one execution, one product.
         sources: Global array from which all loaded contents of each shared variable come, or -1.
         constant: Stores whose value may be a constant.
     """
@@ -45,6 +50,9 @@ class Roles:
     copies: list[bool] = field(default_factory=list)
     running: list[bool] = field(default_factory=list)
     chain: list[set[int]] = field(default_factory=list)
+    values: list[int] = field(default_factory=list)
+    shapes: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    products: set[int] = field(default_factory=set)
     sources: list[int] = field(default_factory=list)
     constant: set[int] = field(default_factory=set)
 
@@ -65,8 +73,48 @@ def roles_of(
         found.acts.append(_act(item, watched[number], place))
     moves = _OperandFlow(trace, every)
     found.running, found.chain = moves.running(found.acts)
+    found.values = _components(found.running, found.chain)
+    found.shapes = {n: shape for n, item in enumerate(every) if (shape := _product_shape(item))}
+    first: dict[int, int] = {}
+    for number in found.shapes:
+        first.setdefault(every[number].instruction.line, number)
+    found.products = set(first.values())
     found.sources, found.constant = moves.sources(found, len(shared))
     return found
+
+
+def _components(running: Sequence[bool], chain: Sequence[set[int]]) -> list[int]:
+    """Number the connected components of running arithmetic: each is one running value."""
+    found = [0] * len(running)
+    linked: dict[int, set[int]] = {n: set() for n, on in enumerate(running) if on}
+    for number in linked:
+        for other in chain[number] & linked.keys():
+            linked[number].add(other)
+            linked[other].add(number)
+    count = 0
+    for number in linked:
+        if found[number]:
+            continue
+        count += 1
+        stack = [number]
+        while stack:
+            one = stack.pop()
+            if not found[one]:
+                found[one] = count
+                stack += linked[one]
+    return found
+
+
+def _product_shape(item: Watched) -> tuple[int, int, int] | None:
+    """Return rows, columns and depth of a matrix product, as the instruction's name has them."""
+    match = _SHAPE.search(item.instruction.name)
+    count = item.step.op.count if item.step else None
+    if not match or not (
+        roles(item.instruction).row.warpgroup or (count or "").startswith("tensor")
+    ):
+        return None
+    rows, columns, depth = map(int, match.groups())
+    return rows, columns, depth
 
 
 def _first_accesses(trace: Trace, count: int) -> tuple[dict[int, int], dict[int, int]]:

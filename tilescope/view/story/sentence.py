@@ -44,6 +44,10 @@ class Facts:
         loads: Accesses of global memory by the inner block's loads.
         reads: Accesses of shared memory by its loads.
         values: Distinct elements of the layout's inputs that it loads.
+        shares: Elements of an input or output that every recorded block accesses, by place, if all
+            access equally many. The last block may access fewer.
+        has_smaller_last: Whether it does.
+        copied: Whether it reads only copies of the inputs from shared memory.
         made: Elements that it writes.
         last_made: Elements that the last block writes.
         last_block: Coordinates of the last block.
@@ -60,6 +64,9 @@ class Facts:
     loads: int = 0
     reads: int = 0
     values: int = 0
+    shares: dict[int, int] = field(default_factory=dict)
+    has_smaller_last: bool = False
+    copied: bool = True
     made: int = 0
     last_made: int = 0
     last_block: str = ""
@@ -107,6 +114,8 @@ def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
         "strips": _reuse,
     }.get(facts.layout.name)
     found = rule(facts) if rule else None
+    if facts.layout.name in ("planes", "plain", "strips"):
+        found = _parts(facts) or found
     title, more = found or (_plain(facts), [])
     return title, more or _traffic(facts)
 
@@ -115,6 +124,10 @@ def times(found: np.ndarray) -> str:
     """Return the range of some counts as text, or the only count."""
     low, high = int(found.min()), int(found.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _often(found: np.ndarray) -> str:
+    return "once" if found.min() == found.max() == 1 else f"{times(found)} times"
 
 
 def plural(number: int, word: str) -> str:
@@ -133,7 +146,7 @@ def _product(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     n = facts.maps[b].shape[1]
     both = facts.listed((a, b))
     counts = np.concatenate([facts.maps[a].reads, facts.maps[b].reads])
-    often = times(counts)
+    often = _often(counts)
     shared = facts.run.counters.shared_load.accesses > 0
     tiles = facts.phases
     uses = max(n, m) if n == m else 0
@@ -159,19 +172,25 @@ def _product(facts: Facts) -> tuple[list[Part], list[Part]] | None:
             facts.name(c),
             (".", -1),
         ]
-        more = f"Every value is loaded from global memory {often} times instead of {uses or n}"
+        more = f"Every value is loaded from global memory {often} instead of {uses or n}"
         share = n // max(1, int(counts.max()))
         more += f": {_word(share)} threads share each load." if share > 1 else "."
         return title, [(more, -1)]
     if counts.max() < n:
         share = n // max(1, int(counts.max()))
-        tail = f" is loaded {often} times, not {n:,}" if uses else f" is loaded {often} times"
+        tail = (
+            f" is loaded {often}, not {n:,}"
+            if uses and counts.max() > 1
+            else f" is loaded {often}, not {n:,} times"
+            if uses
+            else f" is loaded {often}"
+        )
         how = f": {share} threads share every load." if shared else ": a block shares every load."
         return [("Each value of ", -1), *both, (f"{tail}{how}", -1)], []
     return [
         ("Each value of ", -1),
         *both,
-        (f" is loaded {often} times from global memory: once for every product it enters.", -1),
+        (f" is loaded {often} from global memory: once for every product it enters.", -1),
     ], []
 
 
@@ -320,6 +339,47 @@ def _atomics(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     if shared:
         more += f" {shared:,} more stay in shared memory, where they cost less."
     return title, [(more, -1)]
+
+
+def _parts(facts: Facts) -> tuple[list[Part], list[Part]] | None:
+    """Return the sentence about inputs that each block reads in part, and others in full."""
+    blocks = int(np.prod(facts.run.grid))
+    whole = [n for n in facts.layout.inputs if facts.shares.get(n, 0) == facts.maps[n].reads.size]
+    some = [n for n in facts.layout.inputs if n not in whole and n in facts.shares]
+    if blocks < 2 or not some or not facts.layout.outputs or (facts.copied and not whole):
+        return None
+    first = facts.layout.outputs[0]
+    made = int((facts.maps[first].writes > 0).sum())
+    share = facts.shares.get(first, 0)
+    covers = share * (blocks - 1) < made <= share * blocks
+    if len(whole) + len(some) < len(facts.layout.inputs) or not covers:
+        return None
+    rows = len(facts.maps[first].shape) > 1
+
+    upto = "up to " if facts.has_smaller_last else ""
+
+    def part(place: int) -> list[Part]:
+        item = facts.maps[place]
+        columns = item.shape[-1] if rows else 1
+        count, rest = divmod(facts.shares[place], columns)
+        noun = "element" if rest or not rows else "row"
+        count = facts.shares[place] if noun == "element" else count
+        return [(f"{upto}{plural(count, noun)} of ", -1), facts.name(place)]
+
+    title: list[Part] = [(f"Each of {blocks:,} blocks makes ", -1), *part(first), (" from ", -1)]
+    for i, place in enumerate(some):
+        title += [(", " if i else "", -1), *part(place)]
+    if not whole:
+        counts = np.concatenate([facts.maps[n].reads for n in some])
+        often = f" is loaded {_often(counts)}." if counts.max() > 0 else ""
+        return [*title, (".", -1)], [("Each value of ", -1), *facts.listed(some), (often, -1)]
+    title += [(" and all of ", -1), *facts.listed(whole), (".", -1)]
+    counts = np.concatenate([facts.maps[n].reads for n in whole])
+    more: list[Part] = [
+        ("Each value of ", -1), *facts.listed(whole),
+        (f" is loaded {_often(counts)}: once by every block.", -1),
+    ]  # fmt: skip
+    return title, more if counts.min() == counts.max() == blocks else []
 
 
 def _planes(facts: Facts) -> tuple[list[Part], list[Part]] | None:

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 
 from simulator import Run
-from simulator.compile.program import Watched
-from simulator.isa.decoded import roles
 from simulator.observe.trace.access_counts import ArrayMap
 from simulator.observe.trace.trace import Batch
 
@@ -16,7 +14,7 @@ from .beats import Beats, beats_of
 from .kernel_text import kernel_lines
 from .layout import BlockFacts, StageLayout, layout_of
 from .moments import cause_of, moments_of, places_of
-from .reach import BlockReach, reach_of, shared_reads
+from .reach import BlockReach, copied_elements, reach_of, shared_reads
 from .recorded import RecordedBlock, Recording
 from .roles import ATOMIC, KEEP, READ, RELEASE, is_quiet, roles_of
 from .rows import MemoryRow, rows_of
@@ -101,9 +99,11 @@ class Teller:
             "code": kernel_lines(self.watched, self.quiet, self.sources),
             "hues": {str(place): hue for place, hue in self.hues.items()},
             "variables": self.variables, "sources": self.roles.sources,
-            "acts": self.roles.acts, "running": self.roles.running, "quiet": self.quiet,
+            "acts": self.roles.acts, "running": self.roles.values, "quiet": self.quiet,
             "ranges": {str(place): value_range(item) for place, item in self.maps.items()},
             "title": title, "more": more,
+            "shapes": {str(n): shape for n, shape in self.roles.shapes.items()},
+            "depth": self._depth(layout, found), "copies": any(self.roles.copies),
             "guards": sorted(self.roles.constant),
             "blocks": [
                 self._packed(steps, beats, reach, rows[i] if rows else [], pool)
@@ -119,7 +119,8 @@ class Teller:
         for steps in steps_of(batch, self.roles, columns, self.extent, count) if new else []:
             key = steps.key, count
             if key not in self._beats:
-                self._beats[key] = beats_of(steps, self.roles, self.hues, self.variables)
+                copied = copied_elements(batch, steps, self.roles, self.maps)
+                self._beats[key] = beats_of(steps, self.roles, self.hues, self.variables, copied)
             beats = self._beats[key]
             reach = reach_of(batch, steps, beats, self.roles, self.maps, self.extent)
             self._known[steps.block, count] = steps, beats, reach
@@ -130,7 +131,7 @@ class Teller:
     ) -> StageLayout:
         """Choose the layout; ``full``: the recording stopped before the blocks finished."""
         blocks = []
-        tensor = any(self.roles.acts[n] and _is_tensor(w) for n, w in enumerate(self.every))
+        tensor = bool(self.roles.shapes)
         running = np.array([*self.roles.running, False])
         for steps, _, reach in found:
             weight = steps.lanes.sum(axis=1, dtype=np.int64)
@@ -140,6 +141,20 @@ class Teller:
             act == ATOMIC and self.roles.place[n] >= 0 for n, act in enumerate(self.roles.acts)
         )
         return layout_of(self.maps, self.roles, blocks, atomics)
+
+    def _depth(
+        self, layout: StageLayout, found: Sequence[tuple[Batch, StorySteps, Beats, BlockReach]]
+    ) -> int:
+        """Return k of the matrix product of a step, if each warp's products add up to all of k."""
+        depths = {shape[2] for shape in self.roles.shapes.values()}
+        if layout.name != "product" or len(depths) != 1 or not found:
+            return 0
+        steps = found[0][1]
+        products = np.isin(steps.watched, list(self.roles.products))
+        counts = {int(n) for n in (steps.lanes[products] > 0).sum(axis=0)} - {0}
+        (depth,) = depths
+        walked = {count * depth for count in counts}
+        return depth if walked == {self.maps[layout.inputs[0]].shape[1]} else 0
 
     def _rewrites(self, steps: StorySteps) -> dict[int, int]:
         """Count the barrier intervals in which each shared variable is rewritten from itself."""
@@ -189,6 +204,19 @@ class Teller:
         facts.loads, facts.reads = beats.loads[-1], beats.reads[-1]
         facts.values = sum(len(elements) for place, elements in reach.read.items()
                            if place in layout.inputs)  # fmt: skip
+        read = {self.roles.variable[n] for n, act in enumerate(self.roles.acts) if act == READ}
+        facts.copied = all(n < 0 or self.roles.sources[n] in layout.inputs for n in read)
+        shares = [
+            {n: len(part) for n, part in {**other.read, **other.written}.items()}
+            for _, _, other in found
+        ]
+        inner_shares = shares[:-1] or shares
+        facts.shares = {
+            n: k
+            for n, k in shares[0].items()
+            if all(share.get(n) == k for share in inner_shares) and shares[-1].get(n, 0) <= k
+        }
+        facts.has_smaller_last = any(shares[-1].get(n) != k for n, k in facts.shares.items())
         facts.made = sum(len(elements) for elements in reach.written.values())
         last, _, after = found[-1]
         facts.last_made = sum(len(elements) for elements in after.written.values())
@@ -199,6 +227,15 @@ class Teller:
             own = {w[0] for w in found[0][2].windows if w[1] == layout.inputs[0] and not w[2]}
             facts.phases = max(1, len(own))
         return facts
+
+    def _products(self, steps: StorySteps) -> list[tuple[int, int]]:
+        """Return warp and step of each matrix product by tensor cores."""
+        products = np.flatnonzero(np.isin(steps.watched, list(self.roles.products)))
+        return [
+            (warp, step)
+            for step in products.tolist()
+            for warp in np.flatnonzero(steps.lanes[step]).tolist()
+        ]
 
     def _packed(
         self,
@@ -218,6 +255,7 @@ class Teller:
             "loads": pool.add(np.array(beats.loads, np.int32)),
             "reads": pool.add(np.array(beats.reads, np.int32)),
             "windows": [list(map(int, row)) for row in reach.windows],
+            "products": table(self._products(steps), 2),
         }  # fmt: skip
         if rows:
             made["rows"] = [
@@ -229,11 +267,6 @@ class Teller:
                 for row in rows
             ]  # fmt: skip
         return made
-
-
-def _is_tensor(item: Watched) -> bool:
-    count = item.step.op.count if item.step else None
-    return bool(count and count.startswith("tensor")) or roles(item.instruction).row.warpgroup
 
 
 def value_range(item: ArrayMap) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 // The kernel's source: the line of the beat with its values below it, declarations folded.
 import { el, replace } from "./dom.js";
 
+const DEEP = 12; // columns of indentation from which it is drawn by half
 const LONG = 58; // columns from which a trailing comment is folded away
+
+const indent = (text) => Math.max(0, text.search(/\S/));
 
 export class Code {
   constructor(state) {
@@ -49,11 +52,14 @@ export class Code {
     this.key = key;
     const source = run.sources[file];
     replace(this.title, source ? source.path : "This kernel came as PTX", marks.proof ? el("small", {}, ` ${marks.proof}`) : "");
-    const own = range && range.file === file && !this.open;
+    const inside = range && [...marks.keys()].every((line) => line >= range.head && line <= range.to);
+    const own = range && range.file === file && !this.open && inside;
     const [from, to] = own ? [range.from, range.to] : [1, source?.lines.length ?? 0];
     const executed = new Set(run.watched.filter((v) => v.file === file && !v.quiet).map((v) => v.source));
     this.rows = [];
     const made = [];
+    const shown = (source?.lines ?? []).slice(from - 1, to);
+    const narrow = Math.max(0, ...shown.map(indent)) > DEEP ? 2 : 1;
     if (own && range.folded > 0)
       made.push(el("button", { type: "button", class: "fold", onclick: () => this.unfold() }, el("i", {}, String(range.head)), el("span", {}, `\u25b8 ${range.folded} line${range.folded > 1 ? "s" : ""} of declarations`)));
     for (let number = from; number <= to; number++) {
@@ -61,7 +67,7 @@ export class Code {
       const mark = marks.get(number) ?? {};
       if (mark.before) made.push(added(mark.before, text));
       const value = el("span", { class: "val", hidden: true });
-      const line = el("span", { class: "text", style: `padding-left: ${2 + (text.search(/\S/) < 0 ? 0 : text.search(/\S/))}ch` }, ...pieces(text), mark.tag ? el("b", { class: "tag" }, mark.tag) : "", value);
+      const line = el("span", { class: "text", style: `padding-left: ${2 + indent(text) / narrow}ch` }, ...pieces(text), mark.tag ? el("b", { class: "tag" }, mark.tag) : "", value);
       const go = executed.has(number) ? { role: "button", tabindex: -1, onclick: () => this.go(file, number) } : {};
       const item = el("div", { class: mark.cls ?? null, "data-line": number, ...go }, el("i", {}, String(number)), line);
       this.rows.push({ number, item, value });

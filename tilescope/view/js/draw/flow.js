@@ -13,7 +13,7 @@ export class Flow {
     const { story, pos } = this.state;
     const shared = this.state.now.shared.length > 0 && story.reads[story.count] > 0;
     const parts = [level("Global", " memory")];
-    parts.push(arrow(story.loads[pos], story.loads[story.count], "loads"));
+    parts.push(arrow(story.loads[pos], story.loads[story.count], this.state.now.story.copies ? "values loaded" : "loads"));
     if (shared) parts.push(level("Shared", " memory"), arrow(story.reads[pos], story.reads[story.count], "reads"));
     parts.push(level("Registers", ""));
     replace(this.root, parts);

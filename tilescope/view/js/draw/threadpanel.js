@@ -2,7 +2,7 @@
 import { el, replace, svg } from "./dom.js";
 import { full, inList } from "./numbers.js";
 import { hueAt } from "../model/story.js";
-import { termsOf } from "../model/sums.js";
+import { ofOneValue, termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
 import { plural, triple } from "../model/format.js";
 import { subscripts } from "../model/run.js";
@@ -21,8 +21,9 @@ export class ThreadPanel {
     const run = state.now;
     const block = state.blockNow;
     const items = threadOf(block, state.thread).items;
-    const terms = termsOf(block, state.thread, items);
+    const terms = ofOneValue(termsOf(block, state.thread, items), state.pos);
     const done = terms.filter((term) => term.step < state.pos);
+    if (run.tensor && (run.story.layout === "product" || state.current?.w?.shape)) return void this.along(run, items);
     const last = done[done.length - 1];
     const value = last ? last.sum : terms.length ? 0 : lastValue(block, items, state.pos);
     const name = triple(run.thread(state.thread));
@@ -33,6 +34,22 @@ export class ThreadPanel {
       el("p", { class: "mute" }, told(terms, done, run)),
       terms.length ? this.list(run, terms, done) : null,
       terms.length > ROWS ? curve(terms, done.length, state.story) : null,
+    );
+  }
+
+  // Of matrix products by tensor cores: how many the warp has done, or how far along k it is.
+  along(run, items) {
+    const { state } = this;
+    const depth = run.story.depth || 1;
+    const products = state.story.products[state.warp];
+    const [done, all] = [products.filter((step) => step < state.pos).length * depth, products.length * depth];
+    const busy = products.length > 0;
+    const holds = items.findLast((item) => item.step <= state.event && item.w.shape && item.values.some((value) => value !== null))?.values.slice(0, 4) ?? [];
+    replace(
+      this.root,
+      el("h3", {}, `Thread ${triple(run.thread(state.thread))}`, el("small", {}, ` ${madeBy(run, state.block, state.thread)}`)),
+      el("div", { class: "big number" }, busy ? String(done) : "\u2013"),
+      el("p", { class: "mute" }, busy ? `of ${all} ${state.blockNow.batch.full ? "recorded, " : ""}${run.story.depth ? "along k multiplied" : "matrix products done"} by warp ${state.warp}. Its threads hold the sums together.${holds.length ? ` This one holds ${holds.map((value) => full(value, 4)).join(", ")} of the last product.` : ""}` : `Warp ${state.warp} multiplies nothing: it loads.`),
     );
   }
 
@@ -69,6 +86,7 @@ export class ThreadPanel {
 
 function told(terms, done, run) {
   if (!terms.length) return "the last value it computed";
+  if (["max", "min"].includes(terms[0].name)) return `${done.length} of ${plural(terms.length, "value")} compared`;
   const product = terms.every((term) => term.name === "fma" || term.name === "mad");
   return `${done.length} of ${plural(terms.length, product ? "product" : "term")} added`;
 }

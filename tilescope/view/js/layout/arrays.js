@@ -33,11 +33,16 @@ export class Arrays {
     const block = { x: this.narrow ? 4 : wide + 64, y: this.narrow ? high + 30 : 0 };
     let y = block.y + (this.narrow ? 26 : 60);
     let right = block.x + 150;
+    let [x, low] = [block.x, y];
     for (const part of shared) {
-      Object.assign(part, { x: block.x, y: y + 20 });
-      y = part.y + part.rows * part.cell + 8;
+      const each = Math.max(part.cols * part.cell, 130);
+      if (x > block.x && x + each > block.x + 300) [x, y] = [block.x, low];
+      Object.assign(part, { x, y: y + 20 });
+      low = Math.max(low, part.y + part.rows * part.cell + 8);
       right = Math.max(right, part.x + part.cols * part.cell);
+      x += each + 20;
     }
+    y = low;
     const W = this.narrow ? Math.min(room, 340) : shared.length ? right + 14 : wide + 20;
     const H = Math.max(high + 8, y + 8, this.narrow || !shared.length ? 0 : 280);
     lens.begin(W, H, room);
@@ -70,6 +75,9 @@ export class Arrays {
     const arrays = run.arrays.filter((array) => array.drawn && (array.reads_total || array.writes_total)).sort((a, b) => rank(a) - rank(b)).slice(0, 6);
     const room = this.narrow ? 320 : GRID;
     const grid = [];
+    const plain = arrays.every((array) => array.shape.length === 2);
+    const columns = arrays.reduce((sum, array) => sum + array.shape[array.shape.length - 1], 0);
+    const beside = plain ? (room - 22 * (arrays.length - 1)) / columns : 0; // pixels of a cell if all stand in one row
     let [x, y, tall] = [0, this.narrow ? 4 : 46, 0];
     for (const array of arrays) {
       const cols = array.shape.length > 1 ? array.shape[array.shape.length - 1] : array.count;
@@ -78,7 +86,7 @@ export class Arrays {
       const written = array.writes_total > 0 ? 1 : 0;
       const window = story.whole(array.place, written) ?? story.whole(array.place, 1 - written);
       if (plane) {
-        const cell = Math.min(27, Math.min(room * 0.46, 180) / cols, 190 / rows);
+        const cell = Math.min(27, Math.max(Math.min(Math.min(room * 0.46, 180) / cols, 190 / rows), Math.min(beside, 290 / rows)));
         if (x && x + cols * cell > room) [x, y, tall] = [0, y + tall, 0];
         grid.push({ array, window, rows, cols, cell, x, y: y + 22, plane });
         tall = Math.max(tall, rows * cell + 40);
@@ -184,7 +192,7 @@ export class Arrays {
     const used = run.shared.filter((v) => v.bytes / v.size <= 65536).slice(0, 3);
     for (const variable of used) {
       const total = Math.floor(variable.bytes / variable.size);
-      const cols = variable.shape.length > 1 ? variable.shape[variable.shape.length - 1] : Math.min(32, total);
+      const cols = this.columnsOf(run, variable, total);
       const rows = Math.min(MOST, Math.ceil(total / cols));
       parts.push({ variable, rows, cols: Math.min(cols, 128), stride: cols, total, cell: sized(rows, Math.min(cols, 128), used.length + 1) });
     }
@@ -195,6 +203,15 @@ export class Arrays {
       parts.push({ array, window: w, rows, cols, cell: sized(rows, cols, used.length + 1) });
     }
     return parts;
+  }
+
+  // Columns of a shared variable: its own, those of the array that is copied into it, or 32.
+  columnsOf(run, variable, total) {
+    const last = variable.shape[variable.shape.length - 1];
+    const source = run.byPlace.get(run.story.sources[run.shared.indexOf(variable)]);
+    const columns = source?.shape.length > 1 ? source.shape[source.shape.length - 1] : 0;
+    if (variable.shape.length > 1 && last <= 128) return last;
+    return columns > 1 && columns <= 128 && last % columns === 0 ? columns : Math.min(32, total);
   }
 
   drawPart(part) {

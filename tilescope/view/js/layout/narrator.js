@@ -1,7 +1,7 @@
 // The sentence about the last beat, and the values of the picked thread at its source line.
 import { full, inList } from "../draw/numbers.js";
 import { ADD, COPY, FETCH, STORE, WAIT, hueAt, hueOf, hueOfVariable } from "../model/story.js";
-import { termsOf } from "../model/sums.js";
+import { ofOneValue, termsOf } from "../model/sums.js";
 import { expression, result, threadOf } from "../model/thread.js";
 import { valueOf } from "../draw/threadpanel.js";
 import { eventsOf, touched } from "./values.js";
@@ -23,8 +23,18 @@ export function beatSentence(state) {
   const reads = listed(run, found, "reads");
   if (beat.kind === FETCH) return [["Load. ", "strong"], [`${threads} ${agree(threads, "read")} `], ...reads, ["."]];
   const verb = VERBS[beat.w?.name.split(".")[0]] ?? "Compute.";
+  if (beat.w?.shape) return productSentence(run, beat, reads, found, state.warp);
   if (!reads.length) return [[`${verb} `, "strong"], [beat.w?.running ? `${threads} ${agree(threads, verb === "Compare." ? "take" : "add")} another ${verb === "Compare." ? "value" : "term"}.` : `${threads} ${agree(threads, "work")} on what is in registers.`]];
   return [[`${verb} `, "strong"], [`${threads} ${agree(threads, "use")} `], ...reads, ["."]];
+}
+
+// A product of tensor cores: the extents are in the instruction's name.
+function productSentence(run, beat, reads, found, warp) {
+  const [m, n, k] = beat.w.shape;
+  const who = beat.w.name.startsWith("wgmma") ? `The warpgroup of warp ${warp}` : `Warp ${warp}`;
+  const names = [...found].filter(([item, part]) => part.reads.size && (item.bytes ?? Infinity) > 64);
+  const from = names.flatMap(([item], i) => [[i ? " and " : " from "], [item.name, run.shared.includes(item) ? hueOfVariable(run, item) : hueOf(run, item)]]);
+  return [["Multiply matrices. ", "strong"], [`${who} multiplies ${m}\u00d7${k} by ${k}\u00d7${n} values`], ...from, ["."]];
 }
 
 function agree(threads, verb) {
@@ -125,7 +135,7 @@ export function lineValues(state) {
     const value = load.w.access ? `${run.element(load.place, load.offset).label} = ${full(load.values[0])}` : "";
     return { value, hue: load.w.access ? variable(load) : "c", w: beat.w };
   }
-  return { value: computed(run, block, state, items), hue: "c", w: beat.w };
+  return { value: beat.w?.shape ? "" : computed(run, block, state, items), hue: "c", w: beat.w };
 }
 
 function copied(run, block, items, store) {
@@ -144,11 +154,11 @@ function origin(input) {
 }
 
 function computed(run, block, state, items) {
-  const all = termsOf(block, state.thread, threadOf(block, state.thread, Infinity).items);
+  const all = ofOneValue(termsOf(block, state.thread, threadOf(block, state.thread, Infinity).items), state.pos);
   const mine = new Set(items);
   const index = all.findLastIndex((term) => mine.has(term.item));
   if (index < 0) {
-    const item = items.filter((one) => one.w.kind === "value" && !one.w.quiet).pop();
+    const item = items.filter((one) => one.w.kind === "value" && !one.w.quiet && !one.w.shape).pop();
     const text = item ? `${expression(item)} = ${result(item)}` : "";
     return text.length > 90 || text.includes("%") ? "" : text; // operands are matrices, or unknown
   }

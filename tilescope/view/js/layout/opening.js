@@ -29,7 +29,8 @@ export function opening(state) {
   const { beats } = state;
   const made = beats.flatMap((beat, i) => (beat.kind === MAKE ? [i] : []));
   const sums = made.filter((i) => beats[i].w?.running);
-  const uses = sums.length ? sums : made;
+  const products = made.filter((i) => beats[i].w?.shape);
+  const uses = products.length ? products : sums.length ? sums : made;
   const copies = beats.flatMap((beat, i) => (beat.kind === COPY ? [i] : []));
   let at = uses[Math.min(uses.length - 1, uses.length > 16 ? 4 : 0)] ?? Math.max(0, Math.floor(beats.length / 2));
   if (layout === "strips" && uses.length > 3) at = uses[3];

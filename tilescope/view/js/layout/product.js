@@ -43,7 +43,7 @@ export class Product {
   // Rows and columns of C that a block makes, and those of the first block: its full extent.
   tile() {
     const { story, now } = this.state;
-    const own = story.whole(this.c.place, 1) ?? [0, 0, Math.min(now.by, this.size.m), Math.min(now.bx, this.size.n)];
+    const own = story.whole(this.c.place, 1) ?? this.ownedBox(now) ?? [0, 0, Math.min(now.by, this.size.m), Math.min(now.bx, this.size.n)];
     const plain = now.bz === 1 && now.threads > 1 && own[2] - own[0] <= now.by && own[3] - own[1] <= now.bx;
     this.plain = plain; // one thread for each element, along the block's axes
     const high = plain ? now.by : own[2] - own[0];
@@ -67,7 +67,7 @@ export class Product {
       return tiles || cells > GHOSTS ? 0 : cells * g;
     };
     const [first] = this.state.story.windows.filter((w) => w[1] === this.a.place && !w[2]);
-    L.deep = this.shared && first ? first[6] - first[4] : Math.min(k, 16);
+    L.deep = this.shared && first ? first[6] - first[4] : this.run.story.depth || Math.min(k, 16);
     L.a = { x: digits, y: 22 + k * g + over(k, L.deep) + (tiles ? 22 : 18) };
     L.b = { x: digits + k * g + over(k, L.deep) + GAP, y: 22 };
     L.c = { x: L.b.x, y: L.a.y };
@@ -81,11 +81,12 @@ export class Product {
     const block = { x: narrow ? 4 : wide + (tiles ? 46 : 70), y: narrow ? high + 14 : 0 };
     L.block = block;
     const left = this.shared ? parts.left.cols * L.cell + GAP : 0;
-    const up = this.shared ? parts.above.rows * L.cell + GAP + 8 : narrow ? 0 : 40;
+    const words = narrow || compact || this.state.story.phaseCount < 2 ? 0 : L.cell < 24 ? 160 : 112; // of the phase
+    const up = this.shared ? Math.max(words, parts.above.rows * L.cell + GAP + 8) : narrow ? 0 : 40;
     L.top = { x: block.x + left, y: block.y + 22 };
     L.sum = { x: block.x + left + (this.shared ? 0 : 60), y: block.y + 22 + up };
     L.left = { x: block.x, y: L.sum.y };
-    if (!this.shared) L.sum.x = block.x + (narrow ? 0 : 20);
+    if (!this.shared) L.sum.x = block.x + (narrow ? 0 : this.run.story.depth ? 92 : 20);
     L.wide = narrow ? Math.max(wide, L.sum.x + t.wide * L.cell + 2, 300) : L.sum.x + t.wide * L.cell + 12 + (this.shared ? 0 : 30);
     L.wide = narrow ? L.wide : Math.max(L.wide, block.x + (compact ? 130 : 190));
     L.high = Math.max(high + 4, L.sum.y + t.high * L.cell + 8, narrow || compact || this.shared ? 0 : 300);
@@ -166,7 +167,7 @@ export class Product {
     const hue = hueOf(run, array);
     lens.name(at.x, at.y - 6, array.name, `${rows}\u00d7${cols}`, hue);
     const strip = state.story.whole(array.place);
-    const now = done ? null : this.shared ? state.story.window(phase, array.place) : this.inUse(array);
+    const now = done ? null : this.run.story.depth ? this.slice(array, strip, which) : this.shared ? state.story.window(phase, array.place) : this.inUse(array);
     const inside = (w, i, j) => w && i >= w[0] && j >= w[1] && i < w[2] && j < w[3];
     if (L.tiles) this.drawTiles(L, array, at, rows, cols, which, hue, strip, now, phase, done);
     else {
@@ -184,6 +185,22 @@ export class Product {
       if (now && this.shared) this.ghosts(L, at, now, rows, cols, which);
     }
     this.overArray(L, array, at, rows, cols, before, now, hue, which);
+  }
+
+  // Products of tensor cores that a warp has done, and how many there are.
+  progress(warp) {
+    const { state } = this;
+    const steps = state.story.products[warp];
+    return { done: steps.filter((step) => step < state.pos).length, all: steps.length };
+  }
+
+  // The part of an input's strip that the picked warp multiplies now.
+  slice(array, strip, which) {
+    const { depth } = this.run.story;
+    const { done } = this.progress(this.state.warp);
+    if (!strip || !done) return null;
+    const [from, to] = [(done - 1) * depth, done * depth];
+    return which ? [from, strip[1], to, strip[3]] : [strip[0], from, strip[2], to];
   }
 
   // The part of an input that the current beat touches, of a kernel without tiles.
@@ -216,7 +233,15 @@ export class Product {
       if (tone) lens.rect(at.x + w[1] * g + 1, at.y + w[0] * g + 1, (w[3] - w[1]) * g - 2, (w[2] - w[0]) * g - 2, `${hue}${tone}`);
       lens.border(at.x + w[1] * g + 0.75, at.y + w[0] * g + 0.75, (w[3] - w[1]) * g - 1.5, (w[2] - w[0]) * g - 1.5, `${hue}1`);
     }
-    if (!this.shared && strip) {
+    if (this.run.story.depth && strip) {
+      const { depth } = this.run.story;
+      const end = done ? Infinity : this.progress(state.warp).done * depth;
+      const [r0, c0, r1, c1] = strip;
+      const walked = which ? [r0, c0, Math.min(r1, end), c1] : [r0, c0, r1, Math.min(c1, end)];
+      lens.rect(at.x + walked[1] * g, at.y + walked[0] * g, (walked[3] - walked[1]) * g, (walked[2] - walked[0]) * g, `${hue}0`);
+      if (now) lens.rect(at.x + now[1] * g, at.y + now[0] * g, (now[3] - now[1]) * g, (now[2] - now[0]) * g, `${hue}1`);
+      if (now) lens.frame(array.name + which, at.x + now[1] * g, at.y + now[0] * g, (now[3] - now[1]) * g, (now[2] - now[0]) * g, hue);
+    } else if (!this.shared && strip) {
       const [r0, c0, r1, c1] = strip;
       lens.rect(at.x + c0 * g, at.y + r0 * g, (c1 - c0) * g, (r1 - r0) * g, `${hue}0`);
       if (now) lens.rect(at.x + now[1] * g, at.y + now[0] * g, Math.max(2, (now[3] - now[1]) * g), Math.max(2, (now[2] - now[0]) * g), `${hue}2`);
@@ -333,6 +358,12 @@ export class Product {
       const number = over ? "\u2713" : phase?.number || story.phaseCount;
       lens.text(p.x - 1, p.y + 102, [String(number), { text: over ? "" : ` of ${story.phaseCount}`, style: { class: "of" } }], { size: 40, weight: 650 });
     }
+    if (run.story.depth && !L.narrow) {
+      const { done, all } = this.progress(state.warp);
+      lens.text(p.x + 1, p.y + 60, "along k", { size: 13, fill: "mute" });
+      lens.text(p.x - 1, p.y + 98, all ? String(done * run.story.depth) : "\u2013", { size: 34, weight: 650 });
+      lens.text(p.x + 1, p.y + 120, `of ${this.size.k}`, { size: 14, fill: "mute" });
+    }
     const event = state.event;
     if (this.shared) {
       this.drawCopy(L, 0, L.left, event);
@@ -395,6 +426,7 @@ export class Product {
     const sums = sumsAt(state.blockNow, state.pos);
     const range = this.ranges[2];
     const stored = this.beat?.kind === STORE;
+    if (!this.plain && this.disjoint(run)) return this.drawBands(L);
     lens.name(L.sum.x, L.sum.y - 6, this.plain ? "sum" : this.c.name, "", "c");
     drawSheet(lens.pen, {
       ...L.sum, cell: L.cell, rows: t.high, cols: t.wide, hue: "c", digits: usesDigits(range, L.cell), top: topOf(range),
@@ -402,8 +434,7 @@ export class Product {
         const [row, column] = [t.row + i, t.column + j];
         const outside = row >= this.size.m || column >= this.size.n;
         if (!this.plain) {
-          if (outside) return null;
-          const value = outputValue(state, this.c, row * this.size.n + column);
+          const value = outside ? undefined : outputValue(state, this.c, row * this.size.n + column);
           return { value, tone: value === undefined ? 0 : 2 };
         }
         const thread = i * run.bx + j;
@@ -425,6 +456,67 @@ export class Product {
     });
   }
 
+  // Parts of C by the warp that holds their sums, filled as far as it has gone along k.
+  drawBands(L) {
+    const { lens, state, c } = this;
+    const run = state.now;
+    const { t, cell } = L;
+    lens.name(L.sum.x, L.sum.y - 6, c.name, "sums in registers", "c");
+    lens.rect(L.sum.x, L.sum.y, t.wide * cell, t.high * cell, "page");
+    this.bands(run).forEach((box, warp) => {
+      if (!box) return;
+      const { done, all } = this.progress(warp);
+      const [x, y] = [L.sum.x + (box[1] - t.column) * cell, L.sum.y + (box[0] - t.row) * cell];
+      const [w, h] = [(box[3] - box[1]) * cell, (box[2] - box[0]) * cell];
+      const here = warp === state.warp;
+      const stored = outputValue(state, c, box[0] * this.size.n + box[1]) !== undefined;
+      lens.rect(x, y, w * (all ? done / all : 1), h - 1, stored || here ? "c1" : "c0");
+      if (stored && !here) lens.rect(x, y, w, h - 1, "c1");
+      lens.border(x + 0.5, y + 0.5, w - 1, h - 1, "line");
+      if (h > 12) lens.text(x + 6, y + h / 2 + 4, `warp ${warp}${stored ? ", stored" : ""}`, { size: 12, weight: here ? 700 : 400, fill: here ? "ink" : "mute" });
+      if (here) lens.ring(x, y, w, h - 1);
+    });
+    lens.spot({
+      ...L.sum, w: t.wide * cell, h: t.high * cell,
+      say: (x, y) => this.saySum(L, Math.floor(y / cell), Math.floor(x / cell), null),
+      pick: (x, y) => this.pickSum(L, Math.floor(y / cell), Math.floor(x / cell)),
+      grid: { rows: t.high, cols: t.wide, cell, name: c.name },
+    });
+  }
+
+  // Whether the warps' rectangles do not overlap.
+  disjoint(run) {
+    const area = (box) => (box[2] - box[0]) * (box[3] - box[1]);
+    const boxes = this.bands(run).filter(Boolean);
+    return boxes.length > 0 && boxes.reduce((sum, box) => sum + area(box), 0) <= area(this.ownedBox(run));
+  }
+
+  // The rectangle of C that the block writes in the whole run.
+  ownedBox(run) {
+    const boxes = this.bands(run).filter(Boolean);
+    const edge = (k, pick) => pick(...boxes.map((box) => box[k]));
+    return boxes.length ? [edge(0, Math.min), edge(1, Math.min), edge(2, Math.max), edge(3, Math.max)] : null;
+  }
+
+  // The rectangle of C that each warp of the block writes.
+  bands(run) {
+    const { state, c } = this;
+    if (!c.drawn) return [];
+    const key = `${run.number}:${state.block}`;
+    if (this.bandsOf?.key === key) return this.bandsOf.found;
+    const found = new Array(run.warps).fill(null);
+    const owners = run.pool.data(c.owner);
+    for (let i = 0; i < owners.length; i++) {
+      const owner = Number(owners[i]) - state.block * run.threads;
+      if (owner < 0 || owner >= run.threads) continue;
+      const [row, column, warp] = [Math.floor(i / c.shape[1]), i % c.shape[1], owner >> 5];
+      const b = found[warp] ?? [row, column, row + 1, column + 1];
+      found[warp] = [Math.min(b[0], row), Math.min(b[1], column), Math.max(b[2], row + 1), Math.max(b[3], column + 1)];
+    }
+    this.bandsOf = { key, found };
+    return found;
+  }
+
   saySum(L, i, j, sums) {
     const { state } = this;
     if (!this.plain) return sayElement(state, this.c, (L.t.row + i) * this.size.n + L.t.column + j);
@@ -443,7 +535,7 @@ export class Product {
     const wide = L.cell < 14 ? 2 : 2.5;
     const cell = this.elementOf(state.thread);
     const own = cell && { x: L.sum.x + (cell.column - L.t.column) * L.cell, y: L.sum.y + (cell.row - L.t.row) * L.cell };
-    if (own) lens.ring(own.x, own.y, L.cell, L.cell, "ink", wide);
+    if (own && this.plain) lens.ring(own.x, own.y, L.cell, L.cell, "ink", wide);
     const kind = this.beat?.kind;
     if (kind === MAKE && this.shared && own) this.drawOperands(L, own, wide);
     if (L.narrow || !this.shared) return;

@@ -7,7 +7,7 @@ import { full, inCell } from "../draw/numbers.js";
 import { madeBy, valueOf } from "../draw/threadpanel.js";
 import { count, triple } from "../model/format.js";
 import { MAKE, STORE, hueAt, hueOf, hueOfVariable } from "../model/story.js";
-import { termsOf } from "../model/sums.js";
+import { ofOneValue, termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
 import { fedOf, pickOutput } from "./pick.js";
 import { sayElement } from "./say.js";
@@ -34,7 +34,7 @@ export class Strips {
     const outputs = run.story.outputs.map((place) => run.byPlace.get(place)).filter((a) => a?.drawn).slice(0, 2);
     const shared = run.shared.filter((v, i) => run.story.acts && state.story && (run.story.sources[i] >= 0 || inputs.length === 0 || run.story.layout === "atomics")).slice(0, 1);
     this.touched = state.current ? touched(run, state.blockNow, state.current, state.warp) : new Map();
-    this.terms = termsOf(state.blockNow, state.thread, threadOf(state.blockNow, state.thread).items);
+    this.terms = ofOneValue(termsOf(state.blockNow, state.thread, threadOf(state.blockNow, state.thread).items), state.pos);
     const middle = this.terms.length ? 150 : 118;
     const high = inputs.length * 96 + shared.length * 110 + middle + outputs.length * 96 + 20;
     lens.begin(wide, high, room);

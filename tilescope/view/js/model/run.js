@@ -24,6 +24,7 @@ export class Run {
       if (range && array.before !== undefined && array.count <= 4096) range.data = [pool.data(array.before), pool.data(array.after)];
       array.columns = array.shape.length > 1 ? last : 0;
     }
+    this.tensor = Object.keys(raw.story.shapes).length > 0;
     this.watched.forEach((w, i) => {
       w.number = i;
       w.moves = w.kind === "value" && w.name.startsWith("mov.") && !w.address && !w.parts;
@@ -33,6 +34,7 @@ export class Run {
       w.quiet = raw.story.quiet[i];
       w.act = raw.story.acts[i];
       w.running = raw.story.running[i];
+      w.shape = raw.story.shapes[i]; // rows, columns, depth of a matrix product
       w.access = w.kind === "load" || w.kind === "store" || w.kind === "atomic";
     });
   }

@@ -39,6 +39,8 @@ class BlockStory {
     this.beats = Array.from({ length: run.warps }, () => []);
     for (const [warp, kind, from, to, watched] of rows(raw.beats, 5))
       this.beats[warp].push({ warp, kind, from, to, w: run.watched[watched] });
+    this.products = Array.from({ length: run.warps }, () => []);
+    for (const [warp, step] of rows(raw.products, 2)) this.products[warp].push(step);
     this.segments = Array.from({ length: run.warps }, () => []);
     for (const [warp, hue, from, to] of rows(raw.segments, 4)) this.segments[warp].push({ hue, from, to });
   }

@@ -41,13 +41,13 @@ class Sums {
 export function termsOf(block, thread, items) {
   const found = [];
   for (const item of items) {
-    if (!item.w.running) continue;
+    if (!item.w.running || item.w.shape) continue; // operands of tensor cores are fragments
     const name = item.w.name.split(".")[0];
     const product = name === "fma" || name === "mad";
     const [first, second] = item.inputs;
     const grown = (input) => through(input)?.w.running;
     const operands = product ? [first, second] : [grown(first) || !grown(second) ? second : first];
-    const term = { step: block.stepOf(item.step), operands, name, sum: item.values[0], type: item.types[0], item };
+    const term = { value: item.w.running, step: block.stepOf(item.step), operands, name, sum: item.values[0], type: item.types[0], item };
     if (!product && !grown(first) && !grown(second)) {
       const some = [first, second].filter(through); // the first term adds to a constant, or adds two operands
       if (some.length) term.operands = some;
@@ -55,6 +55,12 @@ export function termsOf(block, thread, items) {
     found.push(term);
   }
   return found;
+}
+
+// The terms of the running value to which a thread added last, out of several.
+export function ofOneValue(terms, pos) {
+  const last = terms.findLast((term) => term.step < pos) ?? terms[0];
+  return last ? terms.filter((term) => term.value === last.value) : terms;
 }
 
 // The item that made an input, seen through moves.
