@@ -23,7 +23,8 @@ from .hazards.resources import may_lack, too_many
 from .isa.memory.stack import STACK_BYTES
 from .memory.storage.allocate import copy_back, module_variables_after
 from .memory.storage.device import Device
-from .memory.storage.heap import HEAP_BYTES
+from .memory.storage.heap import HEAP_BYTES, HeapContent
+from .memory.storage.layout import HEAP
 from .memory.storage.module_state import current_memory
 from .memory.storage.page_cache import keep_pages
 from .native.selection import NUMPY, check_engine
@@ -156,6 +157,8 @@ def launch(
         prepared.arguments, layout, outcome.allocations, "uninitialised" in asked,
         touches.stored if followed else lambda number, nbytes: None,
     )  # fmt: skip
+    if device is not None and HEAP in outcome.allocations:
+        device.heap = HeapContent.of(outcome.allocations[HEAP])
     if keeps:
         functions = prepared.program.module.functions
         module_variables |= module_variables_after(

@@ -28,7 +28,7 @@ from ..isa.memory.stack import STACK_BYTES
 from ..memory.site import Granules, granules
 from ..memory.storage.allocate import allocate
 from ..memory.storage.device import Device
-from ..memory.storage.heap import HEAP_BYTES, heap_array
+from ..memory.storage.heap import HEAP_BYTES, HeapContent, heap_array
 from ..memory.storage.layout import HEAP, MODULE_VARIABLES, WORKSPACE
 from ..memory.storage.module_state import VariableState
 from ..memory.storage.spaces import Allocation
@@ -55,7 +55,7 @@ class PreparedLaunch:
         followed: Whether accessed bytes are recorded, for the order between launches.
         cluster: Cluster extents in blocks, x first.
         clustered: Whether launch or kernel specify clusters.
-        heap_bytes: Size of the device heap.
+        heap_bytes: Size of the device heap; ``heap``: what earlier launches allocated in it.
         pointers: See ``kernels.source.restrict_pointers.pointers``.
     """
 
@@ -72,6 +72,7 @@ class PreparedLaunch:
     cluster: Dim3 = ONE
     clustered: bool = False
     heap_bytes: int = HEAP_BYTES
+    heap: HeapContent | None = None
     counted: bool = True
     followed: bool = False
     module_variables: Mapping[str, VariableState] = field(default_factory=dict)
@@ -94,8 +95,8 @@ class PreparedLaunch:
         if self.cooperative:
             empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
             made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)
-        if {"malloc", "free"} & {block.called for block in self.program.blocks}:
-            made[HEAP] = heap_array(self.heap_bytes)
+        if self.heap or {"malloc", "free"} & {block.called for block in self.program.blocks}:
+            made[HEAP] = heap_array(self.heap_bytes, self.heap)
         return made
 
     def order(self) -> Schedule:
@@ -175,5 +176,6 @@ def prepare(
     clusters = cluster_shape(cluster, grid3, entry)
     return PreparedLaunch(
         kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit,
-        cooperative, *clusters, heap_bytes, pointers=pointers(kernel, arguments),
+        cooperative, *clusters, heap_bytes, device.heap if device else None,
+        pointers=pointers(kernel, arguments),
     )  # fmt: skip

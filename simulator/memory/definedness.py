@@ -169,6 +169,9 @@ def _shadow(array: Allocation, unset: bool) -> Allocation:
     made.change()
     if unset and array.number == HEAP:  # whatever is allocated
         made.content().fill(0xFF)
+        if array.heap is not None and array.missing is not None and array.valid is not None:
+            end = array.heap.end  # what earlier launches wrote there
+            made.content()[:end][array.valid[:end] & ~array.missing[:end]] = 0
     elif unset and array.missing is not None:
         made.content()[array.missing] = 0xFF
     return made

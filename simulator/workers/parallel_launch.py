@@ -59,6 +59,8 @@ def why_alone(launch: PreparedLaunch, traced: bool) -> str:
         return f"it calls {sorted(called)[0].removeprefix('v')}"
     if any(site.is_image for site in program.sites):
         return "it has textures or surfaces"
+    if launch.heap is not None:
+        return "kernels have allocated memory with malloc"
     if not pool.possible():
         return "it runs in a process that may not start others"
     return ""

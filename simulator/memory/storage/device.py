@@ -27,6 +27,7 @@ from kernels.ptx.parser import parse
 
 from ...core.geometry import Flat
 from ..images.images import picture_handle
+from .heap import HeapContent
 from .layout import (
     HEAP,
     MODULE_VARIABLES,
@@ -112,6 +113,10 @@ class Device:
 
     ``simulator.launch(..., device=device)`` takes for each parameter its bytes, or a number
     (addresses among them), as ``cuLaunchKernel`` does. Host memory is not part of it.
+
+    Attributes:
+        allocations: By number; ``freed``: those that are given back.
+        heap: What kernels have allocated with ``malloc`` and not freed.
     """
 
     def __init__(self) -> None:
@@ -119,6 +124,7 @@ class Device:
         self.freed: dict[int, FreedMemory] = {}
         self._modules: dict[str, DeviceModule] = {}
         self._variables: dict[int, tuple[str, Flat]] = {}
+        self.heap: HeapContent | None = None
         self._pictures: dict[int, list[Texture | Surface]] = {}
         self._free_numbers: list[int] = []
         self._host_numbers = list(reversed(_HOST_SLOTS))

@@ -4,12 +4,15 @@ An address is reused only after all others, so that freed memory stays out of bo
 """
 
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.geometry import Flat
 from .layout import HEAP
 from .page_cache import untouched
-from .spaces import POISON, Allocation
+from .spaces import POISON, Allocation, HeapPieces
 
 HEAP_BYTES = 8 << 20
 """Of the heap, ``cudaLimitMallocHeapSize`` by default; what it needs itself is not known."""
@@ -17,14 +20,48 @@ _ALIGNED = 16
 """So is each piece; as much at least is left free behind it."""
 
 
-def heap_array(limit: int = HEAP_BYTES) -> Allocation:
-    """Return the empty heap, with as many bytes again for gaps.
+@dataclass(frozen=True)
+class HeapContent:
+    """A heap as a launch leaves it for the next one.
+
+    Attributes:
+        limit: Bytes that may be allocated in all.
+        content: Its bytes as far as they are used; ``missing`` and ``valid``: their flags.
+        pieces: Where pieces are.
+    """
+
+    limit: int
+    content: Flat
+    missing: Flat
+    valid: Flat
+    pieces: HeapPieces
+
+    @classmethod
+    def of(cls, array: Allocation) -> "HeapContent | None":
+        """Copy a heap; ``None``: nothing is allocated in it."""
+        heap, missing, valid = array.heap, array.missing, array.valid
+        if heap is None or not heap.pieces or missing is None or valid is None:
+            return None
+        content, missing, valid = (
+            part[: heap.end].copy() for part in (array.buffer, missing, valid)
+        )
+        return cls(array.nbytes // 2, content, missing, valid, deepcopy(heap))
+
+
+def heap_array(limit: int = HEAP_BYTES, before: HeapContent | None = None) -> Allocation:
+    """Return a heap, empty or as an earlier launch left it, with as many bytes again for gaps.
 
     Unused pages cost nothing, as a kernel that may call ``malloc`` seldom allocates much.
     """
+    limit = before.limit if before else limit
     made = Allocation(HEAP, np.zeros(0, np.uint8), "heap", True, 2 * limit)
     made.change()
     made.missing, made.valid = (untouched(made.nbytes).view(bool) for _ in range(2))
+    made.heap = HeapPieces(_ALIGNED, len(made.buffer) // 2)
+    if before:
+        made.heap, used = deepcopy(before.pieces), len(before.content)
+        made.buffer[:used] = before.content
+        made.missing[:used], made.valid[:used] = before.missing, before.valid
     return made
 
 
@@ -32,20 +69,23 @@ class Heap:
     """Heap of a launch; ``changed`` is called when a piece is allocated or freed."""
 
     def __init__(self, array: Allocation) -> None:
-        self.array, self.end = array, _ALIGNED
-        self.free_bytes = len(array.buffer) // 2
-        self.pieces: dict[int, int] = {}
-        self.freed: dict[int, int] = {}
+        self.state = array.heap or HeapPieces(_ALIGNED, len(array.buffer) // 2)
+        self.array, self.pieces, self.freed = array, self.state.pieces, self.state.freed
         self.changed: Callable[[], None] = lambda: None
+
+    @property
+    def end(self) -> int:
+        """Place behind the last piece."""
+        return self.state.end
 
     def allocate(self, size: int) -> int:
         """Allocate uninitialised memory; returns its address, or 0 if it does not fit."""
         taken = _rounded(size)
-        if taken > self.free_bytes:
+        if taken > self.state.free_bytes:
             return 0
-        start = self.end
+        start = self.state.end
         if start + taken + _ALIGNED <= len(self.array.buffer):
-            self.end += taken + _ALIGNED
+            self.state.end += taken + _ALIGNED
             self.array.buffer[start : start + size] = POISON  # it holds anything
         else:
             again = (at for at, old in self.freed.items() if _rounded(old) == taken)
@@ -53,7 +93,7 @@ class Heap:
                 return 0
             del self.freed[start]
         self._mark(start, size, True)
-        self.free_bytes -= taken
+        self.state.free_bytes -= taken
         self.pieces[start] = size
         return self.array.base + start
 
@@ -69,7 +109,7 @@ class Heap:
         if size is None:
             return address == 0
         self._mark(start, size, False)
-        self.free_bytes += _rounded(size)
+        self.state.free_bytes += _rounded(size)
         self.freed[start] = size
         return True
 

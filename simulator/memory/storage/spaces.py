@@ -6,6 +6,7 @@ general gather takes 0.6 to 0.9 ns).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,20 @@ POISON = 0xFF
 """Every byte of what a load gets from outside any array."""
 
 
+@dataclass
+class HeapPieces:
+    """Pieces of a device heap: sizes by their places, in use and freed.
+
+    Attributes:
+        end: Behind the last piece; ``free_bytes``: what may still be allocated.
+    """
+
+    end: int
+    free_bytes: int
+    pieces: dict[int, int] = field(default_factory=dict)
+    freed: dict[int, int] = field(default_factory=dict)
+
+
 class Allocation:
     """One global array: an argument, a module variable, or the parameter buffer.
 
@@ -35,12 +50,14 @@ class Allocation:
         valid: Allocated bytes, if not all are.
         pictures: Its textures and surfaces.
         unfilled: Whether it is constant memory that neither PTX nor host sets.
+        heap: Pieces, if it is the device heap.
         changed: Whether it has been written; before that its bytes are read-only.
     """
 
     missing: Flat | None = None
     lent_flags = False
     valid: Flat | None = None
+    heap: HeapPieces | None = None
     unfilled = False
     changed = False
 

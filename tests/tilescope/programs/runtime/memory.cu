@@ -33,6 +33,15 @@ __constant__ int table[4];
 __device__ int sums[4];
 __global__ void add() { sums[threadIdx.x] += table[threadIdx.x]; }
 
+__device__ int *kept;
+__global__ void make() { kept = static_cast<int *>(malloc(256)); }
+__global__ void fill() { kept[threadIdx.x] = threadIdx.x; }
+__global__ void gather(int *sum) {
+  atomicAdd(sum, kept[threadIdx.x]);
+  __syncthreads();
+  if (threadIdx.x == 0) free(kept);
+}
+
 static void show(const char *what, const int *a, int n) {
   std::printf("%s", what);
   for (int i = 0; i < n; ++i) std::printf(" %d", a[i]);
@@ -248,6 +257,16 @@ int main(int, char **argv) {
     std::printf(" %s\n", name(cudaMemPrefetchAsync(a, 64, here, 0)));
     cudaFree(a);
     cudaFree(m);
+  } else if (is("heap")) {  // of kernels: it outlives them
+    int *sum;
+    cudaMalloc(&sum, 4);
+    cudaMemset(sum, 0, 4);
+    make<<<1, 1>>>();
+    fill<<<1, 64>>>();
+    gather<<<1, 64>>>(sum);
+    cudaMemcpy(got, sum, 4, cudaMemcpyDeviceToHost);
+    show("heap", got, 1);
+    cudaFree(sum);
   } else if (is("symbols")) {
     int zero[4] = {0, 0, 0, 0};
     void *at;

@@ -37,6 +37,7 @@ MEMORY = {
     "mapped": "mapped 0 5 10 15 20 25 30 35\n3 1\n",
     "pointers": "2 0 1 0\n3 0 1 1\n2 0 1 0\n0 -2 0 1\ncudaSuccess cudaSuccess"
     " cudaErrorInvalidValue\n",
+    "heap": "heap 2016\n",
     "symbols": "symbols 3 4 1 2\n16 cudaErrorInvalidValue\n",
 }
 GRAPHS = {
