@@ -13,6 +13,7 @@ from tilescope.programs.host_process import HostMemoryError
 from tilescope.programs.libraries import cublas, cufft, curand, cusparse  # noqa: F401
 from tilescope.programs.libraries.state import LibraryState
 from tilescope.programs.runtime.calls import CALLS
+from tilescope.programs.runtime.graphs.graph import GraphTables
 from tilescope.scripts.streams import Streams
 from tilescope.scripts.virtual_device import VirtualDevice
 
@@ -25,7 +26,7 @@ class Caller:
     def __init__(self) -> None:
         self.device, self.checks, self.libraries = Device(), HostChecks(), LibraryState()
         self.machine = VirtualDevice(order=Order())
-        self.streams = Streams(self.machine)
+        self.streams, self.graphs = Streams(self.machine), GraphTables()
         self.process, self.source = self, Source("main.cu", 7)
         self._memory, self._stack, self._end = bytearray(1 << 16), b"", 0
 
@@ -42,6 +43,9 @@ class Caller:
 
     def put(self, address: int, value: int, nbytes: int = 8) -> None:
         self.write(address, (value & (1 << 8 * nbytes) - 1).to_bytes(nbytes, "little"))
+
+    def stream(self, handle: int) -> int:
+        return handle
 
     def stack_words(self, count: int) -> tuple[int, ...]:
         return struct.unpack_from(f"<{count}Q", self._stack)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...sessions.recording import placed_at
 from ..host_process import HostMemoryError
-from ..runtime.calls import CALLS, signed
+from ..runtime.calls import CALLS, UnsupportedCallError, signed
 from ..runtime.state import Runtime
 from .numbers import NumberType
 
@@ -154,8 +154,15 @@ class LibraryCall:
     # -- order -------------------------------------------------------------------------
 
     def done(self, stream: int, waits: bool = False) -> None:
-        """Enter what the call did into the order of its stream; ``waits``: the host waits."""
+        """Enter what the call did into the order of its stream; ``waits``: the host waits.
+
+        Raises:
+            UnsupportedCallError: The stream is captured into a graph.
+        """
         runtime = self.runtime
+        stream = runtime.stream(stream)
+        if stream in runtime.graphs.captures:
+            raise UnsupportedCallError(f"{self.name} has no stand-in while a stream is captured")
         with placed_at(lambda: runtime.source):
             queue = runtime.streams.find(stream)
             runtime.machine.did(self.name, queue, waits, self.touched)

@@ -85,8 +85,8 @@ def _fill(is_new: bool) -> Compute:
         if "rank" in names:
             shape = _numbers(call, "n")
             layouts = [
-                BatchLayout(_numbers(call, embed) if call[embed] else None, call[step], call[apart])
-                for embed, step, apart in (("inembed", "istride", "idist"),
+                BatchLayout(_numbers(call, embed) if call[embed] else None, call[step], call[between])
+                for embed, step, between in (("inembed", "istride", "idist"),
                                            ("onembed", "ostride", "odist"))
             ]  # fmt: skip
         else:

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..shim.build import exports, library_shim
+from ..shim.build import VERSIONS, exports, library_shim
 
 LIBRARIES = {"libcublas.so": "cublas", "libcurand.so": "curand", "libcufft.so": "cufft",
              "libcusparse.so": "cusparse"}  # fmt: skip
@@ -19,12 +19,12 @@ def _names(library: str) -> tuple[str, ...]:
     return tuple((_EXPORTS / f"{library}.txt").read_text().split())
 
 
-def library_exports() -> list[str]:
-    """Return the functions of all libraries, in the order of their numbers behind the runtime's."""
-    return [name for library in LIBRARIES.values() for name in _names(library)]
+def library_exports() -> list[tuple[int, str]]:
+    """Return the functions of all libraries, as ``exports`` those of the runtime before them."""
+    return [(VERSIONS[0], name) for library in LIBRARIES.values() for name in _names(library)]
 
 
-def stand_ins(needed: Sequence[str]) -> list[Path]:
+def library_stand_ins(needed: Sequence[str]) -> list[Path]:
     """Return the stand-ins for libraries by their sonames; others are left out.
 
     Raises:
@@ -32,7 +32,7 @@ def stand_ins(needed: Sequence[str]) -> list[Path]:
     """
     first, made = len(exports()), []
     for prefix, library in LIBRARIES.items():
-        for soname in needed:
+        for soname in dict.fromkeys(needed):
             if soname.startswith(f"{prefix}."):
                 made.append(library_shim(soname, _names(library), first))
         first += len(_names(library))
