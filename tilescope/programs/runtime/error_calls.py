@@ -19,11 +19,11 @@ def get_error_name(runtime: Runtime, code: int, *_: int) -> int:
 
 @stands_in_for("cudaGetLastError")
 def get_last_error(runtime: Runtime, *_: int) -> int:
-    last = runtime.sticky or runtime.last_error
-    runtime.last_error = SUCCESS
+    """An error after which nothing works is returned by each call, but here only once."""
+    last, runtime.last_error = runtime.last_error, SUCCESS
     return last
 
 
 @stands_in_for("cudaPeekAtLastError")
 def peek_at_last_error(runtime: Runtime, *_: int) -> int:
-    return runtime.sticky or runtime.last_error
+    return runtime.last_error

@@ -1,4 +1,7 @@
-"""Memory, textures, graphs and queries of the runtime, as an H200 answers them."""
+"""Memory, textures, graphs and queries of the runtime.
+
+What is printed is what an H200 prints (2026-11-27, driver 580.159, CUDA 13.0).
+"""
 
 import subprocess
 from pathlib import Path
@@ -25,7 +28,7 @@ MEMORY = {
     "pool": "pool 3 6 9 12 15 18 21 24\n1048576\n",
     "pitched": "cudaSuccess\nbox 0 1 2 3 0 10 11 12 13 0 20 21 22 23 0 100 101 102 103 0 110 111"
     " 112 113 0 120 121 122 123 0\npart 0 0 111 112 0 0 0 121 122 0\nplane 1 2 16843009 5 6"
-    " 16843009\n512 512 cudaErrorInvalidValue\n",
+    " 16843009\n512 512 cudaErrorInvalidPitchValue\n",
     "texture": "point 0 1 4 9 0 16 25 36 49 0 64 81 100 121 0\nlinear 3.41406 6.21484 11.75 6.70703"
     " 4.89844 14.4141 24.4023 37.1562 22.5195 20.6484 53.5391 72.1211 93.5 67.3633 65.4922\n"
     "part 25 36 81 100\n",
@@ -48,7 +51,7 @@ GRAPHS = {
     "mistakes": "cudaErrorStreamCaptureUnsupported cudaErrorStreamCaptureInvalidated 1"
     " cudaErrorStreamCaptureUnsupported\n"
     "cudaErrorCapturedEvent cudaErrorStreamCaptureInvalidated\n"
-    "cudaErrorStreamCaptureUnmatched cudaErrorStreamCaptureUnjoined\n"
+    "cudaErrorStreamCaptureUnmatched cudaErrorStreamCaptureInvalidated\n"
     "cudaErrorStreamCaptureUnsupported cudaErrorStreamCaptureInvalidated\n",
     "memory": "own 3 6 9 12 15 18 21 24\n",
     "launch": "cudaSuccess\nlaunch 10 0 10 0 3 3 3\ncudaErrorCooperativeLaunchTooLarge\n",

@@ -64,6 +64,7 @@ def end_capture(runtime: Runtime, stream: int, out: int, *_: int) -> int:
     if capture is None:
         return INVALID_VALUE
     if capture.origin != handle:
+        capture.is_valid = False
         return CAPTURE_UNMATCHED
     for joined in capture.tails:
         tables.captures.pop(joined, None)

@@ -57,7 +57,7 @@ def malloc(runtime: Runtime, out: int, nbytes: int, *_: int) -> int:
 
 @stands_in_for("cudaMallocManaged")
 def malloc_managed(runtime: Runtime, out: int, nbytes: int, *_: int) -> int:
-    return _allocated(runtime, out, nbytes, "managed") if nbytes else INVALID_VALUE
+    return _allocated(runtime, out, nbytes, "managed")
 
 
 @stands_in_for("cudaMallocHost", "cudaHostAlloc")

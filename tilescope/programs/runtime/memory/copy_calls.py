@@ -3,7 +3,7 @@
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 
 from ..calls import signed, stands_in_for
-from ..errors import INVALID_SYMBOL, INVALID_VALUE, SUCCESS
+from ..errors import INVALID_PITCH, INVALID_SYMBOL, INVALID_VALUE, SUCCESS
 from ..state import Runtime
 from .copies import DEFAULT, Box, Extent, MemoryCopy, MemoryFill
 
@@ -21,7 +21,7 @@ def copy(
     if wide and extent.nbytes and min(to.pitch, given.pitch) < extent.width:
         text = f"rows of {extent.width:,} bytes, wider than a pitch"
         runtime.checks.bad_copy(runtime.source, runtime.name, text)
-        return INVALID_VALUE
+        return INVALID_PITCH
     to, given = (one.moved(runtime.device_address(one.address)) for one in (to, given))
     work = MemoryCopy(runtime.source, runtime.name, to, given, extent, kind & 0xFFFFFFFF)
     waits = stream is None or is_pageable(runtime, to.address, given.address)
