@@ -20,6 +20,8 @@ from .state import RegisteredModule, RegisteredSymbol, Runtime
 
 _FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"\n]+)"', re.M)
 _LARGEST_SOURCE = 1 << 22
+_DEVICE_RUNTIME = "__cuda_syscall_cnpv2"
+"""What the names of functions that libcudadevrt alone calls begin with."""
 _LINKED, _MOST_UNITS = 2, 4096
 """Version of a wrapper with a table of units; so many are read."""
 
@@ -51,8 +53,10 @@ def _linked(runtime: Runtime, units: int) -> RegisteredModule:
             break
         found = list(entries(runtime.process.read, data))
         text = ptx_of(found)
-        if text is not None:
+        if text is not None and _DEVICE_RUNTIME not in text:
             texts.append(text)
+        elif text is not None:
+            continue  # launches from kernels have no stand-in
         else:
             kinds.append(_kinds(found))
     if not texts:
