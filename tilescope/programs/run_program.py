@@ -1,12 +1,14 @@
 """Run a built program: start it with the shim, answer its calls, and say how it ended."""
 
+import contextlib
 import os
 import selectors
 import signal
 import subprocess
 import tempfile
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,6 +52,23 @@ class ProgramEnd:
     place: str = ""
     errors: Counter[str] = field(default_factory=Counter)
     library_calls: Counter[tuple[str, str, Source]] = field(default_factory=Counter)
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """End like Ctrl-C if this process is asked to terminate: the report is written, all ends."""
+
+    def interrupt(number: int, _: object) -> None:
+        raise KeyboardInterrupt(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class ProgramRun:
@@ -98,7 +117,8 @@ class ProgramRun:
                      "LD_LIBRARY_PATH": ":".join(filter(None, paths))}  # fmt: skip
             program = subprocess.Popen(self.command, stdout=self._stdout, env=os.environ | found)
             try:
-                self._serve(program, listener)
+                with _terminable():
+                    self._serve(program, listener)
             finally:
                 self._finish(program)
                 listener.close()
@@ -129,8 +149,9 @@ class ProgramRun:
             self._stop("refused", str(error), 2)
         except StopScriptError:
             self._stop("exit", self._first.stopped, 0)
-        except KeyboardInterrupt:
-            self._stop("signal", "interrupted", signal.SIGINT)
+        except KeyboardInterrupt as stop:
+            number = stop.args[0] if stop.args else signal.SIGINT
+            self._stop("signal", "interrupted", number)
         if not self.end.message:
             code = program.wait()
             if code < 0:
@@ -148,6 +169,9 @@ class ProgramRun:
         for key in list(self._selector.get_map().values()):
             if isinstance(key.data, Connection):
                 key.data.close()
+                if key.data.process.pid != program.pid:  # made by fork, and still alive
+                    with contextlib.suppress(OSError):
+                        os.kill(key.data.process.pid, signal.SIGTERM)
         if program.poll() is None:
             program.terminate()
             try:

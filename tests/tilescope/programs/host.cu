@@ -174,6 +174,16 @@ int main(int, char **argv) {
   } else if (is("leak")) {
     increment<<<1, 32>>>(a, 32);
     return 0;
+  } else if (is("hang")) {
+    cudaFree(a);
+    if (fork())
+      for (;;) pause();
+    execlp(argv[0], argv[0], "hang-child", nullptr);
+  } else if (is("hang-child")) {
+    increment<<<1, 32>>>(a, 32);
+    std::printf("%d\n", getpid());
+    std::fflush(stdout);
+    for (;;) pause();
   } else if (is("none")) {
     std::printf("nothing\n");
   } else if (is("unknown")) {

@@ -2,9 +2,12 @@
 
 import ctypes
 import errno
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -90,6 +93,35 @@ def test_nothing_is_left_behind_without_a_cache(program: Path, tmp_path: Path) -
     assert "cudaIpcGetMemHandle" in done.stderr
     assert "host.cu:" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended may wait for its new parent."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_all_and_the_report_is_written(
+    program: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    report = tmp_path / "report.json"
+    command = [sys.executable, "-m", "tilescope", "exec", "--json", str(report), str(program)]
+    settings = os.environ | {"TMPDIR": str(tmp_path)}
+    command.append("hang")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=settings) as running:
+        assert running.stdout is not None
+        child = int(running.stdout.readline())
+        running.send_signal(number)
+        assert running.wait(60) == 128 + number
+    assert json.loads(report.read_text())["outcome"]["how"] == "signal"
+    assert [one.name for one in tmp_path.iterdir()] == ["report.json"]
+    deadline = time.monotonic() + 20
+    while is_alive(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(child)
 
 
 def test_what_is_a_note_does_not_fail(program: Path) -> None:
