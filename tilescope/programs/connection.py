@@ -15,7 +15,9 @@ from .host_process import HostProcess
 _FRAME = struct.Struct("<18Q")
 _ORDER = struct.Struct("<5Q")
 _ANSWER = 2**64 - 1
-_RETURN, _CALL, _MAP, _UNMAP, _PRINT, _TEXT, _FLUSH, _READ, _WRITE, _SHARE, _UNSHARE = range(11)
+_RETURN, _CALL, _MAP, _UNMAP, _PRINT, _TEXT, _FLUSH, _READ, _WRITE, _SHARE, _UNSHARE, _FIND = range(
+    12
+)
 _WORD = 2**64 - 1
 
 
@@ -138,6 +140,11 @@ class Connection:
     def store_bytes(self, content: bytes) -> int:
         """The address of bytes that live as long as the program."""
         return self._ordered(_TEXT, len(content), content=content)
+
+    def find(self, library: str, name: str) -> int:
+        """The address of a library's function in the program, which loads it; 0: there is none."""
+        content = f"{library}\0{name}".encode()
+        return self._ordered(_FIND, len(content), content=content)
 
     def flush(self) -> None:
         """Flush the program's standard output."""

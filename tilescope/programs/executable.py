@@ -72,11 +72,6 @@ def check(program: Executable) -> None:
             f"{program.path.name} needs {other[0]}; programs of CUDA 12 and 13 run here. Build it "
             f"with nvcc 13 and:\n  nvcc {FLAGS}"
         )
-    if "libcuda.so.1" in program.needed:
-        raise ProgramRefusedError(
-            f"{program.path.name} calls the driver (libcuda.so.1), which has no stand-in: only "
-            "programs that call the runtime alone run here"
-        )
     if program.has_device_code and not runtimes:
         raise ProgramRefusedError(
             f"{program.path.name} has the CUDA runtime linked in, where its calls cannot be "

@@ -169,8 +169,6 @@ def peer_attribute(runtime: Runtime, *_: int) -> int:
 # -- what cannot be answered ---------------------------------------------------------------
 
 _REASONS = {
-    "cudaGetDriverEntryPoint": "asks for functions of the driver",
-    "cudaGetDriverEntryPointByVersion": "asks for functions of the driver",
     "cudaGetExportTable": "asks for undocumented functions of the driver",
     "cudaIpcGetMemHandle": "shares memory with another process",
     "cudaIpcOpenMemHandle": "shares memory with another process",

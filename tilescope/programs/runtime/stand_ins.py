@@ -2,6 +2,7 @@
 
 from . import (
     device_calls,
+    driver_calls,
     error_calls,
     function_calls,
     launches,
@@ -12,7 +13,7 @@ from .graphs import capture_calls, exec_calls, node_calls
 from .memory import allocation_calls, array_calls, copy_calls, picture_calls
 
 MODULES = (
-    allocation_calls, array_calls, capture_calls, copy_calls, device_calls, error_calls,
-    exec_calls, function_calls, launches,
-    node_calls, picture_calls, registration, stream_calls,
+    allocation_calls, array_calls, capture_calls, copy_calls, device_calls, driver_calls,
+    error_calls, exec_calls, function_calls, launches, node_calls, picture_calls, registration,
+    stream_calls,
 )  # fmt: skip

@@ -106,7 +106,7 @@ def _compile(stubs: str, library: Path, sources: Sequence[Path]) -> None:
         command = [
             compiler, "-shared", "-fPIC", "-O1", "-o", str(work / "made"), *map(str, sources),
             str(work / "stubs.S"), f"-Wl,-soname,{library.name}",
-            f"-Wl,--version-script={work / 'names.map'}", "-lpthread",
+            f"-Wl,--version-script={work / 'names.map'}", "-lpthread", "-ldl",
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -5,6 +5,7 @@
    While a call is under way tilescope may give orders: call a function of the program, map or unmap
    memory, print, store a text, read or write memory. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -26,7 +27,7 @@ typedef struct {
   uint64_t op, a, b, c, d;
 } Order;
 
-enum { RETURN, CALL, MAP, UNMAP, PRINT, TEXT, FLUSH, READ, WRITE, SHARE, UNSHARE };
+enum { RETURN, CALL, MAP, UNMAP, PRINT, TEXT, FLUSH, READ, WRITE, SHARE, UNSHARE, FIND };
 
 static const uint64_t ANSWER = ~0ull; /* the index of a frame that answers an order */
 static int channel = -1;
@@ -171,6 +172,13 @@ uint64_t tilescope_call(Frame *frame) {
       answer.reg[0] = (uint64_t)replace_pages((void *)order.a, order.b, file);
       if (file >= 0) close(file);
       break;
+    case FIND: { /* a function of the driver: the names of library and function, in this order */
+      char *names = receive_text(order.a);
+      void *library = dlopen(names, RTLD_LAZY | RTLD_GLOBAL);
+      if (library) answer.reg[0] = (uint64_t)dlsym(library, names + strlen(names) + 1);
+      free(names);
+      break;
+    }
     default:
       die("an order that this shim does not know");
     }

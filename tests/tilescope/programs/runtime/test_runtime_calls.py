@@ -125,3 +125,14 @@ def test_a_program_of_cuda_12_gets_its_layouts(tmp_path: Path) -> None:
     code, printed, report = run(program)
     assert (code, printed) == (3, "NVIDIA H200, simulated by tilescope 1980000 12 1 1\n")
     assert found(report) == []
+
+
+@pytest.mark.parametrize("options", [[], ["-DLINKED", "-lcuda"]])
+def test_a_tensor_map_of_the_driver_is_one_of_the_simulator(
+    tmp_path: Path, options: list[str]
+) -> None:
+    source = Path(__file__).with_name("tensor.cu")
+    compile_program([source], options, tmp_path / "tensor")
+    code, printed, report = run(tmp_path / "tensor")
+    assert (code, printed) == (0, "0 0\n216 223 0 249\n1\n")
+    assert found(report) == []
