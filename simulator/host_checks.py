@@ -5,6 +5,11 @@ Each is found where the program calls the runtime, by the line of the call.
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from kernels.arguments.uninitialised import missing_of
+
+from .core.geometry import Flat
 from .hazards.hazard import Hazard, Participant, Source
 from .hazards.kinds import (
     BAD_COPY,
@@ -15,6 +20,7 @@ from .hazards.kinds import (
     USE_AFTER_FREE,
     HazardKind,
 )
+from .memory.storage.device import Device, DeviceAllocation
 
 
 class HostChecks:
@@ -67,6 +73,24 @@ class HostChecks:
         """A copy or a fill that does not fit its memory."""
         self._add(BAD_COPY, source, who=call, how=problem)
 
+    def misfit(
+        self, device: Device, source: Source, call: str, address: int, nbytes: int, what: str
+    ) -> bool:
+        """Whether bytes at an address of the device do not fit its memory; report it.
+
+        ``what``: ``the destination``, or ``the source``. An address of the host's is none of them.
+        """
+        if freed := device.freed_at(address):
+            self.use_after_free(source, call, what, freed)
+            return True
+        whole = device.find(address)
+        if whole is None:
+            return False
+        past = address + nbytes - whole.address - whole.nbytes
+        text = f"{nbytes:,} bytes of {what} end {past:,} bytes past {described(whole)}"
+        self.bad_copy(source, call, text)
+        return True
+
     def launch_error(self, source: Source, call: str, problem: str) -> None:
         """A launch that a GPU would refuse."""
         self._add(LAUNCH_ERROR, source, who=call, how=problem)
@@ -80,10 +104,14 @@ class HostChecks:
             notes = tuple(f"allocated at {place}" for place in places)
             self._add(LEAK, Source("", 0), notes[:5], value=total, word=word)
 
-    def host_unset(self, source: Source, call: str, missing: int, nbytes: int) -> None:
-        """A copy to the host of bytes that nothing has written; structures may have padding."""
-        notes = ("padding inside of structures is never written, too",)
-        self._add(HOST_UNSET, source, notes, who=call, value=missing, extent=f"{nbytes:,}")
+    def host_unset(self, source: Source, call: str, copied: Flat) -> None:
+        """A copy to the host of an array; bytes that nothing has written may be padding."""
+        missing = missing_of(copied)
+        count = 0 if missing is None else int(np.count_nonzero(missing))
+        if count:
+            notes = ("padding inside of structures is never written, too",)
+            extent = f"{copied.nbytes:,}"
+            self._add(HOST_UNSET, source, notes, who=call, value=count, extent=extent)
 
     def _add(
         self, row: HazardKind, source: Source, notes: tuple[str, ...] = (), **words: object
@@ -95,3 +123,8 @@ class HostChecks:
             return
         where = (Participant("call", source, str(words.get("who", "")), 0),) if source.file else ()
         self._found[key] = Hazard(row.name, message, row.severity, involved=where, notes=notes)
+
+
+def described(one: DeviceAllocation) -> str:
+    """``an allocation of 400 bytes (made at main.cu:12)``."""
+    return f"an allocation of {one.nbytes:,} bytes{f' (made at {one.place})' if one.place else ''}"

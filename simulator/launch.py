@@ -17,10 +17,12 @@ from kernels.errors import LaunchError
 
 from .caches.traffic import count, observe
 from .execute.batches import Progress
+from .execute.device_arguments import device_arguments, frozen, reached
 from .execute.prepare import prepare
 from .gpus.table import Gpu, find
 from .hazards.resources import may_lack, too_many
 from .isa.memory.stack import STACK_BYTES
+from .memory.memories import UnreachedMemoryError
 from .memory.storage.allocate import copy_back, module_variables_after
 from .memory.storage.device import Device
 from .memory.storage.heap import HEAP_BYTES, HeapContent
@@ -104,7 +106,8 @@ def launch(
         limits: GPU against whose registers and shared memory a block is checked. Default: ``gpu``,
             or an H200; ``none`` disables the check.
         device: Device whose memory and module variables the launch uses. ``args`` are then the
-            bytes of each parameter, or numbers (addresses among them).
+            bytes of each parameter, numbers (addresses among them), or what they are without one;
+            arrays that lie in no allocation get addresses (``Device.adopt``).
         engine: ``auto``, ``numpy`` or ``native``: machine code for launches of few threads, which
             takes the extra ``tilescope[fast]``. Results, counters and hazards are the same.
             ``auto`` begins in NumPy and changes over where that pays; ``run.engine`` says which
@@ -138,6 +141,12 @@ def launch(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
         symbols, cooperative, stack_bytes, cluster, heap_bytes, device,
     )  # fmt: skip
+    if recorder and device is not None:
+        recorder.given = {
+            "args": frozen(prepared.arguments), "shared_bytes": shared_bytes,
+            "device": device.copy(reached(prepared.arguments)), "cooperative": cooperative,
+            "stack_bytes": stack_bytes, "cluster": cluster, "heap_bytes": heap_bytes,
+        }  # fmt: skip
     followed = bool(_listeners)
     of_module, keeps = current_memory() if device is None else (None, None)
     module_variables = of_module(kernel) if of_module else {}
@@ -146,11 +155,19 @@ def launch(
     )
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
-    cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
-    outcome = run_to_verdict(
-        prepared, asked, recorder, progress, workers=workers,
-        engine=NUMPY if chip and engine == "auto" else engine,
-    )  # fmt: skip
+    while True:
+        try:
+            cached = observe(prepared, chip) if chip else None  # before it changes its arrays
+            outcome = run_to_verdict(
+                prepared, asked, recorder, progress, workers=workers,
+                engine=NUMPY if chip and engine == "auto" else engine,
+            )  # fmt: skip
+        except UnreachedMemoryError:
+            assert device is not None
+            everything = device_arguments(device, kernel, args, prepared.program, everything=True)
+            prepared = dataclasses.replace(prepared, arguments=everything)
+        else:
+            break
     layout = prepared.program.layout
     touches = outcome.observers.touches
     copy_back(

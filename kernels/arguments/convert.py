@@ -141,7 +141,8 @@ class Arguments:
     """Validated arguments, for simulator and device.
 
     Attributes:
-        arrays: The user's arrays, each once; a pointer is an index into them.
+        arrays: The user's arrays, each once; a pointer is an index into them. ``None``: an
+            allocation of a ``Device`` that the launch cannot reach.
         labels: Name of each array for reports.
         values: For each parameter its bytes and the addresses in them, or its object: a tensor map,
             texture or surface.
@@ -152,6 +153,7 @@ class Arguments:
         buffers: Bytes of arrays by number, padded as allocations are, where that is no copy.
         pictures: Textures and surfaces that arrays have already, by the arrays' numbers.
         others: Further global memory by its array number, with names: variables of other modules.
+        is_unreached: Whether a number is that of memory of a ``Device`` that was left out.
     """
 
     params: tuple[Param, ...]
@@ -165,6 +167,7 @@ class Arguments:
     buffers: dict[int, Any] = field(default_factory=dict)
     pictures: Mapping[int, list[Any]] = field(default_factory=dict)
     others: dict[int, tuple[str, Any]] = field(default_factory=dict)
+    is_unreached: Callable[[int], bool] | None = None
 
     def warn(self) -> None:
         """Issue the ``warnings`` at the caller of ``launch``."""
@@ -204,12 +207,12 @@ def write_back(array: Any, raw: Any) -> None:
 
 def convert(
     kernel: Kernel, args: Sequence[Any], names: Sequence[str] = (),
-    fills: Mapping[str, Callable[[Packer], Value]] | None = None,
+    fills: Mapping[str, Callable[[Packer], Value]] | None = None, gathered: Gathered | None = None,
 ) -> Arguments:  # fmt: skip
     """Validate arguments against the kernel's parameters and lay them out.
 
     ``args``: as for ``simulator.launch``. ``names``: the parameters' names in the source, if known.
-    ``fills``: functions that pack contents of module variables.
+    ``fills``: functions that pack contents of module variables. ``gathered``: what numbers arrays.
 
     Raises:
         TypeError: The number or a kind of the arguments is wrong; the message names the parameter.
@@ -223,7 +226,7 @@ def convert(
             f"{kernel.name} takes {len(params)} argument{'s' * (len(params) != 1)}, not "
             f"{len(args)}: {_listed(kernel, names)}"
         )
-    made, gathered = Arguments(params), Gathered()
+    made, gathered = Arguments(params), gathered or Gathered()
     packer = Packer(gathered, made.warnings)
     kinds = kernel.parameter_types
     elements = kernel.element_types

@@ -1,6 +1,7 @@
 """``Pointer``: addresses inside arrays, and the allocations of a launch's arrays."""
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +128,30 @@ def owner(array: Any) -> Any:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+class BorrowedMemory:
+    """Memory of another owner, for ``np.asarray``; ``exists``: whether it is still there."""
+
+    def __init__(self, start: int, nbytes: int, exists: Callable[[], bool]) -> None:
+        self.exists = exists
+        self.__array_interface__ = {
+            "version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (start, False),
+        }  # fmt: skip
+
+
+def existence(array: Any) -> Callable[[], bool]:
+    """Return a function that says whether an array's memory still belongs to what owns it."""
+    own = owner(array)
+    if isinstance(own.base, BorrowedMemory):
+        return own.base.exists
+    if type(own.base).__module__.partition(".")[0] == "torch":
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        storage = StorageWeakRef(own.base.untyped_storage())
+        return lambda: not storage.expired()
+    reference = weakref.ref(own)
+    return lambda: reference() is not None
 
 
 def _begin(array: Any) -> int:

@@ -18,6 +18,8 @@ class Unset(np.ndarray[Any, Any]):
 
     _memory: Any = None
     """Where the memory begins that may be unset, and a byte for each of its bytes: 0 if set."""
+    _unset_at = 0
+    """A byte that was unset when it was looked at: most often it still is."""
 
     def __array_finalize__(self, made_from: Any) -> None:
         known = getattr(made_from, "_memory", None)
@@ -30,6 +32,12 @@ class Unset(np.ndarray[Any, Any]):
             return None
         begin, flags = self._memory
         return np.ndarray(self.shape, self.dtype, flags, _begin(self) - begin, self.strides)
+
+    @property
+    def tracked(self) -> tuple[int, Any] | None:
+        """Where the memory begins that may be unset, and a flag for each byte (0: set)."""
+        found: tuple[int, Any] | None = self._memory
+        return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
@@ -79,10 +87,12 @@ def missing_of(array: Any) -> Any:
     if missing is None:
         return None
     flat = np.ascontiguousarray(missing).reshape(-1).view(np.bool_)
-    if flat.any():
-        return flat
-    array._memory = None  # so that nobody looks again
-    return None
+    if not flat.size or not flat[array._unset_at]:
+        array._unset_at = int(flat.argmax()) if flat.size else 0
+        if not flat.any():
+            array._memory = None  # so that nobody looks again
+            return None
+    return flat
 
 
 def still_unset(array: Any, missing: Any) -> None:

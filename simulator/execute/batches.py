@@ -118,6 +118,7 @@ def run_batches(
         program.layout, allocations, launch.shared_space, dispatcher.access, dispatcher.bad_access
     )
     memories.bulk_copy_callbacks = dispatcher.bulk_copied
+    memories.is_unreached = launch.arguments.is_unreached
     instead = instead or functools.partial(_read_inactive_lane, dispatcher.inactive_lane_read)
     accesses = [Access(site, memories) for site in program.sites]
     specials = SpecialRegisters()

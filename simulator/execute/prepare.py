@@ -33,6 +33,7 @@ from ..memory.storage.layout import HEAP, MODULE_VARIABLES, WORKSPACE
 from ..memory.storage.module_state import VariableState
 from ..memory.storage.spaces import Allocation
 from . import schedule as schedules
+from .device_arguments import device_arguments
 from .schedule import Schedule
 
 _WORKSPACE_BYTES = 32
@@ -154,7 +155,8 @@ def prepare(
     check_shape(grid3, block3)
     schedules.make(schedule)
     number = 0 if arch is None else architecture(arch)
-    first = device.module(kernel.ptx).first_variable if device else MODULE_VARIABLES
+    module = device.module(kernel.ptx, kernel.module or 0) if device else None
+    first = module.first_variable if module else MODULE_VARIABLES
     program = (compile_traced if traced else compile_ptx)(
         kernel.ptx, kernel.entry, number, stack_bytes, first
     )
@@ -170,7 +172,7 @@ def prepare(
     if device is None:
         arguments = convert_all(kernel, program.module, args, symbols)
     else:
-        arguments = device.arguments(kernel, args)
+        arguments = device_arguments(device, kernel, args, program)
     if cooperative:
         check_resident(grid3, block3)
     clusters = cluster_shape(cluster, grid3, entry)

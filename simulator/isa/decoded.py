@@ -114,6 +114,11 @@ def _goes(ins: Instruction, flow: Flow) -> bool:
     return rows is not None and rows[0].flow is flow
 
 
+def packs(ins: Instruction) -> bool:
+    """Whether it makes a wide register of narrow ones."""
+    return ins.opcode == "mov" and any(isinstance(one, Vector) for one in ins.operands[1:])
+
+
 def adds(ins: Instruction) -> bool:
     """Whether its result is a sum of two operands."""
     return ins.opcode == "add"

@@ -27,6 +27,10 @@ _Target = tuple[Home, int]
 """A memory, and where it starts among the addresses."""
 
 
+class UnreachedMemoryError(Exception):
+    """A launch accesses memory of a device that it was not thought to reach."""
+
+
 class AddressSpaces:
     """All memory of a launch, and of the batch that runs.
 
@@ -39,6 +43,7 @@ class AddressSpaces:
         writes: Number of operations that may have changed global or shared memory.
         local_writes: Number of stores to local memory.
         looked: Called with address, size and lane of memory that system functions read.
+        is_unreached: Whether the memory of an array number exists and is none of the launch's.
         exact: Whether an atomic counts as a write only if it changes memory.
         watched: Whether this also goes for stores.
     """
@@ -55,6 +60,7 @@ class AddressSpaces:
         self.access_callbacks, self.bad_access_callbacks = access_callbacks, bad_access_callbacks
         self.bulk_copy_callbacks: Sequence[Callable[..., None]] = ()
         self.looked: Callable[[int, int, tuple[int, ...]], None] | None = None
+        self.is_unreached: Callable[[int], bool] | None = None
         self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
@@ -258,6 +264,8 @@ class AddressSpaces:
         else:
             number = array_number(first)
             kind, home = OUT_OF_BOUNDS, self.allocations.get(number)
+            if home is None and self.is_unreached and self.is_unreached(number):
+                raise UnreachedMemoryError
             start = home.base if home else 0
             if home:  # others may be nearer to another array
                 rest = lanes & (array_number(address) != number)

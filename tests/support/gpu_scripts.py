@@ -62,7 +62,9 @@ if "--unset" in sys.argv:
     ok(driver.cuLaunchKernel(
         kernel(b"twice"), 1, 1, 1, 32, 1, 1, 0, 0, ((fresh, 8), (None, ctypes.c_int)), 0))
 if "--missing" in sys.argv:
-    driver.cuGraphCreate(0)
+    driver.cuTensorMapEncodeTiled(0)
+if "--freed" not in sys.argv:
+    ok(driver.cuMemFree(there))
 print("right")
 '''
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from kernels import KernelError
 from simulator import SimulatorError, Source
-from simulator.host_checks import HostChecks
 from simulator.host_order import Order
 
 from ..scripts.virtual_device import RefusedError, StopScriptError, VirtualDevice
@@ -89,7 +88,7 @@ class ProgramRun:
         stdout: int | None = None, needed: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.command, self.folders = list(command), folders
-        self.checks, self.end = HostChecks(), ProgramEnd()
+        self.checks, self.end = machine.checks, ProgramEnd()
         self._first, self._make_machine = machine, make_machine
         self._runtimes: dict[int, Runtime] = {}
         self._stdout, self._needed = stdout, needed
@@ -184,7 +183,8 @@ class ProgramRun:
         pid = connection.process.pid
         first = not self._runtimes
         machine = self._first if first else self._make_machine(self._first.order)
-        runtime = Runtime(machine, self.checks, self.folders)
+        machine.checks = self.checks
+        runtime = Runtime(machine, self.folders)
         if not first:
             runtime.inherit(next(iter(self._runtimes.values())))
         runtime.attach(connection)

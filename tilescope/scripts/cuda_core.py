@@ -7,6 +7,7 @@ hold nothing but options (``ProgramOptions``, ``LaunchConfig``) stay.
 import ctypes
 import dataclasses
 import itertools
+import weakref
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -14,12 +15,17 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.arguments.adapter import as_array
+from kernels.arguments.convert import MAX_SHARED
 from kernels.front_ends.versions import warn_of
 from simulator.host_order import Stream as Queue
+from simulator.memory.storage.device import DeviceAllocation
 
+from ..host_calls.launches import checked_launch
+from ..sessions.recording import user_line
+from . import host_pages
 from . import virtual_device as stand_in
-from .memory import Memory
+from .cuda_core_graphs import CoreGraph, CoreGraphBuilder
+from .driver.memory import place
 from .patches import Patches
 from .virtual_device import (
     RefusedError,
@@ -53,7 +59,14 @@ class CoreStream(SimulatedStream):
     def wait(self, event_or_stream: Any) -> None:
         """Wait for an event, or for what is in another stream."""
         other = event_or_stream
-        self.queue.wait(other.moment if isinstance(other, CoreEvent) else other.queue)
+        if not isinstance(other, CoreEvent):
+            other = CoreEvent(self._machine)
+            other.record(event_or_stream)
+        other.wait(self)
+
+    def create_graph_builder(self) -> CoreGraphBuilder:
+        """A builder that captures the stream."""
+        return CoreGraphBuilder(self._machine, self.queue)
 
 
 class CoreEvent(SimulatedEvent):
@@ -82,20 +95,45 @@ class Buffer:
     device_id = 0
 
     def __init__(
-        self, machine: VirtualDevice, memory: Memory, size: int, stream: Any = None
+        self, machine: VirtualDevice, size: int, stream: Any = None, kind: str = "device"
     ) -> None:
-        self._machine, self._memory, self.size, self._stream = machine, memory, size, stream
-        self.handle = memory.allocate(size)
+        self._machine, self.size, self._stream = machine, size, stream
+        device, at = machine.device, place(user_line())
+        if kind == "device":
+            made = device.allocate(size, place=at)
+        else:
+            made = host_pages.allocate(device, size, kind, at)
+        made.may_leak, self._made, self.handle = False, made, made.address
+        self._free = weakref.finalize(self, _freed, machine, made)
 
-    @property
-    def _bytes(self) -> Any:
-        return self._memory.bytes_at(self.handle, self.size)
+    def _bytes(self, call: str, what: str) -> Any:
+        """Its bytes, to read and to write.
+
+        Raises:
+            RuntimeError: It is closed.
+        """
+        found = self._machine.device.bytes_at(self.handle, self.size)
+        if found is None:
+            device, checks = self._machine.device, self._machine.checks
+            checks.misfit(device, user_line(), call, self.handle, self.size, what)
+            raise RuntimeError(f"CUDA_ERROR_INVALID_VALUE: {call} with a buffer that is closed")
+        return found
 
     def copy_to(self, dst: Any = None, *, stream: Any = None) -> Any:
         """Its contents in another buffer."""
-        dst = dst or Buffer(self._machine, self._memory, self.size)
-        self._machine.copied("the copy of a buffer", stream, to=dst._bytes, given=self._bytes)
-        dst._bytes[...] = np.array(self._bytes)
+        dst = dst or Buffer(self._machine, self.size)
+        call = "the copy of a buffer"
+        if dst.size != self.size:
+            problem = f"{self.size:,} bytes to a buffer of {dst.size:,}"
+            self._machine.checks.bad_copy(user_line(), call, problem)
+            raise ValueError(f"buffer sizes mismatch: {problem}")
+        to, given = dst._bytes(call, "the destination"), self._bytes(call, "the source")
+
+        def work(queue: Queue) -> None:
+            self._machine.copied(call, queue, to=to, given=given)
+            self._machine.move(to, given)
+
+        self._machine.captures.submit(self._machine.queue(stream), work)
         return dst
 
     def copy_from(self, src: Any, *, stream: Any = None) -> None:
@@ -105,25 +143,39 @@ class Buffer:
     def fill(self, value: Any, *, stream: Any = None) -> None:
         """Set every element: a byte, or the bytes of one."""
         raw = bytes([value]) if isinstance(value, int) else bytes(value)
-        self._machine.copied("the fill of a buffer", stream, to=self._bytes)
-        self._bytes[...] = np.frombuffer(raw * (self.size // len(raw)), np.uint8)
+        to = self._bytes("the fill of a buffer", "the destination")
+
+        def work(queue: Queue) -> None:
+            self._machine.copied("the fill of a buffer", queue, to=to)
+            to[...] = np.frombuffer(raw * (self.size // len(raw)), np.uint8)
+
+        self._machine.captures.submit(self._machine.queue(stream), work)
 
     def close(self, stream: Any = None) -> None:
         """Give the memory back, in the stream it was made in; where there is none, at once."""
         stream = stream or self._stream
+        found = self._machine.device.find(self.handle)
         if stream is None:
             self._machine.order.synchronize()
-        elif self._memory.find(self.handle):
-            self._machine.copied("the close of a buffer", stream, to=self._bytes)
-        self._memory.free(self.handle)
+        elif found:
+            self._machine.copied("the close of a buffer", stream, to=found.array)
+        self._free()
 
     def __dlpack__(self, **how: Any) -> Any:
-        array = self._bytes
-        array.missing[...] = 0  # from here on the host may write it, unseen
+        array = self._bytes("from_dlpack", "the source")
+        if getattr(array, "missing", None) is not None:
+            array.missing[...] = 0  # from here on the host may write it, unseen
         return np.asarray(array).__dlpack__(**how)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+
+def _freed(machine: VirtualDevice, made: DeviceAllocation) -> None:
+    if machine.device.live(made.number) is made:
+        machine.device.free(made.address, place(user_line()))
+        if made.file >= 0:
+            host_pages.release(made)
 
 
 _NUMBERS = itertools.count()
@@ -173,18 +225,26 @@ class CoreProgram:
 def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Have ``cuda.core`` allocate and launch on the simulator."""
     warn_of("cuda-core", str(module.__version__))
-    memory = machine.memory
     default = CoreStream(machine, machine.order.legacy)
 
     class Resource:
         is_device_accessible = is_host_accessible = True
-        device_id = 0
+        device_id, kind = 0, "device"
 
         def __init__(self, *_: Any, **__: Any) -> None:
             pass
 
         def allocate(self, size: int, stream: Any = None) -> Buffer:
-            return Buffer(machine, memory, int(size), stream)
+            return Buffer(machine, int(size), stream, self.kind)
+
+        def close(self) -> None:
+            pass
+
+    class Pinned(Resource):
+        kind = "pinned"
+
+    class Managed(Resource):
+        kind = "managed"
 
     class CoreDevice:
         arch, name, device_id = "90", stand_in.NAME, 0
@@ -211,35 +271,52 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
             free = True if options is None else options.nonblocking
             return CoreStream(machine, machine.order.stream(blocking=not free))
 
+        def create_graph_builder(self) -> CoreGraphBuilder:
+            return CoreGraphBuilder(machine, machine.order.stream(blocking=False))
+
         def create_event(self, *_: Any, **__: Any) -> CoreEvent:
             return CoreEvent(machine)
 
         def allocate(self, size: int, stream: Any = None) -> Buffer:
-            return Buffer(machine, memory, int(size), stream)
+            return Buffer(machine, int(size), stream)
 
     def launch(stream: Any, config: Any, kernel: Kernel, *args: Any) -> None:
-        values = [_argument(kernel, i, arg, memory) for i, arg in enumerate(args)]
+        values = [_argument(machine, arg) for arg in args]
         how: dict[str, Any] = {"cooperative": bool(config.is_cooperative)}
         if config.cluster is not None:
             how["cluster"] = config.cluster
-        machine.launch(kernel, config.grid, config.block, values, config.shmem_size, stream, **how)
+
+        def work(queue: Queue) -> None:
+            done = checked_launch(
+                machine, kernel, config.grid, config.block, values, config.shmem_size, queue,
+                MAX_SHARED, **how,
+            )  # fmt: skip
+            if done.refused:
+                raise RuntimeError(f"CUDA_ERROR_INVALID_VALUE: {done.reason}")
+
+        machine.captures.submit(machine.queue(stream), work)
 
     replaced = {
         "Device": CoreDevice, "Program": CoreProgram, "ObjectCode": _Objects, "Buffer": Buffer,
         "launch": launch, "Stream": CoreStream, "Event": CoreEvent,
         "DeviceMemoryResource": Resource,
-        "LegacyPinnedMemoryResource": Resource, "PinnedMemoryResource": Resource,
-        "ManagedMemoryResource": Resource, "LEGACY_DEFAULT_STREAM": default,
+        "LegacyPinnedMemoryResource": Pinned, "PinnedMemoryResource": Pinned,
+        "ManagedMemoryResource": Managed, "LEGACY_DEFAULT_STREAM": default,
         "PER_THREAD_DEFAULT_STREAM": CoreStream(machine, machine.order.stream()),
     }  # fmt: skip
     keep = ("ProgramOptions", "LaunchConfig", "EventOptions", "StreamOptions", "Host", "typing",
-            "cuda", "cu13", "cu12", "utils", "DeviceMemoryResourceOptions",
+            "cuda", "cu13", "cu12", "utils", "graph", "DeviceMemoryResourceOptions",
             "PinnedMemoryResourceOptions", "ManagedMemoryResourceOptions")  # fmt: skip
     for name in [n for n in dir(module) if not n.startswith("_")]:
         if name in replaced:
             patches.set(module, name, replaced[name])
         elif name not in keep:
             patches.set(module, name, refuse(f"cuda.core.{name}"))
+    if hasattr(module, "graph"):
+        own: dict[str, Any] = {"GraphBuilder": CoreGraphBuilder, "Graph": CoreGraph}
+        own["GraphDefinition"] = refuse("GraphDefinition", "use Device.create_graph_builder()")
+        for name, value in own.items():
+            patches.set(module.graph, name, value)
 
 
 def _shared(machine: VirtualDevice, obj: Any) -> Queue:
@@ -264,13 +341,9 @@ class _Objects:
     )
 
 
-def _argument(kernel: Kernel, number: int, arg: Any, memory: Memory) -> Any:
-    """An argument of ``launch``: buffers and addresses become arrays."""
-    arg = as_array(arg)
+def _argument(machine: VirtualDevice, arg: Any) -> Any:
+    """An argument of ``launch``: an address, a number, or an array."""
+    arg = machine.array(arg)
     if isinstance(arg, Buffer):
-        arg = arg.handle
-    if isinstance(arg, ctypes._SimpleCData):
-        arg = arg.value
-    if isinstance(arg, int) and number < len(kernel.params) and kernel.params[number].nbytes == 8:
-        return memory.arguments_of(kernel, number, arg)
-    return arg
+        return arg.handle
+    return arg.value if isinstance(arg, ctypes._SimpleCData) else arg

@@ -4,15 +4,16 @@ A device array has what Numba's ``DeviceNDArray`` has and nothing of NumPy's bes
 arithmetic; NumPy's functions copy it to the host. Pinned, mapped and managed arrays are NumPy's.
 """
 
+import ctypes
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from kernels.arguments.adapter import as_array
 from kernels.arguments.uninitialised import Unset, unset
 
+from ..sessions.recording import user_line
 from .virtual_device import DeviceArray, VirtualDevice, refuse
 
 _SHARED = {"shape", "strides", "dtype", "size", "ndim", "base", "itemsize", "ctypes", "data"}
@@ -49,6 +50,7 @@ class Copied(DeviceArray):
             "copy_to_host", stream, not stream or not pinned,
             to=plain(ary) if pinned else None, given=plain(self),
         )  # fmt: skip
+        self.machine.checks.host_unset(user_line(), "copy_to_host", plain(self))
         if ary is None:
             return np.array(self, copy=True, subok=False, order="K")
         np.copyto(np.asarray(ary), np.asarray(self))
@@ -75,7 +77,22 @@ class Copied(DeviceArray):
         return self
 
     get_ipc_handle = refuse("get_ipc_handle", "use one process")
-    device_ctypes_pointer = property(refuse("device_ctypes_pointer", "pass the array"))
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+        """Its address on the device."""
+        return ctypes.c_void_p(self.machine.device.address_of(plain(self)))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """What other libraries take (CUDA Array Interface, version 3)."""
+        strides = None if self.flags.c_contiguous else self.strides
+        address = self.machine.device.address_of(plain(self))
+        return {
+            "shape": self.shape, "strides": strides, "data": (address, False),
+            "typestr": self.dtype.str, "stream": None, "version": 3,
+        }  # fmt: skip
+
     as_cuda_arg = refuse("as_cuda_arg", "pass the array")
 
 
@@ -214,10 +231,34 @@ def device_array(
     return made if order == "C" else made.T
 
 
-def as_device_array(kind: type, obj: Any) -> Any:
-    """``cuda.as_cuda_array``: of a device array or a tensor of PyTorch's, the same memory."""
+def as_device_array(machine: VirtualDevice, kind: type, obj: Any) -> Any:
+    """``cuda.as_cuda_array``: the same memory, of any object with the CUDA Array Interface.
+
+    Raises:
+        TypeError: The object has no such interface.
+        ValueError: Its address is none of the device.
+    """
     if isinstance(obj, DeviceArray):
         return obj
-    if not hasattr(obj, "data_ptr"):
-        refuse("as_cuda_array of other libraries' arrays", "use cuda.to_device")()
-    return np.ndarray.view(as_array(obj), kind)
+    if hasattr(obj, "data_ptr"):
+        return np.ndarray.view(machine.array(obj), kind)
+    if not hasattr(obj, "__cuda_array_interface__"):
+        raise TypeError("*obj* doesn't implement the cuda array interface.")
+    return from_interface(machine, kind, obj.__cuda_array_interface__)
+
+
+def from_interface(machine: VirtualDevice, kind: type, known: Mapping[str, Any]) -> Any:
+    """A device array at the address that a ``__cuda_array_interface__`` names.
+
+    Raises:
+        ValueError: The address is none of the device.
+    """
+    address, shape, dtype = known["data"][0], tuple(known["shape"]), np.dtype(known["typestr"])
+    found = machine.device.find(address)
+    if found is None:
+        raise ValueError(f"{address:#x} is no address of memory on the GPU")
+    strides = known.get("strides")
+    start = address - found.address
+    view = np.ndarray(shape, dtype, np.asarray(found.array), start, strides)
+    own = found.array.of_its_memory if isinstance(found.array, Unset) else np.asarray
+    return np.ndarray.view(own(view), kind)

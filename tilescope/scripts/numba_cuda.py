@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
+import simulator
 from kernels import Kernel
+from kernels.arguments.convert import MAX_SHARED
 from kernels.front_ends import numba_cuda as front_end
 from kernels.front_ends.versions import warn_of
 
+from ..host_calls.launches import checked_launch
 from . import virtual_device as stand_in
 from .numba_arrays import arrays, as_device_array, device_array, plain
 from .patches import Patches
@@ -45,7 +48,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
     import numba_cuda
     from numba.cuda import api, dispatcher
     from numba.cuda.args import ArgHint
-    from numba.cuda.cudadrv import devicearray
+    from numba.cuda.cudadrv import devicearray, devices
     from numba.cuda.cudadrv.driver import driver
 
     warn_of("numba-cuda", numba_cuda.__version__)
@@ -72,7 +75,12 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
             raise TypeError(f"{self.py_func.__name__} has no signature for {kinds}")
         kernel = kernel_for(self, kinds)
         cooperative = "cudaCGSynchronize" in kernel.ptx or "cudaCGGetIntrinsicHandle" in kernel.ptx
-        machine.launch(kernel, grid, block, values, shared, stream, cooperative=cooperative)
+        done = checked_launch(
+            machine, kernel, grid, block, values, shared, stream, MAX_SHARED,
+            cooperative=cooperative,
+        )  # fmt: skip
+        if done.refused:
+            raise simulator.LaunchError(done.reason)
         if any(isinstance(v, np.ndarray) and not isinstance(v, DeviceArray) for v in given):
             machine.queue(stream).synchronize()  # Numba copies it back for the host
 
@@ -103,8 +111,10 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
     patches.set(owner, "compile", compile_later)
     patches.set(owner, "disable_compile", nothing)
     patches.set(owner, "specialize", lambda self, *_: self)
-    for name, value in _functions(machine).items():
-        for place in (module, api, devicearray):
+    offered = _functions(machine)
+    patches.set(devices, "get_context", offered["current_context"])
+    for name, value in offered.items():
+        for place in (module, api, devicearray, devices):
             if hasattr(place, name):
                 patches.set(place, name, value)
     patches.set(driver, "get_device", lambda number=0: api.get_current_device())
@@ -177,7 +187,7 @@ def _functions(machine: VirtualDevice) -> dict[str, Any]:
         "pinned_array": maker(host), "mapped_array": maker(host), "device_array_like": like(kind),
         "mapped_array_like": like(host), "pinned_array_like": like(host),
         "synchronize": synchronize, "DeviceNDArray": kind,
-        "as_cuda_array": lambda obj, sync=True: as_device_array(kind, obj),
+        "as_cuda_array": lambda obj, sync=True: as_device_array(machine, kind, obj),
         "is_cuda_ndarray": lambda obj: isinstance(obj, DeviceArray),
         "stream": stream, "default_stream": default, "legacy_default_stream": default,
         "per_thread_default_stream": per_thread,

@@ -11,7 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from . import cuda_core, driver_api, numba_cuda, triton_jit, unsupported_frameworks
+from . import cuda_core, numba_cuda, triton_jit, unsupported_frameworks
+from .driver import api as driver_api
+from .driver import runtime_api
 from .patches import Install, Patches
 from .torch import cpu
 from .virtual_device import RefusedError, StopScriptError, VirtualDevice
@@ -19,6 +21,7 @@ from .virtual_device import RefusedError, StopScriptError, VirtualDevice
 SEAMS = {
     "cuda.bindings.driver": driver_api.install,
     "cuda.bindings.nvrtc": driver_api.install_nvrtc,
+    "cuda.bindings.runtime": runtime_api.install,
     "cuda.core": cuda_core.install,
     "numba.cuda": numba_cuda.install,
     "torch": cpu.install,
@@ -82,6 +85,9 @@ def run_script(path: Path, arguments: Sequence[str], machine: VirtualDevice) -> 
         return ScriptEnd(1, _trace(error, path), how, _place(error, path))
     finally:
         sys.path[:], sys.argv = old_path, old_arguments
+        alive = [one for one in machine.device.allocations.values() if one.may_leak]
+        machine.checks.leak([(one.place, one.nbytes) for one in alive])
+        machine.order.hazards += machine.checks.hazards()
     return ScriptEnd(0)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from simulator.host_order import Stream
 
+from ..host_calls.graphs import CaptureError
 from .virtual_device import SimulatedEvent, VirtualDevice
 
 _PER_THREAD = 2
@@ -67,7 +68,10 @@ class Streams:
         self.event(event).wait(self.find(stream))
 
     def cuStreamSynchronize(self, stream: Any) -> None:
-        self.find(stream).synchronize()
+        queue = self.find(stream)
+        if self._machine.captures.of(queue):
+            raise CaptureError("a captured stream is waited for")
+        queue.synchronize()
 
     cuStreamQuery = cuStreamSynchronize
 

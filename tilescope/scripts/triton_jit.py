@@ -13,6 +13,7 @@ import numpy as np
 from kernels import Kernel
 from kernels.front_ends import triton_jit as front_end
 from kernels.front_ends.versions import warn_of
+from simulator import Device
 
 from . import virtual_device as stand_in
 from .patches import Patches
@@ -22,12 +23,13 @@ from .virtual_device import VirtualDevice, nothing
 class Tensor:
     """A NumPy array as Triton takes tensors: with a pointer and a dtype."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Any, device: Device) -> None:
         self.array, self.dtype, self.shape = array, array.dtype, array.shape
+        self._device = device
 
     def data_ptr(self) -> int:
         """Its address, whose alignment Triton asks for."""
-        return int(self.array.__array_interface__["data"][0])
+        return self._device.address_of(self.array)
 
 
 def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
@@ -73,11 +75,14 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
             self.n_regs = self.n_spills = 0
             self.n_max_threads = 1024
 
+    def tensor(value: Any) -> Any:
+        return Tensor(value, machine.device) if isinstance(value, np.ndarray) else value
+
     run = jit.JITFunction.run
 
     def with_arrays(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
-        named = {name: _tensor(value) for name, value in options.items()}
-        return run(self, *map(_tensor, args), grid=grid, warmup=warmup, **named)
+        named = {name: tensor(value) for name, value in options.items()}
+        return run(self, *map(tensor, args), grid=grid, warmup=warmup, **named)
 
     tune = autotuner.Autotuner.run
 
@@ -88,7 +93,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
     describe = TensorDescriptor.__post_init__
 
     def with_array(self: Any) -> None:
-        self.base = _tensor(self.base)
+        self.base = tensor(self.base)
         describe(self)
 
     patches.set(TensorDescriptor, "__post_init__", with_array)
@@ -100,10 +105,6 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 
     for name in ("do_bench", "do_bench_cudagraph"):
         patches.set(triton.testing, name, _once)
-
-
-def _tensor(value: Any) -> Any:
-    return Tensor(value) if isinstance(value, np.ndarray) else value
 
 
 def _array(value: Any) -> Any:

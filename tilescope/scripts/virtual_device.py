@@ -1,5 +1,6 @@
 """What stands in for a GPU while a script runs: how launches are made, what memory is."""
 
+import itertools
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -11,8 +12,10 @@ import numpy as np
 import simulator
 from kernels import Kernel
 from kernels.arguments.adapter import as_array
-from kernels.arguments.uninitialised import Unset
+from kernels.arguments.uninitialised import Unset, missing_of
+from simulator import Device
 from simulator.gpus.table import Gpu
+from simulator.host_checks import HostChecks
 from simulator.host_order import Clock, Order
 from simulator.host_order import Stream as Queue
 from simulator.observe.checks.array_footprint import ArrayFootprint
@@ -20,9 +23,9 @@ from simulator.observe.checks.array_footprint import ArrayFootprint
 from ..cli.progress import BRIEF, ProgressBar
 from ..gpu.launch_forecasts import LaunchForecasts
 from ..gpu.prediction_inputs import Forecast
+from ..host_calls.graphs import CaptureError, Captures
 from ..programs.fixes import LaunchKeeper
 from ..sessions.recording import user_line
-from .memory import Memory
 
 ARCH = "compute_90"
 CAPABILITY = (9, 0)
@@ -69,7 +72,6 @@ class VirtualDevice:
         unchecked: Launches that were made without checks, by kernel.
         order: What orders them and copies: the session's.
         array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
-        at: What stands at an address, ``Tensor.data_ptr()`` say: a ``Pointer`` to bytes.
         printed: What gets the texts that kernels print.
         began: When the script began: progress is shown from two seconds on.
         gpu: The GPU that has to have what a block takes; by default an H200.
@@ -77,7 +79,10 @@ class VirtualDevice:
         on_launch: Gets each run, whether it was checked (``sampled``: one that is alike was), and
             its forecast, if any.
         keeper: Keeps launches that had errors, for a search for fixes.
-        memory: What the driver and ``cuda.core`` allocate: an address is one to both.
+        device: Its memory: an address is one to all front ends.
+        checks: Mistakes of the host's code.
+        captures: Streams whose work is recorded for graphs.
+        driver: Stand-ins of the driver's calls, once a front end needs them.
     """
 
     only: Collection[str] = ()
@@ -90,31 +95,32 @@ class VirtualDevice:
     unchecked: dict[str, int] = field(default_factory=dict)
     order: Order = field(default_factory=Order)
     array: Callable[[Any], Any] = as_array
-    at: Callable[[int], Any] = lambda address: None
     gpu: Gpu | None = None
     forecasts: LaunchForecasts | None = None
     on_launch: Callable[[simulator.Run, bool | str, Forecast | None], Any] = lambda *_: None
     keeper: LaunchKeeper | None = None
     printed: Callable[[str], Any] = sys.stdout.write
     began: float = field(default_factory=time.monotonic)
-    memory: Memory = field(init=False)
+    device: Device = field(default_factory=Device)
+    checks: HostChecks = field(default_factory=HostChecks)
+    captures: Captures = field(default_factory=Captures)
+    driver: dict[str, Callable[..., Any]] | None = None
     _launch_counts: dict[object, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.memory = Memory(lambda address: self.at(address))
 
     def launch(
         self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
         shared_bytes: int = 0, stream: Any = None, **how: Any,
     ) -> simulator.Run:  # fmt: skip
-        """``simulator.launch`` in a stream, with checks where they are wanted.
+        """``simulator.launch`` on the device, in a stream, with checks where they are wanted.
 
         What the kernel prints goes to standard output, at once.
         """
         if self.max_launches and self.launches >= self.max_launches:
             raise StopScriptError
+        how["device"] = self.device
         self.launches += 1
-        kind = (kernel.sha256, kernel.entry, tuple(grid), tuple(block), tuple(map(_kind, args)))
+        kinds = tuple(map(self._kind, args))
+        kind = (kernel.sha256, kernel.entry, tuple(grid), tuple(block), kinds)
         self._launch_counts[kind] = count = self._launch_counts.get(kind, 0) + 1
         named = not self.only or kernel.name in self.only
         wanted = named and not (self.sample and count > self.sample)
@@ -125,7 +131,7 @@ class VirtualDevice:
             forecast = self.forecasts.of(kernel, grid, block, args, shared_bytes, how)
         traced = self.traced and wanted and count == 1 and len(self._launch_counts) <= _RECORDED
         if self.keeper is not None:
-            self.keeper.before(kernel, how.get("device"))
+            self.keeper.before(kernel, self.device)
         name = f"launch {self.launches:,}, {kernel.name}"
         bar = ProgressBar(name, self.quiet, self.began, "", BRIEF)
         with self.order.on(self.queue(stream)), bar as progress:
@@ -146,6 +152,14 @@ class VirtualDevice:
         word = "launch" if self.launches == 1 else "launches"
         return f"stopped after {self.launches:,} {word} (--max-launches)"
 
+    def _kind(self, arg: Any) -> object:
+        """What launches that are alike have in common: of memory, whether some of it is unset."""
+        if isinstance(arg, np.ndarray):
+            return arg.shape, arg.dtype.str, missing_of(arg) is not None
+        word = int.from_bytes(arg, "little") if isinstance(arg, bytes) and len(arg) == 8 else arg
+        found = self.device.find(int(word)) if isinstance(word, (int, np.integer)) else None
+        return type(arg), found is not None and missing_of(found.array) is not None
+
     def queue(self, stream: Any) -> Queue:
         """A front end's stream as the order knows it; for ``None`` and 0 the current one."""
         found: Queue = getattr(stream, "queue", stream) or self.order.current
@@ -157,6 +171,15 @@ class VirtualDevice:
         """A copy between arrays of the GPU, or one of it and the host; ``waits``: the host does."""
         some = (to, "its destination", "store"), (given, "its source", "load")
         self.did(what, stream, waits, [of for of in some if of[0] is not None])
+
+    @staticmethod
+    def move(to: Any, given: Any) -> None:
+        """Copy bytes of the device, with what of them nothing has written."""
+        missing = getattr(given, "missing", None)
+        missing = None if missing is None else missing.copy()
+        to[...] = np.array(given)
+        if missing is not None and getattr(to, "missing", None) is not None:
+            to.missing[...] = missing
 
     def host(self, array: Any, how: str) -> None:
         """The host itself reads (``load``) or writes (``store``) memory that a GPU reaches."""
@@ -171,10 +194,6 @@ class VirtualDevice:
             self.order.work(what, user_line(), [ArrayFootprint.whole(*of) for of in touched])
         if waits:
             queue.synchronize()
-
-
-def _kind(arg: Any) -> object:
-    return (arg.shape, arg.dtype.str) if isinstance(arg, np.ndarray) else type(arg)
 
 
 class DeviceArray(Unset):
@@ -194,6 +213,9 @@ class DeviceArray(Unset):
         return self.nbytes
 
 
+_EVENTS = itertools.count()
+
+
 class SimulatedStream:
     """A queue of work as front ends have them: all of it is done when it is asked for."""
 
@@ -206,7 +228,7 @@ class SimulatedStream:
 
     def query(self) -> bool:
         """Whether all of it is done."""
-        self.queue.synchronize()
+        self.synchronize()
         return True
 
 
@@ -214,17 +236,28 @@ class SimulatedEvent:
     """A moment in a stream, of which the time is not known: there is no GPU."""
 
     def __init__(self, machine: VirtualDevice) -> None:
-        self._machine = machine
+        self._machine, self._number = machine, next(_EVENTS)
         self.moment: Clock = {}
         self.is_recorded = False
 
     def record(self, stream: Any = None) -> None:
         """It is when all that is in a stream is done."""
-        self.moment, self.is_recorded = self._machine.queue(stream).record(), True
+        queue = self._machine.queue(stream)
+        if not self._machine.captures.record(self._number, queue):
+            self.moment, self.is_recorded = queue.record(), True
 
     def wait(self, stream: Any = None) -> None:
-        """A stream waits for it."""
-        self._machine.queue(stream).wait(self.moment)
+        """A stream waits for it.
+
+        Raises:
+            CaptureError: The stream is captured, and the event is not.
+        """
+        queue = self._machine.queue(stream)
+        if self._machine.captures.wait(self._number, queue):
+            return
+        if self._machine.captures.of(queue):
+            raise CaptureError("a captured stream waits for an event that is not captured")
+        queue.wait(self.moment)
 
     def synchronize(self) -> None:
         """The host waits for it."""

@@ -44,6 +44,7 @@ def allocate(
         for number, (array, label) in enumerate(
             zip(arguments.arrays, arguments.labels, strict=True)
         )
+        if array is not None
     }
     for number, array in enumerate(arguments.arrays):
         missing = missing_of(array)
@@ -134,6 +135,8 @@ def copy_back(
     symbols = {array_number(layout.placed["", n].address): a for n, a in arguments.symbols.items()}
     others = ((number, array) for number, (_, array) in arguments.others.items())
     for number, array in (*enumerate(arguments.arrays), *symbols.items(), *others):
+        if array is None:
+            continue
         memory, missing = allocations[number], missing_of(array)
         if memory.changed:
             plain = array if missing is None else array.view(np.ndarray)

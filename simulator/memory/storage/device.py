@@ -6,22 +6,19 @@ kept in memory (lists, ``float**``, pointers in ``__constant__``) mean what they
 
 from __future__ import annotations
 
+import bisect
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernels import Kernel
-from kernels.arguments.convert import Arguments
-from kernels.arguments.pointers import AddressSlot
-from kernels.arguments.scalars import scalar_bytes
+from kernels.arguments.pointers import BorrowedMemory, existence, owner
 from kernels.arguments.texture import Surface, Texture
-from kernels.arguments.uninitialised import missing_of, unset
-from kernels.arguments.values import Value
-from kernels.ptx.header import Param
+from kernels.arguments.uninitialised import Unset, missing_of, unset
 from kernels.ptx.names import variable_name
 from kernels.ptx.parser import parse
 
@@ -46,7 +43,10 @@ x86-64, 0xaaaa.. and 0xffff.. on aarch64. No device memory lies there, live or f
 _WAITING = 64
 """Freed numbers that are not given out again yet: reports say where their memory was freed."""
 _PAGE, _SECTOR = 4096, 32
-_NOTHING = np.zeros(0, np.uint8)
+_SWEPT = 256
+"""Adoptions between two looks for those whose memory is gone."""
+_Key = tuple[str, int]
+"""Of a module: its PTX text, and ``Kernel.module``."""
 
 
 class FreedMemory(NamedTuple):
@@ -71,6 +71,8 @@ class DeviceAllocation:
         kind: ``device``; or ``managed``, ``pinned`` and ``variable`` (a managed one of a module),
             which have a ``file`` (a memfd) that the host maps at the same address.
         place: Where the program allocated it, for reports.
+        may_leak: Whether the program has to free it, by a call.
+        exists: Whether the memory of an adopted array is still that array's.
     """
 
     number: int
@@ -79,6 +81,8 @@ class DeviceAllocation:
     kind: str
     place: str
     file: int = -1
+    may_leak: bool = True
+    exists: Callable[[], bool] = lambda: True
 
     @property
     def address(self) -> int:
@@ -122,7 +126,10 @@ class Device:
     def __init__(self) -> None:
         self.allocations: dict[int, DeviceAllocation] = {}
         self.freed: dict[int, FreedMemory] = {}
-        self._modules: dict[str, DeviceModule] = {}
+        self._modules: dict[_Key, DeviceModule] = {}
+        self._hosts: list[tuple[int, int]] = []
+        """First byte in this process's memory and number of each allocation, ascending."""
+        self._adoptions = 0
         self._variables: dict[int, tuple[str, Flat]] = {}
         self.heap: HeapContent | None = None
         self._pictures: dict[int, list[Texture | Surface]] = {}
@@ -154,9 +161,12 @@ class Device:
             os.ftruncate(file, _padded(nbytes, _PAGE))
             memory = np.frombuffer(mmap.mmap(file, _padded(nbytes, _PAGE)), np.uint8)
             buffer = memory[: _padded(nbytes, _SECTOR)]
-        made = DeviceAllocation(number, memory[:nbytes], buffer, kind, place, file)
-        self.allocations[number] = made
-        self.freed.pop(number, None)
+        return self._enter(DeviceAllocation(number, memory[:nbytes], buffer, kind, place, file))
+
+    def _enter(self, made: DeviceAllocation) -> DeviceAllocation:
+        self.allocations[made.number] = made
+        self.freed.pop(made.number, None)
+        bisect.insort(self._hosts, (_begin(made.array), made.number))
         return made
 
     def _number(self) -> int:
@@ -178,6 +188,8 @@ class Device:
         self._pictures.pop(made.number, None)
         text = f"memory freed{f' at {place}' if place else ''}"
         self.freed[made.number] = FreedMemory(made.nbytes, text)
+        at = bisect.bisect_left(self._hosts, (_begin(made.array), made.number))
+        del self._hosts[at : at + 1]
         if made.file >= 0:
             os.close(made.file)
             self._host_numbers.insert(0, made.number)
@@ -187,19 +199,28 @@ class Device:
 
     def freed_at(self, address: int) -> str:
         """Return where the freed memory in which an address lies was freed; else an empty text."""
-        freed = self.freed.get(number := array_number(address))
+        self.live(number := array_number(address))
+        freed = self.freed.get(number)
         inside = freed is not None and 0 <= address - array_address(number) <= freed.nbytes
         return freed.text if freed and inside else ""
 
+    def live(self, number: int) -> DeviceAllocation | None:
+        """The allocation of a number; one whose memory is gone is freed first."""
+        made = self.allocations.get(number)
+        if made is None or made.exists():
+            return made
+        self.free(made.address)
+        return None
+
     def find(self, address: int) -> DeviceAllocation | None:
         """The allocation in whose range of addresses one lies, or at whose end."""
-        made = self.allocations.get(array_number(address))
+        made = self.live(array_number(address))
         return made if made and made.address <= address <= made.address + made.nbytes else None
 
     def bytes_at(self, address: int, nbytes: int) -> Flat | None:
         """Return a view of bytes, uint8; ``None`` if they are not all in one allocation."""
         number = array_number(address)
-        made = self.allocations.get(number)
+        made = self.live(number)
         array = made.array if made else self._variables.get(number, ("", None))[1]
         offset = address - array_address(number)
         if array is None or offset < 0 or offset + nbytes > array.nbytes:
@@ -223,15 +244,27 @@ class Device:
         made[which : which + 1] = [of]
         return handle
 
-    def copy(self) -> Device:
-        """Return a device with the same contents at the same addresses, which no host maps."""
+    @property
+    def pictures(self) -> Mapping[int, list[Texture | Surface]]:
+        """Textures and surfaces of live allocations, by the allocations' numbers."""
+        return self._pictures
+
+    def copy(self, numbers: Collection[int] | None = None) -> Device:
+        """Return a device with the same contents at the same addresses, which no host maps.
+
+        ``numbers``: of the allocations that are copied; ``None``: all.
+        """
         made = Device()
+        made.heap = self.heap
         made.freed, made._next = dict(self.freed), self._next
         made._next_variable = self._next_variable
         made._free_numbers = list(self._free_numbers)
         made._host_numbers = list(self._host_numbers)
         arrays: dict[int, Flat] = {}
-        for number, one in self.allocations.items():
+        for number in list(self.allocations) if numbers is None else numbers:
+            one = self.live(number)
+            if one is None:
+                continue
             memory = unset((one.buffer.nbytes,), np.uint8)
             buffer = memory.view(np.ndarray)
             buffer[:] = one.buffer
@@ -242,14 +275,14 @@ class Device:
             else:
                 array.missing[...] = flags
             arrays[id(one.array)] = array
-            made.allocations[number] = replace(one, array=array, buffer=buffer, file=-1)
+            made._enter(replace(one, array=array, buffer=buffer, file=-1, exists=lambda: True))
             pictures = self._pictures.get(number, [])
             made._pictures[number] = [_moved(of, one.buffer, buffer) for of in pictures]
-        for ptx, module in self._modules.items():
+        for key, module in self._modules.items():
             copies = {n: arrays.setdefault(id(a), a.copy()) for n, a in module.arrays.items()}
-            made._modules[ptx] = replace(module, arrays=copies, addresses=dict(module.addresses))
+            made._modules[key] = replace(module, arrays=copies, addresses=dict(module.addresses))
         for number, (name, array) in self._variables.items():
-            made._variables[number] = name, arrays[id(array)]
+            made._variables[number] = name, arrays.setdefault(id(array), array.copy())
         return made
 
     def copy_variables(self, ptx: str, other: str) -> None:
@@ -259,21 +292,97 @@ class Device:
             if name in known and known[name].nbytes == array.nbytes:
                 array[:] = known[name]
 
+    # -- arrays of the process --------------------------------------------------------------
+
+    def adopt(
+        self, array: NDArray[np.generic], kind: str = "device", place: str = ""
+    ) -> DeviceAllocation:
+        """The allocation in which an array of this process lies: memory of a front end.
+
+        If there is none, the memory of the array (or of what it is a view of) gets an address for
+        as long as it exists. The device does not keep it alive.
+
+        Raises:
+            AddressesExhaustedError: No address is left for it.
+        """
+        begin = _begin(array)
+        if found := self.lent(begin, array.nbytes if array.flags.c_contiguous else 0):
+            return found
+        whole = owner(array)
+        is_dense = whole.flags.c_contiguous or whole.flags.f_contiguous
+        if not is_dense or not 0 <= begin - _begin(whole) <= whole.nbytes:
+            whole = array
+        flags = array.tracked if isinstance(array, Unset) else None
+        exists = existence(array)
+        return self.adopt_memory(_begin(whole), whole.nbytes, exists, flags, kind, place)
+
+    def adopt_memory(
+        self, start: int, nbytes: int, exists: Callable[[], bool],
+        unset_bytes: tuple[int, Flat] | None = None, kind: str = "device", place: str = "",
+    ) -> DeviceAllocation:  # fmt: skip
+        """Give memory of this process an address.
+
+        Args:
+            start: Its address in the process.
+            nbytes: Its size.
+            exists: Whether the memory is still there.
+            unset_bytes: Where memory begins of which some may be unset, and its flags (``Unset``).
+            kind: As for ``allocate``.
+            place: Where the program asks for it, for reports.
+
+        Raises:
+            AddressesExhaustedError: No address is left for it.
+        """
+        self._adoptions += 1
+        if self._adoptions % _SWEPT == 0 or self._next >= HEAP:
+            for number in list(self.allocations):
+                self.live(number)
+        memory = np.asarray(BorrowedMemory(start, nbytes, exists))
+        if unset_bytes:
+            memory = Unset.over(memory, *unset_bytes)
+        buffer = memory.view(np.ndarray)
+        return self._enter(
+            DeviceAllocation(self._number(), memory, buffer, kind, place, -1, False, exists)
+        )
+
+    def lent(self, begin: int, nbytes: int = 0) -> DeviceAllocation | None:
+        """The allocation in whose bytes some of this process's memory lie."""
+        while True:
+            at = bisect.bisect_right(self._hosts, (begin, HEAP)) - 1
+            if at < 0:
+                return None
+            start, number = self._hosts[at]
+            made = self.live(number)
+            if made is not None:
+                return made if begin + nbytes <= start + made.nbytes else None
+
+    def address_of(self, array: NDArray[np.generic]) -> int:
+        """The address of an array's first element; see ``adopt``."""
+        made = self.adopt(array)
+        return made.address + _begin(array) - _begin(made.array)
+
     # -- module variables -----------------------------------------------------------------
 
-    def module(self, ptx: str) -> DeviceModule:
+    def module(self, ptx: str, number: int = 0) -> DeviceModule:
         """The variables of a PTX text as launches and the host left them.
+
+        ``number``: tells apart modules that were loaded from one text (``Kernel.module``).
 
         Raises:
             PtxError: The text cannot be read.
         """
-        if ptx not in self._modules:
+        key = ptx, number
+        if key not in self._modules:
             parsed = parse(ptx)
             layout = lay_out(parsed, [], first_variable=self._next_variable)
             addresses = function_addresses(parsed.functions) | {
                 name: placed.address for (scope, name), placed in layout.placed.items() if not scope
             }
-            made = DeviceModule(self._next_variable)
+            scopes = [parsed.variables, *(f.variables for f in parsed.functions.values())]
+            count = sum(
+                one.space in ("global", "const") for scope in scopes for one in scope.values()
+            )
+            made = DeviceModule(self._next_variable if count else MODULE_VARIABLES)
             for (scope, name), placed in layout.placed.items():
                 variable = placed.variable
                 if scope or variable.space not in ("global", "const") or not variable.nbytes:
@@ -283,12 +392,9 @@ class Device:
                 array[: len(initial)] = np.frombuffer(initial, np.uint8)
                 made.addresses[name] = placed.address
                 self._set_variable(made, name, array)
-            scopes = [parsed.variables, *(f.variables for f in parsed.functions.values())]
-            self._next_variable += sum(
-                one.space in ("global", "const") for scope in scopes for one in scope.values()
-            )
-            self._modules[ptx] = made
-        return self._modules[ptx]
+            self._next_variable += count
+            self._modules[key] = made
+        return self._modules[key]
 
     def share_variable(self, ptx: str, name: str, allocation: DeviceAllocation) -> None:
         """Make an allocation's bytes a module variable's: a ``__managed__`` one, by PTX name."""
@@ -300,58 +406,14 @@ class Device:
         module.arrays[name] = array
         self._variables[array_number(module.addresses[name])] = variable_name(name), array
 
-    # -- launches ---------------------------------------------------------------------------
+    @property
+    def variables_by_number(self) -> Collection[int]:
+        """Array numbers of all module variables."""
+        return self._variables.keys()
 
-    def arguments(self, kernel: Kernel, given: Sequence[object]) -> Arguments:
-        """A launch's parameters, and all of the device's memory.
-
-        Raises:
-            TypeError: Another count of parameters, or one that is neither bytes nor a number.
-            ValueError: Bytes of another size than the parameter's.
-        """
-        if len(given) != len(kernel.params):
-            raise TypeError(
-                f"{kernel.name} takes {len(kernel.params)} parameters, not {len(given)}"
-            )
-        made = Arguments(kernel.params)
-        count = max((*self.allocations, *self.freed), default=-1) + 1
-        made.arrays = [_NOTHING] * count
-        made.labels = ["memory that is not allocated"] * count
-        for number, freed in self.freed.items():
-            made.labels[number] = freed.text
-        for number, live in self.allocations.items():
-            made.arrays[number] = live.array
-            made.labels[number] = f"memory allocated at {live.place}" if live.place else "memory"
-            made.buffers[number] = live.buffer
-        names = kernel.labels()
-        for i, (param, one) in enumerate(zip(kernel.params, given, strict=True)):
-            value = self._value(param, one)
-            made.values.append(value)
-            if len(value.addresses) == 1 and not param.is_struct and i < len(names) and names[i]:
-                made.labels[value.addresses[0].array] = names[i]
-        module = self.module(kernel.ptx)
-        made.symbols = dict(module.arrays)
-        own = {array_number(address) for address in module.addresses.values()}
-        made.pictures = self._pictures
-        made.others = {n: one for n, one in self._variables.items() if n not in own}
-        return made
-
-    def _value(self, param: Param, given: object) -> Value:
-        if isinstance(given, (bytes, bytearray, memoryview)):
-            raw = bytes(given)
-            if len(raw) != param.nbytes:
-                raise ValueError(f"{param} has {param.nbytes} bytes, not {len(raw)}")
-        elif isinstance(given, (int, float, np.generic)):
-            raw = scalar_bytes(param, given, str(param))
-        else:
-            raise TypeError(f"{param}: a launch on a device takes bytes or a number, not {given!r}")
-        words = np.frombuffer(raw[: len(raw) // 8 * 8], "<u8").tolist()
-        slots = []
-        for at, word in enumerate(words):
-            found = self.find(word) if word >> 39 else None
-            if found is not None:
-                slots.append(AddressSlot(8 * at, found.number, word - found.address))
-        return Value(raw, tuple(slots))
+    def variable_at(self, number: int) -> tuple[str, Flat] | None:
+        """Name and bytes of the module variable of an array number."""
+        return self._variables.get(number)
 
     def variables(self, ptx: str) -> Mapping[str, Flat]:
         """Module variables by their names in C++, arrays of uint8."""
@@ -363,6 +425,10 @@ def _moved(of: Texture | Surface, memory: Flat, other: Flat) -> Texture | Surfac
     begin, start = (int(a.__array_interface__["data"][0]) for a in (of.array, memory))
     texels = np.ndarray(of.array.shape, of.array.dtype, other, begin - start, of.array.strides)
     return replace(of, array=texels)
+
+
+def _begin(array: NDArray[np.generic]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _padded(nbytes: int, unit: int) -> int:

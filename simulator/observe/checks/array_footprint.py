@@ -7,14 +7,13 @@ of one array, or one array under two names.
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kernels.arguments.pointers import owner
+from kernels.arguments.pointers import existence
 
 from ...core.geometry import Flat, Geometry
 from ...events import Observer
@@ -51,7 +50,7 @@ class ArrayFootprint:
         """Return the footprint of marked granules of an array, in C order."""
         address = int(array.__array_interface__["data"][0])
         bounds = _runs(marks, granule, array, address)
-        return cls(name, address, array.itemsize, how, *bounds, _existence(array))
+        return cls(name, address, array.itemsize, how, *bounds, existence(array))
 
     @classmethod
     def whole(cls, array: Any, name: str, how: str) -> ArrayFootprint:
@@ -61,7 +60,7 @@ class ArrayFootprint:
         address = int(array.__array_interface__["data"][0])
         starts = np.array([address])
         return cls(name, address, array.itemsize, how, starts, starts + array.nbytes,
-                   _existence(array))  # fmt: skip
+                   existence(array))  # fmt: skip
 
 
 _LANES = 1 << 18
@@ -159,17 +158,6 @@ def _how(site: Site) -> str:
     if not site.strong or site.narrow:
         return site.access
     return "peek" if site.access == "load" else "atomic"
-
-
-def _existence(array: Any) -> Callable[[], bool]:
-    own = owner(array)
-    if type(own.base).__module__.partition(".")[0] == "torch":
-        from torch.multiprocessing.reductions import StorageWeakRef
-
-        storage = StorageWeakRef(own.base.untyped_storage())
-        return lambda: not storage.expired()
-    reference = weakref.ref(own)
-    return lambda: reference() is not None
 
 
 def _runs(marks: Flat, granule: int, array: Any, address: int) -> tuple[Flat, Flat]:

@@ -19,6 +19,7 @@ driver.cuCtxSetCurrent(driver.cuDevicePrimaryCtxRetain(0)[1])
 kernel = driver.cuModuleGetFunction(driver.cuModuleLoadData(text)[1], b"same")[1]
 there = driver.cuMemAlloc(4)[1]
 driver.cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, 0, ((there,), (None,)), 0)
+driver.cuMemFree(there)
 """
 
 

@@ -138,10 +138,7 @@ class LibraryCall:
 
     def read(self, view: Any, of: NumberType) -> Any:
         """Return the numbers of a view; bytes that nothing has written are reported."""
-        missing = getattr(view, "missing", None)
-        if missing is not None and missing.any():
-            count = int(np.count_nonzero(np.ascontiguousarray(missing).view(np.uint8)))
-            self.runtime.checks.host_unset(self.runtime.source, self.name, count, view.nbytes)
+        self.runtime.checks.host_unset(self.runtime.source, self.name, view)
         return of.decoded(np.array(view))
 
     def store(self, view: Any, name: str, values: Any, of: NumberType) -> None:

@@ -7,11 +7,11 @@ import struct
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import simulator
 from kernels import Kernel
-from kernels.arguments.convert import MAX_BLOCK, MAX_GRID, MAX_STATIC_SHARED, MAX_THREADS
+from kernels.arguments.convert import MAX_SHARED, MAX_STATIC_SHARED
 from simulator.host_order import Stream
 
+from ...host_calls.launches import checked_launch, refusal
 from ...sessions.recording import placed_at
 from .calls import stands_in_for
 from .errors import (
@@ -124,16 +124,11 @@ def kernel_launch(
     kernel = kernel_of(runtime, function)
     if kernel is None:
         return INVALID_DEVICE_FUNCTION
-    name = f"the launch of {kernel.name}"
-    if problem := _misshaped(grid, block):
-        runtime.checks.launch_error(runtime.source, name, problem)
-        return INVALID_VALUE  # of CUDA 13.0 on an H200, for each of these
     allowed = runtime.dynamic_limits.get(function, MAX_STATIC_SHARED)
-    if shared_bytes > allowed:
-        problem = f"{shared_bytes:,} bytes of dynamic shared memory, {allowed:,} are allowed "
-        problem += "(cudaFuncSetAttribute, cudaFuncAttributeMaxDynamicSharedMemorySize)"
-        runtime.checks.launch_error(runtime.source, name, problem)
-        return INVALID_VALUE
+    _, reason = refusal(grid, block, shared_bytes, allowed)
+    if reason:
+        runtime.checks.launch_error(runtime.source, f"the launch of {kernel.name}", reason)
+        return INVALID_VALUE  # of CUDA 13.0 on an H200, for each of these
     params = kernel.params
     table = runtime.process.read(args, 8 * len(params)) if params else b""
     parts = [
@@ -177,21 +172,15 @@ class KernelLaunch(StreamWork):
         if self.how.get("cooperative") and (problem := _too_large(runtime, self)):
             runtime.checks.launch_error(self.source, name, problem)
             return COOPERATIVE_TOO_LARGE
-        suspects = _bad_pointers(runtime, kernel, self.raws)
-        try:
-            with placed_at(lambda: self.source):
-                run = runtime.machine.launch(
-                    kernel, self.grid, self.block, self.raws, self.shared_bytes, queue,
-                    device=runtime.device, **_limits(runtime), **self.how,
-                )  # fmt: skip
-        except simulator.LaunchError as error:
-            runtime.checks.launch_error(self.source, name, str(error))
+        with placed_at(lambda: self.source):
+            done = checked_launch(
+                runtime.machine, kernel, self.grid, self.block, self.raws, self.shared_bytes,
+                queue, MAX_SHARED, **_limits(runtime), **self.how,
+            )  # fmt: skip
+        if done.run is None:
             return INVALID_CONFIGURATION
-        faulty, host = runtime.checks.bad_pointers(self.source, name, run.hazards, suspects)
-        run.hazards[:] = faulty
-        codes = [
-            _STICKY[h.kind] for h in run.hazards if h.severity == "error" and h.kind in _STICKY
-        ]
+        hazards, host = done.run.hazards, done.used_host_pointer
+        codes = [_STICKY[h.kind] for h in hazards if h.severity == "error" and h.kind in _STICKY]
         runtime.sticky = runtime.sticky or (ILLEGAL_ADDRESS if host else 0) or next(iter(codes), 0)
         return SUCCESS
 
@@ -212,35 +201,4 @@ def _limits(runtime: Runtime) -> dict[str, int]:
         found["stack_bytes"] = min(max(runtime.limits[_STACK], _LEAST_STACK), _LARGEST_STACK)
     if _HEAP in runtime.limits:
         found["heap_bytes"] = runtime.limits[_HEAP]
-    return found
-
-
-def _misshaped(grid: tuple[int, ...], block: tuple[int, ...]) -> str:
-    shapes = f"a grid of {'x'.join(map(str, grid))}, blocks of {'x'.join(map(str, block))}"
-    threads = block[0] * block[1] * block[2]
-    if min(*grid, *block) < 1:
-        return f"{shapes}: none may be 0"
-    if threads > MAX_THREADS:
-        return f"{shapes}: {threads:,} threads in a block, a GPU allows {MAX_THREADS:,}"
-    for limit, shape in ((MAX_GRID, grid), (MAX_BLOCK, block)):
-        if any(n > largest for n, largest in zip(shape, limit, strict=True)):
-            return f"{shapes}: at most {'x'.join(map(str, limit))}"
-    return ""
-
-
-def _bad_pointers(runtime: Runtime, kernel: Kernel, raws: list[bytes]) -> list[tuple[str, str]]:
-    """Parameters that are addresses of freed memory, or of the host's own: names, and which.
-
-    Each is its name and what freed memory it points into, or nothing for the host's.
-    """
-    labels, kinds, found = kernel.labels(), kernel.parameter_types, []
-    for i, (param, raw) in enumerate(zip(kernel.params, raws, strict=True)):
-        if param.nbytes != 8 or param.is_struct:
-            continue
-        address = int.from_bytes(raw, "little")
-        label = labels[i] if i < len(labels) and labels[i] else f"parameter {i + 1}"
-        freed = runtime.device.freed_at(address)
-        is_host = 1 << 39 <= address < 1 << 47 and runtime.device.find(address) is None
-        if freed or ("*" in (kinds[i] if i < len(kinds) else "*") and is_host):
-            found.append((label, freed))
     return found

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels import Kernel
-from simulator import Device, Source
-from simulator.host_checks import HostChecks
+from simulator import Source
 
 from ...scripts.streams import Streams, UnknownHandleError
 from ...scripts.virtual_device import VirtualDevice
@@ -143,9 +142,9 @@ class Runtime:
         ended_at: The line of the call during which the run was ended.
     """
 
-    def __init__(self, machine: VirtualDevice, checks: HostChecks, folders: list[Path]) -> None:
-        self.machine, self.checks, self.folders = machine, checks, folders
-        self.device = Device()
+    def __init__(self, machine: VirtualDevice, folders: list[Path]) -> None:
+        self.machine, self.checks, self.folders = machine, machine.checks, folders
+        self.device = machine.device
         self.streams = Streams(machine)
         self.modules: dict[int, RegisteredModule] = {}
         self.functions: dict[int, tuple[RegisteredModule, str]] = {}

@@ -21,7 +21,6 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 
     places = TorchDeviceTags(machine)
     patches.set(machine, "array", places.array)
-    patches.set(machine, "at", places.at)
     calls, operators = Calls(places), Operators(places)
     own = torch._C.TensorBase
 
@@ -38,6 +37,16 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 
     for name, there in (("device", GPU), ("is_cuda", True), ("is_cpu", False)):
         patches.set(torch.Tensor, name, attribute(name, there))
+    described = torch.Tensor.__cuda_array_interface__.__get__
+
+    def interface(tensor: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            found = described(tensor)
+        if tensor.numel():
+            found["data"] = places.address(tensor), found["data"][1]
+        return found
+
+    patches.set(torch.Tensor, "__cuda_array_interface__", property(interface))
     patches.set(torch.Tensor, "get_device", lambda tensor: 0 if tensor.is_cuda else -1)
     patches.set(torch.Tensor, "record_stream", nothing)
     for info in pkgutil.iter_modules(torch.cuda.__path__):

@@ -15,13 +15,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_flatten
 
 from kernels.arguments.adapter import as_array
-from kernels.arguments.pointers import Pointer
 from kernels.arguments.uninitialised import Unset
+from simulator.memory.storage.device import DeviceAllocation
 
 from ..virtual_device import RefusedError, VirtualDevice, refuse
 
-_TABLE, _LOWEST = 4096, 1 << 16
-"""Elements of a tensor of addresses, at most; no address is lower."""
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 
@@ -109,41 +107,39 @@ class TorchDeviceTags:
             self.array(value).missing[...] = 0
 
     def array(self, value: Any) -> Any:
-        """A tensor as a launch takes it: an array that knows what of it nothing wrote.
-
-        A tensor of addresses (``torch.tensor([x.data_ptr(), ...])``) becomes a table of them.
-        """
+        """A tensor as a launch takes it: an array that knows what of it nothing wrote."""
         made = as_array(value)
-        if isinstance(value, torch.Tensor) and value.dtype in (torch.int64, torch.uint64):
-            table = self._table(made) if self.has(value) else None
-            if table is not None:
-                return table
+        if isinstance(value, torch.Tensor) and self.has(value):
+            self.allocation(value)
         if isinstance(value, torch.Tensor) and (known := self._unset.get(storage_of(value))):
             with torch._C.DisableTorchFunction():
                 begin = value.untyped_storage().data_ptr()
             made = Unset.over(made, begin, known[1])
         return made
 
-    def _table(self, addresses: Any) -> list[Any] | None:
-        """What tensors' addresses point to, if there is nothing else in an array but zeros."""
-        numbers = addresses.reshape(-1).tolist() if addresses.size <= _TABLE else []
-        if not any(numbers) or min(number for number in numbers if number) < _LOWEST:
-            return None
-        found = [self.at(number) if number else None for number in numbers]
-        return found if found.count(None) == numbers.count(0) else None
+    def allocation(self, value: Any) -> DeviceAllocation:
+        """The allocation of the device that a tensor's storage is."""
+        with torch._C.DisableTorchFunction():
+            storage = value.untyped_storage()
+            start, nbytes, number = storage.data_ptr(), storage.nbytes(), storage._cdata
+        found = self.machine.device.lent(start, nbytes)
+        if found is not None:
+            return found
+        reference = StorageWeakRef(storage)
 
-    def at(self, address: int) -> Pointer | None:
-        """The place in a tensor's memory on the GPU that an address of the host's means."""
-        for reference in self._gpu.values():
-            if reference.expired():
-                continue
+        def exists() -> bool:
             with torch._C.DisableTorchFunction():
-                storage = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
-                if storage is None or not 0 <= address - storage.data_ptr() < storage.nbytes():
-                    continue
-                whole = torch.empty(0, dtype=torch.uint8).set_(storage)
-                return Pointer(self.array(whole), address - storage.data_ptr())
-        return None
+                here = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+                return here is not None and (here.data_ptr(), here.nbytes()) == (start, nbytes)
+
+        known = self._unset.get(number)
+        flags = (start, known[1]) if known else None
+        return self.machine.device.adopt_memory(start, nbytes, exists, flags)
+
+    def address(self, value: Any) -> int:
+        """``Tensor.data_ptr`` of a tensor on the GPU."""
+        made = self.allocation(value)
+        return made.address + int(value.storage_offset() * value.element_size())
 
     @contextlib.contextmanager
     def making(self, there: bool | None) -> Iterator[None]:
@@ -165,6 +161,8 @@ class TorchDeviceTags:
         if args and isinstance(args[0], torch.Tensor):
             named = {"device": GPU if self.has(args[0]) else CPU, "dtype": args[0].dtype} | named
             args = args[1:]
+        if args and type(args[0]) is int:  # PyTorch asks the machine which accelerator it has
+            args = torch.device("cuda", args[0]), *args[1:]
         device, dtype, non_blocking, layout = torch._C._nn._parse_to(*args, **named)
         there = self.has(value) if device is None else on_gpu(device)
         how = {} if layout is None else {"memory_format": layout}

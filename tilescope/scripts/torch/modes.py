@@ -124,7 +124,7 @@ class Calls(TorchFunctionMode):  # type: ignore[misc]
         super().__init__()
         self._places = places
         self._own: dict[str, Callable[..., Any]] = {
-            "to": places.to, "cuda": self._cuda,
+            "to": places.to, "cuda": self._cuda, "data_ptr": self._data_ptr,
             "cpu": lambda value, **_: places.move(value, False),
             "type": self._type, "type_as": places.to, "pin_memory": self._pin,
             "is_pinned": lambda value, *_: places.pinned(value),
@@ -188,6 +188,11 @@ class Calls(TorchFunctionMode):  # type: ignore[misc]
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"cuda:0 and cpu! (torch.{name})"
             )
+
+    def _data_ptr(self, value: Any) -> int:
+        if self._places.has(value) and value.numel():
+            return self._places.address(value)
+        return int(torch.Tensor.data_ptr(value))
 
     def _cuda(self, value: Any, device: Any = None, non_blocking: bool = False, **_: Any) -> Any:
         ordinal(device)

@@ -9,7 +9,6 @@ import numpy as np
 
 from simulator.core.geometry import Flat
 from simulator.host_order import Stream
-from simulator.memory.storage.device import DeviceAllocation
 from simulator.observe.checks.array_footprint import ArrayFootprint
 
 from ..errors import INVALID_VALUE, SUCCESS
@@ -105,16 +104,14 @@ class MemoryCopy(StreamWork):
         else:
             content = np.array(source)
             if target is None:
-                self._report_unset(runtime, source)
+                runtime.checks.host_unset(self.source, self.call, source)
         if target is None:
             _write(process, self.to, extent, content)
             return SUCCESS
-        missing = getattr(source, "missing", None)
-        missing = None if missing is None else missing.copy()
-        target[...] = content
-        unset = getattr(target, "missing", None)
-        if missing is not None and unset is not None:
-            unset[...] = missing
+        if source is None:
+            target[...] = content
+        else:
+            runtime.machine.move(target, source)
         return SUCCESS
 
     def _goes_wrong_way(self, runtime: Any) -> bool:
@@ -135,12 +132,6 @@ class MemoryCopy(StreamWork):
         if wrong:
             runtime.checks.bad_copy(self.source, self.call, wrong)
         return bool(wrong)
-
-    def _report_unset(self, runtime: Any, source: Any) -> None:
-        missing = getattr(source, "missing", None)
-        if missing is not None and missing.any():
-            count = int(np.count_nonzero(missing))
-            runtime.checks.host_unset(self.source, self.call, count, source.nbytes)
 
 
 @dataclass
@@ -200,22 +191,10 @@ def _is_wrong(
     runtime: Any, work: MemoryCopy | MemoryFill, box: Box, extent: Extent, what: str
 ) -> bool:
     """Report an address of the device where the box does not fit; else it is the host's."""
-    if freed := runtime.device.freed_at(box.address):
-        runtime.checks.use_after_free(work.source, work.call, what, freed)
-        return True
-    whole = runtime.device.find(box.address)
-    if whole is None:
-        return False
     span = extent.span(box)
-    past = box.address + span - whole.address - whole.nbytes
-    text = f"{span:,} bytes of {what} end {past:,} bytes past {described(whole)}"
-    runtime.checks.bad_copy(work.source, work.call, text)
-    return True
-
-
-def described(one: DeviceAllocation) -> str:
-    """``an allocation of 400 bytes (made at main.cu:12)``."""
-    return f"an allocation of {one.nbytes:,} bytes{f' (made at {one.place})' if one.place else ''}"
+    return bool(
+        runtime.checks.misfit(runtime.device, work.source, work.call, box.address, span, what)
+    )
 
 
 def _read(process: Any, box: Box, extent: Extent) -> Any:

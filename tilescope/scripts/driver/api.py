@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
+from kernels.arguments.convert import MAX_STATIC_SHARED
+from simulator.host_order import Stream
 
-from . import virtual_device as stand_in
-from .memory import Memory
-from .patches import Patches
-from .streams import Streams
-from .virtual_device import RefusedError, VirtualDevice
+from ...host_calls.graphs import CaptureError, Work
+from ...host_calls.launches import checked_launch
+from .. import virtual_device as stand_in
+from ..patches import Patches
+from ..streams import Streams
+from ..virtual_device import RefusedError, VirtualDevice
+from .graphs import DriverGraphs
+from .memory import DriverMemory, at, host
 
 _ELF = b"\x7fELF"
 
@@ -24,16 +29,20 @@ _ELF = b"\x7fELF"
 class _DriverApi:
     """Handles are numbers; what they stand for is kept here."""
 
-    def __init__(self, module: ModuleType, machine: VirtualDevice, memory: Memory) -> None:
-        self.module, self.machine, self.memory = module, machine, memory
+    def __init__(self, module: ModuleType, machine: VirtualDevice) -> None:
+        self.module, self.machine, self.device = module, machine, machine.device
         self._numbers = itertools.count(1)
         self._modules: dict[int, str] = {}
         self._functions: dict[int, Kernel] = {}
+        self._allowed: dict[int, int] = {}
         self._streams = Streams(machine)
+        self._memory = DriverMemory(module, machine, self._streams)
+        self._graphs = DriverGraphs(module, machine, self._streams, self._launching)
 
     def calls(self) -> dict[str, Callable[..., tuple[Any, ...]]]:
         """The stand-ins by name; each gives what the driver's gives, the result first."""
-        own = {name: getattr(self, name) for name in dir(self) if name.startswith("cu")}
+        parts = (self, self._memory, self._graphs)
+        own = {name: getattr(one, name) for one in parts for name in dir(one) if name[:2] == "cu"}
         d = self.module
         empty = (
             "cuInit cuCtxSetCurrent cuCtxPushCurrent cuCtxDestroy "
@@ -60,7 +69,10 @@ class _DriverApi:
         return made
 
     def _ask(self, call: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
-        found = call(*given)
+        try:
+            found = call(*given)
+        except CaptureError:
+            return (self.module.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,)
         if found is None:
             return (self._done,)
         kind = self.module.CUevent if call == self._streams.cuEventCreate else self.module.CUstream
@@ -104,87 +116,10 @@ class _DriverApi:
     def cuGetErrorString(self, error: Any) -> tuple[Any, ...]:
         return self._done, error.name.encode()
 
-    # -- memory ----------------------------------------------------------------------------
-
-    def cuMemAlloc(self, nbytes: int, *_: Any) -> tuple[Any, ...]:
-        if nbytes <= 0:
-            return self._wrong, self.module.CUdeviceptr(0)
-        return self._done, self.module.CUdeviceptr(self.memory.allocate(int(nbytes)))
-
-    cuMemAllocAsync = cuMemAllocManaged = cuMemAlloc
-
-    def cuMemFree(self, address: Any) -> tuple[Any, ...]:
-        self.machine.order.synchronize()
-        return (self._done if self.memory.free(int(address)) else self._wrong,)
-
-    def cuMemFreeAsync(self, address: Any, stream: Any) -> tuple[Any, ...]:
-        found = self.memory.find(int(address))
-        if found:
-            self.machine.copied("cuMemFreeAsync", self._streams.find(stream), to=found[0])
-        return (self._done if self.memory.free(int(address)) else self._wrong,)
-
-    def cuMemcpyHtoD(self, to: Any, given: Any, nbytes: int) -> tuple[Any, ...]:
-        return self._in("cuMemcpyHtoD", to, given, nbytes, 0, True)
-
-    def cuMemcpyHtoDAsync(self, to: Any, given: Any, nbytes: int, stream: Any) -> tuple[Any, ...]:
-        return self._in("cuMemcpyHtoDAsync", to, given, nbytes, stream, False)
-
-    def _in(
-        self, name: str, to: Any, given: Any, nbytes: int, stream: Any, waits: bool
-    ) -> tuple[Any, ...]:  # fmt: skip
-        place = self.memory.bytes_at(int(to), nbytes)
-        if place is None:
-            return (self._wrong,)
-        self.machine.copied(name, self._streams.find(stream), waits, to=place)
-        place[...] = np.frombuffer(_host(given, nbytes), np.uint8)
-        return (self._done,)
-
-    def cuMemcpyDtoH(self, to: Any, given: Any, nbytes: int, stream: Any = 0) -> tuple[Any, ...]:
-        place = self.memory.bytes_at(int(given), nbytes)
-        if place is None:
-            return (self._wrong,)
-        # The host's memory is never pinned here: the copy is done when the call returns.
-        self.machine.copied("cuMemcpyDtoH", self._streams.find(stream), True, given=place)
-        _host(to, nbytes)[:] = place.tobytes()
-        return (self._done,)
-
-    cuMemcpyDtoHAsync = cuMemcpyDtoH
-
-    def cuMemcpyDtoD(self, to: Any, given: Any, nbytes: int, stream: Any = 0) -> tuple[Any, ...]:
-        there, here = (self.memory.bytes_at(int(a), nbytes) for a in (to, given))
-        if there is None or here is None:
-            return (self._wrong,)
-        self.machine.copied("cuMemcpyDtoD", self._streams.find(stream), to=there, given=here)
-        there[...] = np.asarray(here).copy()
-        return (self._done,)
-
-    cuMemcpyDtoDAsync = cuMemcpyDtoD
-
-    def cuMemsetD8(self, to: Any, value: int, count: int, stream: Any = 0) -> tuple[Any, ...]:
-        return self._set(int(to), np.uint8(value), count, stream)
-
-    def cuMemsetD16(self, to: Any, value: int, count: int, stream: Any = 0) -> tuple[Any, ...]:
-        return self._set(int(to), np.uint16(value), count, stream)
-
-    def cuMemsetD32(self, to: Any, value: int, count: int, stream: Any = 0) -> tuple[Any, ...]:
-        return self._set(int(to), np.uint32(value), count, stream)
-
-    cuMemsetD8Async, cuMemsetD16Async = cuMemsetD8, cuMemsetD16
-    cuMemsetD32Async = cuMemsetD32
-
-    def _set(self, to: int, value: Any, count: int, stream: Any) -> tuple[Any, ...]:
-        place = self.memory.bytes_at(to, count * value.itemsize)
-        if place is None:
-            return (self._wrong,)
-        name = f"cuMemsetD{8 * value.itemsize}"
-        self.machine.copied(name, self._streams.find(stream), to=place)
-        place[...] = np.full(count, value).view(np.uint8)
-        return (self._done,)
-
     # -- modules and launches --------------------------------------------------------------
 
     def cuModuleLoadData(self, image: Any, *_: Any) -> tuple[Any, ...]:
-        raw = image if isinstance(image, (bytes, bytearray)) else ctypes.string_at(_at(image))
+        raw = image if isinstance(image, (bytes, bytearray)) else ctypes.string_at(at(image))
         if raw[:4] == _ELF or raw[:4] == b"P\xedU\xba":
             raise RefusedError(
                 "cuModuleLoadData was given machine code, which is not simulated: give it PTX "
@@ -203,7 +138,16 @@ class _DriverApi:
         self._functions[number] = dataclasses.replace(kernel, module=int(module))
         return self._done, self.module.CUfunction(number)
 
+    def cuModuleGetGlobal(self, module: Any, name: Any) -> tuple[Any, ...]:
+        text = name.decode() if isinstance(name, bytes) else str(name)
+        found = self.device.module(self._modules[int(module)], int(module))
+        if text not in found.addresses:
+            return self.module.CUresult.CUDA_ERROR_NOT_FOUND, self.module.CUdeviceptr(0), 0
+        return self._done, self.module.CUdeviceptr(found.addresses[text]), found.arrays[text].nbytes
+
     def cuFuncSetAttribute(self, function: Any, attribute: Any, value: Any) -> tuple[Any, ...]:
+        if attribute.name.endswith("MAX_DYNAMIC_SHARED_SIZE_BYTES"):
+            self._allowed[int(function)] = int(value)
         return (self._done,)
 
     def cuLaunchKernel(self, *given: Any) -> tuple[Any, ...]:
@@ -216,32 +160,29 @@ class _DriverApi:
         self, cooperative: bool, function: Any, gx: int, gy: int, gz: int, bx: int, by: int,
         bz: int, shared: int, stream: Any, given: Any, extra: Any = 0,
     ) -> tuple[Any, ...]:  # fmt: skip
-        kernel = self._functions[int(function)]
         if not isinstance(extra, int) or extra:
             raise RefusedError("tilescope exec has no stand-in for cuLaunchKernel's 'extra'")
+        work = self._launching(function, (gx, gy, gz), (bx, by, bz), given, shared, cooperative)
+        code = self.machine.captures.submit(self._streams.find(stream), work)
+        return (self._done if code is None else code,)
+
+    def _launching(
+        self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], given: Any,
+        shared: int, cooperative: bool = False,
+    ) -> Work:  # fmt: skip
+        """A launch with its parameters as they are now."""
+        kernel = self._functions[int(function)]
         raws = _parameters(given, [p.nbytes for p in kernel.params])
-        args = self.memory.arguments(kernel, raws)
-        self.machine.launch(
-            kernel, (gx, gy, gz), (bx, by, bz), args, shared, self._streams.find(stream),
-            cooperative=cooperative,
-        )  # fmt: skip
-        return (self._done,)
+        allowed = max(self._allowed.get(int(function), 0), MAX_STATIC_SHARED)
 
+        def work(queue: Stream) -> Any:
+            done = checked_launch(
+                self.machine, kernel, grid, block, raws, int(shared), queue, allowed,
+                cooperative=cooperative,
+            )  # fmt: skip
+            return self._wrong if done.refused else self._done
 
-def _at(place: Any) -> int:
-    """The address of a host's memory that a script gives."""
-    if isinstance(place, np.ndarray):
-        return int(place.ctypes.data)
-    if hasattr(place, "__array_interface__"):
-        return int(place.__array_interface__["data"][0])
-    return int(place)
-
-
-def _host(place: Any, nbytes: int) -> Any:
-    """Bytes of the host's memory: a buffer, an array, or an address."""
-    if isinstance(place, (bytes, bytearray, memoryview)):
-        return memoryview(place).cast("B")[:nbytes]
-    return memoryview((ctypes.c_char * nbytes).from_address(_at(place))).cast("B")
+        return work
 
 
 def _parameters(given: Any, sizes: Sequence[int]) -> list[bytes]:
@@ -253,8 +194,8 @@ def _parameters(given: Any, sizes: Sequence[int]) -> list[bytes]:
         return [
             _raw(value, kind, size) for value, kind, size in zip(values, kinds, sizes, strict=True)
         ]
-    table = np.frombuffer(_host(given, 8 * len(sizes)), np.uint64)
-    return [bytes(_host(int(at), size)) for at, size in zip(table, sizes, strict=True)]
+    table = np.frombuffer(host(given, 8 * len(sizes)), np.uint64)
+    return [bytes(host(int(at), size)) for at, size in zip(table, sizes, strict=True)]
 
 
 def _raw(value: Any, kind: Any, size: int) -> bytes:
@@ -271,10 +212,18 @@ def _plain(value: Any) -> Any:
     return int(value) if hasattr(value, "getPtr") else value
 
 
+def driver_calls(
+    module: ModuleType, machine: VirtualDevice
+) -> dict[str, Callable[..., tuple[Any, ...]]]:
+    """The stand-ins by name, the same for all that ask: their handles are one another's."""
+    if machine.driver is None:
+        machine.driver = _DriverApi(module, machine).calls()
+    return machine.driver
+
+
 def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
     """Have ``cuda.bindings.driver`` answer without a driver."""
-    memory = machine.memory
-    calls = _DriverApi(module, machine, memory).calls()
+    calls = driver_calls(module, machine)
     for name in dir(module):
         if name.startswith("cu") and name[2:3].isupper() and callable(getattr(module, name)):
             missing = stand_in.refuse(f"cuda.bindings.driver.{name}")

@@ -1,0 +1,1 @@
+"""Calls of a program's host, whatever it is written in: held to the device, findings by line."""

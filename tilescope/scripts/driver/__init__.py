@@ -1,0 +1,1 @@
+"""``cuda.bindings``: the driver API and the runtime API."""
