@@ -85,9 +85,9 @@ def _fill(is_new: bool) -> Compute:
         if "rank" in names:
             shape = _numbers(call, "n")
             layouts = [
-                BatchLayout(_numbers(call, embed) if call[embed] else None, call[step], call[between])
-                for embed, step, between in (("inembed", "istride", "idist"),
-                                           ("onembed", "ostride", "odist"))
+                BatchLayout(_numbers(call, embed) if call[embed] else None, call[step], call[gap])
+                for embed, step, gap in (("inembed", "istride", "idist"),
+                                         ("onembed", "ostride", "odist"))
             ]  # fmt: skip
         else:
             shape = tuple(call[name] for name in ("nx", "ny", "nz") if name in names)
