@@ -45,6 +45,9 @@ def pack_batch(
 ) -> Any:
     """Pack one batch into ``pool`` and return its table of events.
 
+    ``taken`` is the number of packed events; ``sectors`` has those of each event by block, or
+    ``None`` if it accesses no global memory. The page gets neither.
+
     Args:
         trace: The recording.
         batch: One of its batches.
@@ -73,6 +76,7 @@ def pack_batch(
         "boxes": pool.add(np.array(packer.boxes, np.int32).reshape(-1, 6)),
         "full": full,
         "taken": taken,
+        "sectors": packer.sectors,
     }
 
 
@@ -91,9 +95,11 @@ class _Packer:
         self.boxes: list[tuple[int, ...]] = []
         self._boxes: dict[tuple[int, ...], int] = {}
         self.halves: set[int] = set()
+        self.sectors: list[Any] = []
 
     def add(self, event: TraceEvent) -> None:
         """Add an event, unless none of the kept blocks takes part."""
+        self.sectors.append(None)
         mask = self.crop(event.mask)
         if mask is not None and not mask.any():
             return
@@ -202,6 +208,8 @@ class _Packer:
             lanes.sort()
             figures = np.stack((sectors(lanes), distinct_bytes(lanes, site.nbytes)))
         figures = figures.reshape(1, len(figures), warps, columns)
+        if not shared.any():
+            self.sectors[-1] = figures[0, 0].sum(axis=0)
         return self.pool.add(shrink(figures.astype(np.uint16)))
 
     def lanes(self, watched: Watched, b: Any, c: Any) -> Any:

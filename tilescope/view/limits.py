@@ -5,6 +5,7 @@ from typing import Any
 from simulator import Prediction, Run
 from simulator.gpus.occupancy import occupancy
 from simulator.gpus.table import GPUS
+from simulator.prediction.rates import rates
 from simulator.prediction.roofline import roofline
 
 from .describe import shown_path
@@ -42,6 +43,42 @@ def limits(run: Run) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def levels(run: Run, found: Prediction | None) -> list[dict[str, Any]]:
+    """Return bytes that pass each level of memory, and the level's bandwidth in bytes per second.
+
+    Bytes of threads, shared memory and L1 are counted; L1 has 32 bytes for each sector. L2 and
+    DRAM follow from the predicted hit rates and traffic of a launch that finds empty caches. L1
+    and shared memory deliver 128 bytes per cycle and multiprocessor. The list is empty without a
+    prediction.
+    """
+    if found is None:
+        return []
+    gpu, counters = found.gpu, run.counters
+    loads, others = counters.global_load, (counters.global_store, counters.global_atomic)
+    bulk = (counters.bulk_load, counters.bulk_store, counters.bulk_atomic)
+    written = 32 * sum(other.sectors for other in others)
+    past = written + 32 * sum(copy.sectors for copy in bulk)  # bulk copies bypass L1
+    missed = 32 * loads.sectors * (1 - (found.l1_hit_rate or 0.0))
+    shared = (
+        counters.shared_load, counters.shared_store, counters.shared_atomic,
+        counters.bulk_shared_load, counters.bulk_shared_store, counters.bulk_shared_atomic,
+    )  # fmt: skip
+    rows = [
+        ("threads", "asked for in global memory", counters.global_bytes, 0.0),
+        ("shared memory", "read and written", sum(one.bytes for one in shared),
+         gpu.shared_bandwidth),
+        ("L1", "in sectors of 32 bytes", 32 * loads.sectors + written, gpu.shared_bandwidth),
+        ("L2", "missed in L1, or written", missed + past, rates(gpu).l2_bytes),
+        ("DRAM", "missed in L2, or written back", found.dram_read_bytes + found.dram_write_bytes,
+         gpu.bandwidth),
+    ]  # fmt: skip
+    return [
+        {"name": name, "what": what, "bytes": float(moved), "rate": rate,
+         "intensity": counters.flops / moved if moved else 0.0}
+        for name, what, moved, rate in rows
+    ]  # fmt: skip
 
 
 def tile_row(tile: int, run: Run | None, threads: int, found: Prediction) -> dict[str, Any]:

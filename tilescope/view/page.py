@@ -25,7 +25,7 @@ from .events import FIELDS, pack_batch
 from .pool import Pool
 from .story.comparison import compare
 from .story.moments import wrong_outputs
-from .story.story import Teller
+from .story.story import ShownSteps, Teller
 
 BUDGET = 1_650_000
 """Characters of a page's packed numbers. With script and styles a page stays below 2 MB."""
@@ -156,7 +156,10 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
                     story.run, run["watched"], run["arrays"], run["shared"], run["sources"]
                 )
             packed_batches = zip(_kept_batches(story, max_blocks), run["batches"], strict=True)
-            shown_steps = [(batch, b["blocks"], b.pop("taken")) for batch, b in packed_batches]
+            shown_steps = [
+                ShownSteps(batch, b["blocks"], b.pop("taken"), b.pop("sectors"))
+                for batch, b in packed_batches
+            ]
             run["story"] = tellers[i].tell(shown_steps, pool)
             room -= pool.nbytes - start
         _link_fixes(stories[:shown], runs)
@@ -273,11 +276,13 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "arrays": describe.arrays(trace, pool, total <= _VALUES),
         "shared": describe.shared(trace, run.shared_bytes),
         "limits": limits.limits(run),
+        "levels": limits.levels(run, story.prediction),
         "tiles": story.tiles,
     }  # fmt: skip
 
 
-_HEIGHT = 920
+_HEIGHT = 640
+"""Pixels of the frame in a notebook."""
 
 
 class Shown:
@@ -293,8 +298,8 @@ class Shown:
         return path
 
     def _repr_html_(self) -> str:
-        """Return the page in an ``iframe``, as Jupyter displays it."""
-        text = html.escape(self.content)
+        """Return the page, smaller, in an ``iframe`` as Jupyter displays it."""
+        text = html.escape(self.content.replace("<html ", '<html data-small="" ', 1))
         return (
             f'<iframe srcdoc="{text}" title="tilescope" '
             f'style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'

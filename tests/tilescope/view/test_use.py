@@ -235,7 +235,7 @@ def test_a_run_shows_itself_in_a_notebook(chromium):
     tab = context.new_page()
     tab.set_content(shown._repr_html_())
     frame = tab.frame_locator("iframe")
-    frame.locator("#facts").wait_for()
+    frame.locator("#badge").wait_for()
     assert frame.locator("h1").inner_text() == "tiled<2>"
     context.close()
 

@@ -21,11 +21,13 @@ class BlockReach:
     Attributes:
         windows: Rows ``(phase, place, is_write, row, column, row past the end, column past the
             end)``. Phases count from 0; 1-D arrays have one row.
+        distinct: Number of different elements read in each phase.
         read: Indices of the elements read, by place, sorted and unique.
         written: Indices of the elements written, likewise.
     """
 
     windows: list[tuple[int, ...]] = field(default_factory=list)
+    distinct: dict[int, int] = field(default_factory=dict)
     read: dict[int, Ints] = field(default_factory=dict)
     written: dict[int, Ints] = field(default_factory=dict)
 
@@ -67,6 +69,8 @@ def reach_of(
     for (phase, place, writes), pieces in sorted(parts.items()):
         elements = np.unique(np.concatenate(pieces))
         found.windows.append((phase, place, writes, *window(elements, maps[place].shape)))
+        if not writes:
+            found.distinct[phase] = found.distinct.get(phase, 0) + len(elements)
         into = found.written if writes else found.read
         known = [into[place]] if place in into else []
         into[place] = np.unique(np.concatenate([*known, elements]))

@@ -1,7 +1,7 @@
 """Story of one run, as the tables from which the page draws."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,26 @@ from .roles import ATOMIC, KEEP, READ, RELEASE, is_quiet, roles_of
 from .rows import MemoryRow, rows_of
 from .sentence import Facts, sentences
 from .steps import StorySteps, steps_of
+from .uses import use_counts
 
 _HUES = (0, 1, 3, 4)
 """Hues of inputs in their order; results have hue 2."""
+
+
+class ShownSteps(NamedTuple):
+    """Blocks of a batch that the page has, and its first events.
+
+    Attributes:
+        batch: The recorded batch.
+        blocks: Linear numbers of the blocks.
+        taken: Number of events.
+        sectors: Sectors of global memory that each event moves, by block, or ``None``.
+    """
+
+    batch: Batch
+    blocks: list[int]
+    taken: int
+    sectors: Sequence[Any]
 
 
 class Teller:
@@ -65,12 +82,15 @@ class Teller:
                 found[place] = 2
         return found
 
-    def tell(self, batches: Sequence[tuple[Batch, list[int], int]], pool: Pool) -> dict[str, Any]:
+    def tell(self, batches: Sequence[ShownSteps], pool: Pool) -> dict[str, Any]:
         """Return the story of some blocks and of the first events of each batch."""
         found: list[tuple[Batch, StorySteps, Beats, BlockReach]] = []
-        for batch, blocks, count in batches:
+        moved: list[Sequence[Any]] = []
+        for batch, blocks, count, sectors in batches:
             found += self._blocks(batch, blocks, count)
-        full = any(batch.full or count < len(batch.events) for batch, _, count in batches)
+            for place in range(len(blocks)):
+                moved.append([one if one is None else one[place % len(one)] for one in sectors])
+        full = any(part.batch.full or part.taken < len(part.batch.events) for part in batches)
         layout = self.layout([part[1:] for part in found], full)
         first = next((part for part in found), None)
         rows: list[list[MemoryRow]] = []
@@ -91,6 +111,7 @@ class Teller:
             "cause": cause_of(self.run),
             "shared": [
                 {"variable": variable, "reads": pool.add(counts.astype(np.int32)),
+                 "uses": use_counts(counts),
                  "block": inner[1].block if inner else 0}
                 for variable, counts in sorted(reads.items())
             ],
@@ -104,9 +125,14 @@ class Teller:
             "title": title, "more": more,
             "shapes": {str(n): shape for n, shape in self.roles.shapes.items()},
             "depth": self._depth(layout, found), "copies": any(self.roles.copies),
+            "uses": {
+                str(item["place"]): use_counts(self.maps[item["place"]].reads)
+                for item in self.arrays
+                if item["drawn"]
+            },
             "guards": sorted(self.roles.constant),
             "blocks": [
-                self._packed(steps, beats, reach, rows[i] if rows else [], pool)
+                self._packed(steps, beats, reach, rows[i] if rows else [], moved[i], pool)
                 for i, (_, steps, beats, reach) in enumerate(found)
             ] if first else [],
         }  # fmt: skip
@@ -243,6 +269,7 @@ class Teller:
         beats: Beats,
         reach: BlockReach,
         rows: Sequence[MemoryRow],
+        sectors: Sequence[Any],
         pool: Pool,
     ) -> dict[str, Any]:
         def table(found: Sequence[Sequence[int]], width: int) -> int:
@@ -251,7 +278,10 @@ class Teller:
         made: dict[str, Any] = {
             "block": steps.block, "count": len(steps.acts),
             "beats": table(beats.beats, 5), "segments": table(beats.segments, 4),
-            "phases": beats.phases, "releases": beats.releases,
+            "phases": [
+                (*phase, reach.distinct.get(number, 0), _moved(steps, sectors, phase))
+                for number, phase in enumerate(beats.phases)
+            ], "releases": beats.releases,
             "loads": pool.add(np.array(beats.loads, np.int32)),
             "reads": pool.add(np.array(beats.reads, np.int32)),
             "windows": [list(map(int, row)) for row in reach.windows],
@@ -267,6 +297,12 @@ class Teller:
                 for row in rows
             ]  # fmt: skip
         return made
+
+
+def _moved(steps: StorySteps, sectors: Sequence[Any], phase: tuple[int, int, int]) -> int:
+    """Return the sectors of global memory that a block's accesses move in a phase."""
+    events = steps.events[phase[0] : phase[1]].tolist()
+    return sum(int(sectors[event]) for event in events if sectors[event] is not None)
 
 
 def value_range(item: ArrayMap) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 import { el, replace, setText } from "./dom.js";
 import { bytes, list, plural } from "../model/format.js";
 import { forecast } from "./forecast.js";
-import { chart, flops, places } from "./roofline.js";
+import { chart, flops, levelPlaces, places } from "./roofline.js";
 
 export class Limits {
   constructor(state) {
@@ -46,7 +46,7 @@ export class Limits {
         el(
           "div",
           { class: "columns even" },
-          el("div", {}, el("h3", {}, "Roofline"), this.roofText, this.roof),
+          el("div", {}, el("h3", {}, "Roofline"), this.roofText, this.roof, (this.ladder = el("div", {}))),
           el("div", {}, el("h3", {}, "Occupancy"), this.heldText, this.held),
         ),
       ),
@@ -62,7 +62,22 @@ export class Limits {
     const about = run.limits[this.gpu];
     replace(this.told, forecast(run, about.name));
     this.drawRoof(run, about);
+    this.drawLadder(about);
     this.drawHeld(run, about);
+  }
+
+  // Bytes of each level of memory, of all runs to one scale.
+  drawLadder(about) {
+    const shown = this.state.runs.filter((run) => !run.hidden && run.levels.length && run.prediction.name === about.name);
+    const rows = (shown[0]?.levels ?? []).map((level, i) => ({ level, all: shown.map((run) => run.levels[i].bytes) })).filter(({ all }) => Math.max(...all) > 0);
+    const most = Math.max(1, ...rows.flatMap(({ all }) => all));
+    replace(this.ladder, shown.length ? [
+      el("h3", {}, "Bytes at each level of memory"),
+      el("div", { class: "bars ladder" }, rows.flatMap(({ level, all }) => all.map((n, k) => el("div", { class: "bar-row" },
+        el("span", {}, k ? "" : el("b", {}, level.name), k ? shown[k].name : el("small", {}, ` ${level.what}${shown.length > 1 ? `: ${shown[0].name}` : ""}`)),
+        el("span", { class: "bar-line" }, el("i", { style: `width: ${Math.max(0.5, (60 * n) / most)}%; background: var(--${k ? "hatch" : "faint"})` }), el("b", { class: "number" }, bytes(Math.round(n)))))))),
+      el("p", { class: "mute" }, "L2 and DRAM are predicted for empty caches; the rest is counted."),
+    ] : "");
   }
 
   drawRoof(run, { roofline: r, name }) {
@@ -81,11 +96,14 @@ export class Limits {
       this.roofText,
       `${run.name} on ${name}: at most ${flops(low)} (${percent(low / r.peak_flops)} of the peak) if no cache ever helps, bound by ${r.bound_by_no_caches.split(",")[0]}; at most ${flops(high)} if each array moves once, bound by ${r.bound_by.split(",")[0]}.`,
     );
-    const shown = this.state.runs.filter((other) => other.counters.flops);
-    const points = shown.flatMap((other) => places(other, other.limits[this.gpu].roofline));
-    const rows = points.map((p) => el("li", {}, `${p.text}: ${flops(p.y)}`));
+    const shown = this.state.runs.filter((other) => other.counters.flops && !other.hidden);
+    const predicted = shown.every((other) => other.levels.length && other.prediction.name === name);
+    const points = shown.flatMap((other) => (predicted ? levelPlaces(other) : places(other, other.limits[this.gpu].roofline)));
+    const roofs = predicted ? run.levels.filter((level) => ["L1", "L2", "DRAM"].includes(level.name)) : [];
+    if (predicted) setText(this.roofText, explained(run, name));
+    const rows = points.map((p) => el("li", {}, `${p.text}: ${predicted ? `${+p.x.toPrecision(3)} FLOP per byte` : flops(p.y)}`));
     const wide = this.roof.clientWidth < 460 ? 360 : 560;
-    replace(this.roof, chart(r, points, wide), el("ol", { class: "places" }, rows));
+    replace(this.roof, chart(r, points, wide, roofs), el("ol", { class: "places" }, rows));
   }
 
   drawHeld(run, { occupancy: o, name }) {
@@ -140,6 +158,15 @@ export class Limits {
       ),
     );
   }
+}
+
+// Where the predicted rate stands under the levels' roofs.
+function explained(run, name) {
+  const rate = run.counters.flops / (run.prediction.time_ms / 1000);
+  const under = run.levels.filter((level) => level.rate && level.intensity);
+  const nearest = under.reduce((a, b) => (rate / (a.rate * a.intensity) > rate / (b.rate * b.intensity) ? a : b), under[0]);
+  const share = nearest ? ` The nearest roof is that of ${nearest.name}: ${percent(rate / (nearest.rate * nearest.intensity))} of it is used.` : "";
+  return `${run.name} on ${name}: ${flops(rate)} at the predicted time, ${percent(rate / run.limits.find((one) => one.name === name).roofline.peak_flops)} of the peak. Each point is one level of memory at its FLOP per byte.${share}`;
 }
 
 function taken(run, resource) {

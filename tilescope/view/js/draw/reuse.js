@@ -4,7 +4,6 @@ import { colours } from "./colours.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
 import { count, plural } from "../model/format.js";
 
-const STEPS = 6; // different counts from which shades stand for ranges
 const MOST = 1 << 18;
 
 export class Reuse {
@@ -41,40 +40,16 @@ export class Reuse {
 
 function global(run, array) {
   const data = run.pool.data(array.reads);
-  return summed({ name: array.name, hue: hueOf(run, array), where: "from global memory, the whole launch", shape: array.shape, data, tile: [run.by, run.bx] });
+  return counted(run.story.uses[array.place], { name: array.name, hue: hueOf(run, array), where: "from global memory, the whole launch", shape: array.shape, data, tile: [run.by, run.bx] });
 }
 
 function shared(run, one) {
   const variable = run.shared[one.variable];
-  return summed({ name: variable.name, hue: hueOfVariable(run, variable), where: `from shared memory, block ${one.block}`, shape: variable.shape, data: run.pool.data(one.reads), tile: null });
+  return counted(one.uses, { name: variable.name, hue: hueOfVariable(run, variable), where: `from shared memory, block ${one.block}`, shape: variable.shape, data: run.pool.data(one.reads), tile: null });
 }
 
-function summed(one) {
-  let [low, high, total] = [Infinity, 0, 0];
-  const counts = new Map();
-  for (const raw of one.data) {
-    const n = Number(raw);
-    low = Math.min(low, n);
-    high = Math.max(high, n);
-    total += n;
-    counts.set(n, (counts.get(n) ?? 0) + 1);
-  }
-  const sorted = [...counts].sort(([a], [b]) => a - b);
-  return { ...one, low, high, mean: total / one.data.length, counts: sorted, levels: levelsOf(sorted) };
-}
-
-// Ranges of counts with a shade each: one for each of few counts, else quantiles.
-function levelsOf(counts) {
-  if (counts.length <= STEPS) return counts.map(([n, many]) => ({ from: n, to: n, many }));
-  const all = counts.reduce((sum, [, many]) => sum + many, 0);
-  const found = [];
-  let now = null;
-  for (const [n, many] of counts) {
-    if (!now || now.many >= all / 5) found.push((now = { from: n, to: n, many: 0 }));
-    now.to = n;
-    now.many += many;
-  }
-  return found;
+function counted(uses, one) {
+  return { ...one, ...uses, levels: uses.levels.map(([from, to, many]) => ({ from, to, many })) };
 }
 
 function lead(even, uneven) {

@@ -23,7 +23,16 @@ export function places(run, r) {
   return made;
 }
 
-export function chart(r, points, W) {
+// A point for each level of memory, at the rate of the predicted time.
+export function levelPlaces(run) {
+  const rate = run.counters.flops / (run.prediction.time_ms / 1000);
+  return run.levels
+    .filter((level) => level.rate && level.intensity && level.name !== "shared memory")
+    .map((level) => ({ x: level.intensity, y: rate, text: `${run.name}, ${level.name}`, shape: level.name === "DRAM" ? "dot" : "ring", run: run.number }));
+}
+
+// roofs: bandwidths of levels, as { name, rate }; DRAM's is always drawn.
+export function chart(r, points, W, roofs = []) {
   const ridge = r.peak_flops / r.bandwidth;
   const xs = [0.1, ridge * 8, ...points.map((p) => p.x / 2), ...points.map((p) => p.x * 3)];
   const ys = [r.peak_flops * 1.6, r.bandwidth * 0.05, ...points.map((p) => p.y / 2)];
@@ -51,6 +60,16 @@ export function chart(r, points, W) {
       points: `${X(10 ** x0)},${Y(r.bandwidth * 10 ** x0)} ${X(ridge)},${Y(r.peak_flops)} ${X(10 ** x1)},${Y(r.peak_flops)}`,
     }),
   );
+  for (const { name, rate } of roofs) {
+    const turn = Math.min(10 ** x1, r.peak_flops / rate);
+    if (turn > 10 ** x0) parts.push(svg("polyline", { class: "roof level", points: `${X(10 ** x0)},${Y(rate * 10 ** x0)} ${X(turn)},${Y(rate * turn)}` }));
+    const at = 10 ** (x0 + 0.12 * (x1 - x0));
+    parts.push(svg("text", { x: X(at), y: Y(rate * at) - 6, class: "axis roof-name" }, name));
+  }
+  for (const run of new Set(points.map((point) => point.run))) {
+    const own = points.filter((point) => point.run === run && run !== undefined);
+    if (own.length > 1) parts.push(svg("polyline", { class: "joined", points: own.map((p) => `${X(p.x)},${Y(p.y)}`).join(" ") }));
+  }
   parts.push(
     svg(
       "text",

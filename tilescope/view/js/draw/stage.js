@@ -103,6 +103,8 @@ export class Stage {
   // Pixels for the lens beside thread and code.
   room(layout) {
     const all = Math.max(280, this.root.clientWidth);
+    const small = "small" in document.documentElement.dataset && window.innerWidth >= 900; // as in 9-small.css
+    if (small) return Math.max(562, (all - 20) * 0.6);
     if (window.innerWidth <= 1200) return all; // 8-narrow.css has the same width
     if (layout.panel) return Math.max(420, all - 300 - 400 - 64);
     return layout.own ? all - 30 - Math.min(400, Math.max(320, all * 0.3)) : Math.max(560, Math.min(760, all - 214 - 320 - 60));

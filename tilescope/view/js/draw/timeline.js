@@ -1,5 +1,5 @@
 // Timeline of a block's warps (loads, computes, waits), which is also the scrubber.
-import { el, replace, svg } from "./dom.js";
+import { el, replace, setText, svg } from "./dom.js";
 import { HATCH, HUES, hueOf } from "../model/story.js";
 import { plural } from "../model/format.js";
 
@@ -142,6 +142,7 @@ export class Timeline {
       inputs.slice(0, 4).map((array) => key(`var(--${hueOf(run, array)}1)`, `loads ${array.name}`)),
       key("var(--c1)", "computes"),
       story.releases.length ? [key("url(#tl-hatch)", "waits"), el("span", { class: "key" }, svg("svg", { width: 8, height: 12, "aria-hidden": "true" }, svg("rect", { x: 3, width: 2, height: 12, style: "fill: var(--ink)" })), "barrier opens")] : null,
+      (this.flow = el("span", { class: "mute", id: "phase-flow" })),
       unrecorded,
       long ? this.zoomButton : null,
     );
@@ -152,6 +153,7 @@ export class Timeline {
     const out = state.pos < span.from || state.pos > span.to;
     this.needle.setAttribute("transform", `translate(${this.X(state.pos).toFixed(1)},0)`);
     this.needle.setAttribute("opacity", out ? 0 : 1);
+    setText(this.flow, phaseFlow(state));
     this.picture.setAttribute("aria-valuemax", state.story.count);
     this.picture.setAttribute("aria-valuenow", state.pos);
     this.picture.setAttribute("aria-valuetext", `step ${state.pos} of ${state.story.count}`);
@@ -172,6 +174,17 @@ export class Timeline {
     window.addEventListener("pointermove", move);
     window.addEventListener("pointerup", () => window.removeEventListener("pointermove", move), { once: true });
   }
+}
+
+// Loads, different values and sectors of the phase at hand, as Python counted them.
+function phaseFlow({ story, pos, now }) {
+  const phase = story.phases[story.phaseAt(pos)];
+  if (!phase) return "";
+  const loads = story.loads[phase.to] - story.loads[phase.from];
+  if (!loads) return "";
+  const name = story.phaseCount > 1 && phase.number ? `phase ${phase.number}: ` : "";
+  const sectors = phase.sectors ? `, ${plural(phase.sectors, "sector")} moved` : "";
+  return `${name}${plural(loads, now.story.copies ? "value" : "load")} of ${plural(phase.distinct, "different value")}${sectors}`;
 }
 
 // A block whose steps are not on the page.

@@ -28,7 +28,7 @@ class BlockStory {
     this.releases = raw.releases;
     this.windows = raw.windows;
     this.rows = raw.rows ?? [];
-    this.phases = raw.phases.map(([from, to, number]) => ({ from, to, number }));
+    this.phases = raw.phases.map(([from, to, number, distinct, sectors]) => ({ from, to, number, distinct, sectors }));
     this.phaseCount = Math.max(0, ...this.phases.map((phase) => phase.number));
     this.loads = run.pool.data(raw.loads);
     this.reads = run.pool.data(raw.reads);
