@@ -41,6 +41,7 @@ class Roles:
         products: First recorded item of each instruction with a shape: one execution, one product.
         sources: Global array from which all loaded contents of each shared variable come, or -1.
         constant: Stores whose value may be a constant.
+        computed: Stores to shared memory of values that do not come straight from global memory.
     """
 
     acts: list[int] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Roles:
     products: set[int] = field(default_factory=set)
     sources: list[int] = field(default_factory=list)
     constant: set[int] = field(default_factory=set)
+    computed: set[int] = field(default_factory=set)
 
 
 def roles_of(
@@ -79,7 +81,7 @@ def roles_of(
     for number in found.shapes:
         first.setdefault(every[number].instruction.line, number)
     found.products = set(first.values())
-    found.sources, found.constant = moves.sources(found, len(shared))
+    found.sources, found.constant, found.computed = moves.sources(found, len(shared))
     return found
 
 
@@ -245,10 +247,11 @@ class _OperandFlow:
                     chain[number].add(other)
         return [n in chained and acts[n] == COMPUTE for n in range(len(self.every))], chain
 
-    def sources(self, roles: Roles, count: int) -> tuple[list[int], set[int]]:
-        """Return ``Roles.sources`` and ``Roles.constant``."""
+    def sources(self, roles: Roles, count: int) -> tuple[list[int], set[int], set[int]]:
+        """Return ``Roles.sources``, ``Roles.constant`` and ``Roles.computed``."""
         found: list[set[int]] = [set() for _ in range(count)]
-        constant = set()
+        constant: set[int] = set()
+        computed: set[int] = set()
         for number, item in enumerate(self.every):
             variable = roles.variable[number]
             if roles.acts[number] != KEEP or variable < 0:
@@ -268,8 +271,10 @@ class _OperandFlow:
                 else:
                     loads = self.every[other].what == "load"
                     found[variable].add(roles.place[other] if loads else -9)
+                    if not loads or roles.place[other] < 0:
+                        computed.add(number)
         only = [next(iter(f)) if len(f) == 1 else -1 for f in found]
-        return [max(place, -1) for place in only], constant
+        return [max(place, -1) for place in only], constant, computed
 
 
 def _is_literal(operand: int | str) -> bool:

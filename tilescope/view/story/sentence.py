@@ -284,11 +284,18 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     doubling = all(b == 2 * a for a, b in itertools.pairwise(far)) and far[0] == 1
     halving = len(wide) > 1 and all(b <= (a + 1) // 2 + 1 for a, b in itertools.pairwise(wide))
     n = len(rounds)
-    if doubling and reaches_all_before(facts.rows):
+    edges = [edge for row in rounds for edge in row.edges]
+    if doubling and all(source <= to for to, source in edges) and reaches_all_before(facts.rows):
         return [
             (f"{n} rounds of additions, each twice as far, make every element of ", -1),
             *out,
             (" a sum of all before it.", -1),
+        ], more
+    if doubling and {(source, to) for to, source in edges} == set(edges):
+        return [
+            (f"{n} rounds, each pairing elements twice as far apart, make every element of ", -1),
+            *out,
+            (f" from all {len(rounds[0].values)} in shared memory.", -1),
         ], more
     if halving:
         return [
@@ -296,6 +303,13 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
             *out,
             (f" out of {len(set(facts.rows[1].written) or {0})} in shared memory.", -1),
         ], more
+    if not facts.layout.inputs:
+        return [
+            (f"{plural(n + 1, 'round')} between barriers change {plural(facts.made, 'value')} of ",
+             -1),
+            *out,
+            (" in place.", -1),
+        ], more  # fmt: skip
     return [
         (f"{plural(n + 1, 'round')} between barriers turn {plural(facts.values, 'value')} of ", -1),
         *facts.listed(facts.layout.inputs[:1]),

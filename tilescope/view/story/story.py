@@ -191,12 +191,12 @@ class Teller:
             if act == RELEASE:
                 for variable in written:
                     found[variable] = found.get(variable, 0) + 1
-                read, written = set(), set()
+                read, written = read - written, set()
             elif act == READ:
                 read.add(self.roles.variable[watched])
             elif act == KEEP:
                 variable = self.roles.variable[watched]
-                if variable in read and self.roles.sources[variable] < 0:
+                if variable in read and watched in self.roles.computed:
                     written.add(variable)
         return found
 

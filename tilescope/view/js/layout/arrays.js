@@ -75,9 +75,9 @@ export class Arrays {
     const arrays = run.arrays.filter((array) => array.drawn && (array.reads_total || array.writes_total)).sort((a, b) => rank(a) - rank(b)).slice(0, 6);
     const room = this.narrow ? 320 : GRID;
     const grid = [];
-    const plain = arrays.every((array) => array.shape.length === 2);
-    const columns = arrays.reduce((sum, array) => sum + array.shape[array.shape.length - 1], 0);
-    const beside = plain ? (room - 22 * (arrays.length - 1)) / columns : 0; // pixels of a cell if all stand in one row
+    const planes = arrays.filter((array) => array.shape.length > 1);
+    const columns = planes.reduce((sum, array) => sum + array.shape[array.shape.length - 1], 0);
+    const beside = (room - 22 * (planes.length - 1)) / columns; // pixels of a cell if all stand in one row
     let [x, y, tall] = [0, this.narrow ? 4 : 46, 0];
     for (const array of arrays) {
       const cols = array.shape.length > 1 ? array.shape[array.shape.length - 1] : array.count;

@@ -30,13 +30,20 @@ export function opening(state) {
   const made = beats.flatMap((beat, i) => (beat.kind === MAKE ? [i] : []));
   const sums = made.filter((i) => beats[i].w?.running);
   const products = made.filter((i) => beats[i].w?.shape);
-  const uses = products.length ? products : sums.length ? sums : made;
+  const some = products.length ? products : sums.length ? sums : made;
+  const own = some.slice(0, 64).filter((i) => takesPart(state, beats[i]));
+  const uses = own.length ? own : some;
   const copies = beats.flatMap((beat, i) => (beat.kind === COPY ? [i] : []));
   let at = uses[Math.min(uses.length - 1, uses.length > 16 ? 4 : 0)] ?? Math.max(0, Math.floor(beats.length / 2));
   if (layout === "strips" && uses.length > 3) at = uses[3];
   if (run.story.ragged && copies.length > 1) at = copies[copies.length - 2];
   if (layout === "rows") at = beats.length - 1;
   return state.goBeat(at + 1);
+}
+
+// Whether the picked thread is active in the last step of a beat.
+function takesPart({ blockNow: block, thread }, beat) {
+  return block.batch.within(block.eventOf(beat.to - 1), block.column, thread) !== null;
 }
 
 // The step of a hazard without a moment.

@@ -80,12 +80,13 @@ export class Product {
     L.cell = side > 4 && side <= 8 ? Math.min(cell, 22 * (narrow ? 0.85 : 1)) : cell;
     const block = { x: narrow ? 4 : wide + (tiles ? 46 : 70), y: narrow ? high + 14 : 0 };
     L.block = block;
-    const left = this.shared ? parts.left.cols * L.cell + GAP : 0;
     const words = narrow || compact || this.state.story.phaseCount < 2 ? 0 : L.cell < 24 ? 160 : 112; // of the phase
+    const left = this.shared ? parts.left.cols * L.cell + GAP : 0;
     const up = this.shared ? Math.max(words, parts.above.rows * L.cell + GAP + 8) : narrow ? 0 : 40;
-    L.top = { x: block.x + left, y: block.y + 22 };
-    L.sum = { x: block.x + left + (this.shared ? 0 : 60), y: block.y + 22 + up };
-    L.left = { x: block.x, y: L.sum.y };
+    const inset = Math.max(left, words ? 150 : 0); // the words stand left of the upper copy
+    L.top = { x: block.x + inset, y: block.y + 22 };
+    L.sum = { x: block.x + inset + (this.shared ? 0 : 60), y: block.y + 22 + up };
+    L.left = { x: L.sum.x - left, y: L.sum.y };
     if (!this.shared) L.sum.x = block.x + (narrow ? 0 : this.run.story.depth ? 92 : 20);
     L.wide = narrow ? Math.max(wide, L.sum.x + t.wide * L.cell + 2, 300) : L.sum.x + t.wide * L.cell + 12 + (this.shared ? 0 : 30);
     L.wide = narrow ? L.wide : Math.max(L.wide, block.x + (compact ? 130 : 190));
@@ -97,12 +98,15 @@ export class Product {
 
   // Extents of the copies in shared memory: their last two.
   parts(t) {
-    const shape = (variable) => {
+    const shape = (variable, array) => {
+      // A 1-D copy has the rows and columns of the tile that is copied into it.
+      const w = variable.shape.length < 2 ? this.state.story.window(0, array.place) : null;
+      if (w && (variable.shape[0] % ((w[2] - w[0]) * (w[3] - w[1]))) === 0) return { rows: w[2] - w[0], cols: w[3] - w[1] };
       const [rows, cols] = variable.shape.slice(-2).length === 2 ? variable.shape.slice(-2) : [1, variable.shape[0]];
       return { rows, cols };
     };
     if (!this.shared) return { left: { rows: t.high, cols: 1 }, above: { rows: 1, cols: t.wide } };
-    return { left: shape(this.copies[0]), above: shape(this.copies[1]) };
+    return { left: shape(this.copies[0], this.a), above: shape(this.copies[1], this.b) };
   }
 
   draw(room) {

@@ -193,8 +193,10 @@ export class Strips {
     const { lens, state, wide, narrow, terms } = this;
     const run = state.now;
     const done = terms.filter((term) => term.step < state.pos).length;
-    const firstShown = Math.max(0, Math.min(done - 5, terms.length - MOST_TERMS));
-    const some = terms.slice(firstShown, firstShown + MOST_TERMS);
+    const per = Math.max(1, ...terms.map((term) => Math.min(2, term.operands.length)));
+    const most = Math.min(MOST_TERMS, Math.max(2, Math.floor((wide - (narrow ? 92 : 260)) / (44 * per))));
+    const firstShown = Math.max(0, Math.min(done - Math.ceil(most / 2), terms.length - most));
+    const some = terms.slice(firstShown, firstShown + most);
     const cells = some.flatMap((term, k) => term.operands.slice(0, 2).map((operand, i) => ({ operand, term, i, at: firstShown + k })));
     const side = Math.min(64, narrow ? (wide - 92) / Math.max(2, cells.length) : (wide - 260) / Math.max(2, cells.length + 1.3));
     const tall = side * 0.82;
