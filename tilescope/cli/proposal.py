@@ -14,9 +14,10 @@ from .errors import UserError
 from .host_program import headers_of
 
 _MAX_KERNELS = 4
-_FLAT = ("4", "256", "1024", "1024")
-_PLANE = ("4,4", "16,16", "64", "64,64")
-"""Blocks, threads, a whole number and an array's shape, for kernels of one and two dimensions."""
+_BLOCKS, _THREADS, _SIDE = 4, 256, 16
+"""Blocks along an axis, threads of a block of one dimension, and along an axis of two."""
+_SHARED = re.compile(r"__shared__\s[^;=\[]*\[\s*(\w+)")
+_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*(\w+)")
 
 
 def declared(file: str, options: Sequence[str] = ()) -> list[Signature]:
@@ -29,12 +30,20 @@ def proposed(file: str, signature: Signature, options: Sequence[str] = ()) -> li
     """Return the words of a command that launches a kernel; ``?`` for what is not guessed."""
     sources = {file: source_text(Path(file)), **headers_of(file, options)}
     body = _body(sources, signature.name)
+    kinds = {one.name: one.example for one in signature.parameters if not one.pack}
+    threads = _threads(body, sources, kinds)
     is_plane = re.search(r"\b(?:threadIdx|blockIdx)\s*\.\s*y\b", body) is not None
-    grid, block, count, extents = _PLANE if is_plane else _FLAT
+    if is_plane:
+        side = threads if threads and threads <= 32 else _SIDE
+        grid, block = f"{_BLOCKS},{_BLOCKS}", f"{side},{side}"
+        count = str(_BLOCKS * side)
+        extents = f"{count},{count}"
+    else:
+        grid, block = str(_BLOCKS), str(threads or _THREADS)
+        count = extents = str(_BLOCKS * (threads or _THREADS))
     dynamic = re.search(r"\bextern\b[^;]*\b__shared__\b", body)
     words = [file, signature.example, "--grid", grid, "--block", block]
     words += ["--shared", "4096"] if dynamic else []
-    kinds = {one.name: one.example for one in signature.parameters if not one.pack}
     for kind, _ in signature.params:
         for name, example in kinds.items():
             kind = re.sub(rf"\b{re.escape(name)}\b", example, kind)
@@ -81,6 +90,21 @@ def _word(kind: str, sources: Mapping[str, str], count: str, extents: str) -> st
     if plain == "bool":
         return "1"
     return "1.5" if element.startswith("f") else count if element else "?"
+
+
+def _threads(body: str, sources: Mapping[str, str], known: Mapping[str, str]) -> int:
+    """Return a number of threads that shared arrays or launch bounds suggest; 0: none does.
+
+    ``known``: template arguments by name.
+    """
+    found = []
+    for word in _BOUNDS.findall(body) + _SHARED.findall(body):
+        text = known.get(word, word)
+        constant = rf"(?:#\s*define\s+{word}\s+|\b{word}\s*=\s*)(\d+)\b"
+        values = [m for source in sources.values() for m in re.findall(constant, source)]
+        text = values[0] if values and not text.isdecimal() else text
+        found.append(int(text) if text.isdecimal() else 0)
+    return next((n for n in found if 1 < n <= 1024), 0)
 
 
 def _body(sources: Mapping[str, str], name: str) -> str:

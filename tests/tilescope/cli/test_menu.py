@@ -107,7 +107,7 @@ def test_a_file_alone_is_described_with_commands_that_run(folder: Path) -> None:
     assert "tilescope check one.cu" in shown.stdout
     assert "tilescope exec one.cu" in shown.stdout
     bare = tilescope("bare.cu").stdout
-    assert "tilescope check bare.cu turn --grid 4 --block 256" in bare
+    assert "tilescope check bare.cu turn --grid 4 --block 64" in bare
     assert "exec" not in bare
     ptx = tilescope("ptx", "bare.cu", "turn").stdout
     Path("k.ptx").write_text(ptx)
@@ -160,6 +160,25 @@ def test_without_a_launch_one_is_proposed_and_nothing_runs(folder: Path) -> None
         words[1] = command.split("'")[1] if words[1].startswith("plane") else words[1]
         assert tilescope("run", *words, "--checks", "none").exit_code == 0, words
     assert "--grid 4,4 --block 16,16" in commands[1]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "block"),
+    [
+        ("__global__ void k(float* x) { x[threadIdx.x] = 1; }", "--grid 4 --block 256"),
+        ("const int N = 96; __global__ void k(int* x) { __shared__ int s[N]; s[0] = x[0]; }", "96"),
+        ("#define N 8\n__global__ void k(int* x) { __shared__ int s[N][N + 1]; "
+         "s[threadIdx.y][0] = x[0]; }", "--grid 4,4 --block 8,8"),
+        ("__global__ void __launch_bounds__(128) k(double2* x, bool b, unsigned n, half h) {}",
+         "--block 128 'f64[512]=normal' 1 512 1.5"),
+        ("template <int N> __global__ void k(char* x) { extern __shared__ int s[]; }",
+         "'k<32>' --grid 4 --block 256 --shared 4096 'i8[1024]=arange'"),
+        ("struct S { int* x; }; __global__ void k(S s, int** x) {}", "--block 256 ? ?"),
+    ],
+)  # fmt: skip
+def test_what_a_signature_proposes(kernel: str, block: str, folder: Path) -> None:
+    Path("k.cu").write_text(kernel)
+    assert block in error_of("check", "k.cu").replace("\\\n    ", "")
 
 
 def test_list_shows_signatures(folder: Path) -> None:
