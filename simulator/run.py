@@ -11,8 +11,10 @@ from kernels.errors import SimulatorError
 
 from .analysis.taint import depends_on_data
 from .compile.program import Program
+from .core.html_table import html_table
 from .execute.prepare import PreparedLaunch
 from .hazards.hazard import Hazard, Source
+from .hazards.hazard_list import HazardList
 from .hazards.kinds import CHECKS, EQUAL
 from .isa.architectures import MEASURED
 from .memory.site import Site
@@ -94,6 +96,22 @@ class Run:
     batch_steps: int = 0
     engine: str = "numpy"
     engine_note: str = ""
+
+    def __post_init__(self) -> None:
+        self.hazards = HazardList(self.hazards)
+
+    def _repr_html_(self) -> str:
+        """Return tables of the hazards and counters for Jupyter."""
+        about = html_table(("kernel", "grid", "block", "build", "checked"), [(
+            self.kernel, self.grid, self.block, self.build, ", ".join(self.checked) or "no",
+        )])  # fmt: skip
+        found = (
+            HazardList(self.hazards)._repr_html_()
+            if self.checked
+            else "<p>hazards: not checked</p>"
+        )
+        counted = self.counters._repr_html_() if self.counted else "<p>counters: not counted</p>"
+        return "\n".join([about, found, counted])
 
     def __repr__(self) -> str:
         """Return a one-line summary; ``to_dict`` has everything."""

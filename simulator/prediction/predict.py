@@ -10,6 +10,7 @@ from kernels import Kernel
 from kernels.errors import LaunchError
 
 from ..caches.traffic import Observed, observe
+from ..core.html_table import html_table
 from ..events import Stall
 from ..execute.prepare import prepare
 from ..gpus.table import Gpu, find
@@ -73,6 +74,23 @@ class Prediction:
     blocks: int
     notes: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """Return a table for Jupyter: the time, and what each part of the GPU would need."""
+        factor, unit = (1, "ms") if self.time_ms >= 1 else (1000, "us")
+
+        def spelled(time_ms: float) -> str:
+            return f"{time_ms * factor:.3g} {unit}"
+
+        rows = [
+            (part, spelled(time), "limits the launch" if part == self.limiter else "")
+            for part, time in sorted(self.bounds.items(), key=lambda item: -item[1]) if time
+        ]  # fmt: skip
+        caption = (
+            f"{self.kernel} on {self.gpu.name}: {spelled(self.time_ms)}, "
+            f"{spelled(self.low_ms)} to {spelled(self.high_ms)}"
+        )
+        return html_table(("part", "alone", ""), rows, caption)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; times in milliseconds."""

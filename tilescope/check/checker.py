@@ -1,6 +1,7 @@
 """Check of a target: run its builds, search fixes, and collect the findings."""
 
 import dataclasses
+import html
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from kernels import Kernel, KernelError
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.fixes import INTERRUPTED, Watch, find_fixes, find_source_fixes, trial_steps
+from simulator.hazards.hazard_list import HazardList
 
 from ..cli.target import Target
 from .build_comparison import NOT_COMPARED, Builds
@@ -21,7 +23,7 @@ SCHEMA = 1
 """Version of ``Verdict.to_dict``'s layout; it changes when a key changes its meaning."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Verdict:
     """Result of a check.
 
@@ -51,6 +53,20 @@ class Verdict:
     interrupted: bool = False
     search: Watch | None = None
     notes_before: list[int] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Return a one-line summary; ``to_dict`` has everything."""
+        run = self.runs[0]
+        counts = f"errors: {self.errors}, warnings: {self.warnings}"
+        return f"<Verdict {run.kernel}, grid {run.grid}, block {run.block}; {counts}>"
+
+    def _repr_html_(self) -> str:
+        """Return the hazards of all builds as a table for Jupyter."""
+        said = f"{self.target.name}: {', '.join(self.checked)}; {' and '.join(self.builds)} build"
+        said += "".join(
+            f"; {build} build not checked: {why}" for build, why in self.refused.items()
+        )
+        return f"{HazardList(self.hazards)._repr_html_()}\n<p>{html.escape(said)}</p>"
 
     @property
     def stopped(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ...core.geometry import Geometry, Mask
+from ...core.html_table import html_table
 from ...events import Observer
 from ...memory.event import AccessEvent, CompactAccessEvent
 from ...memory.site import Site
@@ -233,6 +234,21 @@ class Counters:
     l1: CacheTraffic | None = None
     l2: CacheTraffic | None = None
     dram: DramTraffic | None = None
+
+    def _repr_html_(self) -> str:
+        """Return tables for Jupyter: memory traffic, then all other counters but zeros."""
+        rows = [
+            (name.replace("_", " "), f"{t.requests:,}", f"{t.accesses:,}", f"{t.bytes:,}",
+             f"{t.sectors:,}", f"{t.wavefronts:,}", f"{t.bank_conflicts:,}")
+            for name in TRAFFIC if (t := getattr(self, name)).requests
+        ]  # fmt: skip
+        head = ("memory", "requests", "accesses", "bytes", "sectors", "wavefronts", "conflicts")
+        others = [
+            (name.replace("_", " "), f"{value:,}")
+            for name, value in self.__dict__.items() if isinstance(value, int) and value
+        ]  # fmt: skip
+        parts = [html_table(head, rows)] if rows else []
+        return "\n".join([*parts, html_table(("counter", "value"), others)])
 
     def _traffic(self, space: str) -> Traffic:
         total = Traffic()
