@@ -1,8 +1,12 @@
 """The documentation: the tutorial's commands and what it shows of them, the site's reference."""
 
 import importlib.util
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -50,16 +54,58 @@ def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch):
     assert (tmp_path / "tiling.html").stat().st_size > 100_000
 
 
+PAGES = ("README.md", "docs/kernels.md", "docs/python.md", "docs/symptoms.md")
+"""Pages of which every block is run, in a folder that has the examples alone."""
+
+
 @pytest.mark.slow
-def test_the_readme_shows_the_report_as_it_is(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = [block for _, block in BLOCK.findall(text) if block.startswith("$ tilescope ")]
-    assert shown
-    for block in shown:
-        command, _, report = block.removeprefix("$ tilescope ").partition("\n")
-        printed = CliRunner().invoke(main, shlex.split(command)).stdout
-        assert printed.strip() == report.strip()
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_runs_and_shows_todays_output(page, tmp_path, monkeypatch):
+    """What follows ``$ tilescope`` is the whole output; the gate runs lines that install."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", "examples")
+    names, count = {}, 0
+    for language, text in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
+        if language == "python":
+            exec(compile(text, page, "exec"), names)
+        elif text.startswith("$ tilescope "):
+            command, _, shown = text.removeprefix("$ tilescope ").partition("\n")
+            done = run(command)
+            assert (done.stdout + done.stderr * (command[:4] == "exec")).strip() == shown.strip()
+        else:
+            assert language == "sh", text
+            lines = [line for line in text.splitlines() if line.startswith("tilescope ")]
+            others = set(text.splitlines()) - set(lines)
+            assert all(line.startswith(("python3 -m venv", ". .venv")) for line in others), others
+            for line in lines:
+                run(line.removeprefix("tilescope "))
+        count += 1
+    assert count
+
+
+def run(command):
+    """Run a command line of a page in a process of its own; a traceback or a refusal fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tilescope", *shlex.split(command)], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), f"{command}: {done.stderr}"
+    return done
+
+
+def test_pages_name_files_that_are_there():
+    for page in ("README.md", *PAGES[1:], "docs/comparison.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+        for file in re.findall(r"\bexamples/[\w./]+\w", text):
+            assert (ROOT / file).exists(), f"{page}: {file}"
+
+
+def test_no_page_says_that_an_index_has_it():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]
+    for page in pages:
+        assert not re.search(r"pip install '?tilescope", page.read_text(encoding="utf-8")), page
 
 
 def test_the_reference_is_made_of_the_code():

@@ -19,4 +19,6 @@ def warn(message: str) -> None:
 
 def note(message: str) -> None:
     """Print on stderr what was decided for the user."""
-    click.echo(f"note: {message}", err=True)
+    from ..text.layout import fitted
+
+    click.echo(fitted(f"note: {message}"), err=True)

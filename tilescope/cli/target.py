@@ -20,7 +20,6 @@ from simulator import Run
 
 from ..check.tolerance import Closeness, rounding
 from ..text.launches import place
-from ..text.layout import fitted
 from .argument_spec import is_argument, parse_arguments
 from .errors import UserError, note, warn
 from .host_program import host_launch, is_cuda, refuse_with_launches, single_launch
@@ -225,7 +224,7 @@ def _with_own_launch(request: Request) -> Request:
         return request
     one = host_launch(file, number, options)
     words = shlex.join(one.words(plain_name(file)))
-    note(fitted(f"launch {number}, {place(one.file, one.line)}, as the host code says: {words}"))
+    note(f"launch {number}, {place(one.file, one.line)}, as the host code says: {words}")
     return replace(request, launch=number)
 
 

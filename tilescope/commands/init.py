@@ -18,7 +18,7 @@ _NEXT = """\
 next, in {folder}:
   tilescope check blocksum.cu --grid 8 --block 128 \\
       f32[1000]=normal f32[8] 1000
-  pytest                         # pip install 'tilescope[test]'
+  pytest                         # needs tilescope's extra test
   tilescope view blocksum.cu --grid 2 --block 128 \\
       f32[200]=normal f32[2] 200 --open
 then take the __syncthreads() out of blocksum.cu and do it again"""

@@ -136,7 +136,7 @@ def _executor(address: str | None) -> Iterator[Executor | None]:
     try:
         from distributed import Client
     except ImportError:
-        raise UserError("--dask needs the extra: pip install 'tilescope[dask]'") from None
+        raise UserError("--dask needs the package distributed (tilescope's extra dask)") from None
     try:
         client = Client(address, timeout=10)
     except (OSError, ValueError) as error:
