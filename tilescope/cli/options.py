@@ -16,6 +16,7 @@ from simulator.native.selection import AUTO, NATIVE, NUMPY, preferred
 from . import completion
 from .argument_spec import is_argument
 from .errors import UserError
+from .output import EXPLAIN, say
 from .progress import STEP_LIMIT
 from .references import CLOSE, tolerances
 from .request import Request
@@ -179,6 +180,29 @@ def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(schedule=as_schedule(schedule), **rest)
 
     return _decorated(command, (_SCHEDULE, _STEPS, _ENGINE))
+
+
+def explain_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--explain``: reports of the command then end with what their words mean."""
+
+    def note(context: click.Context, _: click.Parameter, explain: bool) -> None:
+        if not explain:
+            return
+        reports = context.meta[EXPLAIN] = list[str]()
+
+        def last() -> None:
+            from ..text.words import explained
+
+            if reports:
+                say(f"\n{explained(chr(10).join(reports))}")
+
+        context.call_on_close(last)
+
+    option = click.option(
+        "--explain", is_flag=True, expose_value=False, callback=note,
+        help="End the report with what its words mean.",
+    )  # fmt: skip
+    return option(function)
 
 
 def as_schedule(text: str) -> str | int:

@@ -14,6 +14,9 @@ import click
 from ..text.colour import painted
 from ..text.width import has_colour
 
+EXPLAIN = "tilescope.explain"
+"""Key of ``Context.meta``: the reports whose words are explained at the end."""
+
 
 def write_json(file: str, content: dict[str, Any]) -> None:
     """Write JSON to a file, or to standard output for ``-``."""
@@ -40,7 +43,10 @@ def say(text: str | bytes, err: bool = False, nl: bool = True) -> None:
 
 
 def say_report(text: str, err: bool = False) -> None:
-    """Print a report, in colour on a terminal."""
+    """Print a report, in colour on a terminal, and record it for ``--explain``."""
+    context = click.get_current_context(silent=True)
+    if context and not err:
+        context.meta.get(EXPLAIN, []).append(text)
     say(painted(text) if has_colour(sys.stderr if err else sys.stdout) else text, err=err)
 
 

@@ -10,7 +10,7 @@ from simulator.fixes import BarrierVerdict, judge_barriers
 from ..check.launcher import Launcher
 from ..cli.errors import warn
 from ..cli.menu.option_groups import GroupedCommand
-from ..cli.options import schedule_options, target_options
+from ..cli.options import explain_option, schedule_options, target_options
 from ..cli.output import say_report, write_json
 from ..cli.request import Request
 from ..cli.target import resolve
@@ -22,6 +22,7 @@ from ..text.layout import fitted
 @target_options
 @schedule_options
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+@explain_option
 def barriers_command(
     request: Request, schedule: str | int, step_limit: int, json_file: str | None
 ) -> None:

@@ -19,7 +19,7 @@ from ..cli.completion import gpus as gpus_named
 from ..cli.errors import INTERRUPTED, UserError
 from ..cli.kernel_names import is_file
 from ..cli.menu.option_groups import GroupedCommand
-from ..cli.options import launch_options, result_options
+from ..cli.options import explain_option, launch_options, result_options
 from ..cli.output import reader_gone, say, say_report, write_json
 from ..cli.request import Request
 from ..cli.target import resolve_either
@@ -86,6 +86,7 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
 @click.option("--baseline", metavar="FILE", help="Leave out the hazards that a file names.")
 @click.option("--write-baseline", "new_baseline", metavar="FILE", help="Write such a file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print hazards only, on stderr.")
+@explain_option
 @click.pass_context
 def check_command(
     ctx: click.Context,

@@ -16,7 +16,7 @@ from ..cli.completion import gpus as gpus_named
 from ..cli.errors import UserError
 from ..cli.kernel_names import is_file
 from ..cli.menu.option_groups import GroupedCommand
-from ..cli.options import target_options
+from ..cli.options import explain_option, target_options
 from ..cli.output import say_report, write_json
 from ..cli.progress import ProgressBar
 from ..cli.request import Request
@@ -42,6 +42,7 @@ from ..text.prediction import predictions
     help="For all figures; by default times are warm, traffic and hit rates cold.",
 )  # fmt: skip
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+@explain_option
 def predict_command(
     request: Request, gpus: str, registers: int | None, caches: str | None, json_file: str | None
 ) -> None:

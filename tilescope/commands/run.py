@@ -13,7 +13,7 @@ from ..cli.comparison_target import beside
 from ..cli.completion import gpus as gpus_named
 from ..cli.errors import UserError
 from ..cli.menu.option_groups import GroupedCommand
-from ..cli.options import launch_options, result_options
+from ..cli.options import explain_option, launch_options, result_options
 from ..cli.output import say_report, write_json, write_text
 from ..cli.request import Request
 from ..cli.target import resolve
@@ -50,6 +50,7 @@ from .pipelines import HOW, is_pipeline, refuse_others, run_pipeline
 @click.option("--plot", "plot_file", metavar="FILE", help="Write the roofline as SVG; - is stdout.")
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only; the exit code tells.")
+@explain_option
 @click.pass_context
 def run_command(
     ctx: click.Context,

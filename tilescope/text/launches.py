@@ -78,7 +78,7 @@ def overview(
     lines = [fitted(f"kernels: {', '.join(kernels) or 'none found'}")]
     if launches or others:
         what = "; words behind --launch N stand for the arguments' ?" if launches else ""
-        lines.append(f"launches in its host code{what}:")
+        lines.append(fitted(f"launches in its host code{what}:"))
     for number, launch in enumerate(launches, 1):
         about = [place(launch.file, launch.line), launch.called, plain_name(launch.bound)]
         lines.append(fitted(f"  {number}  {', '.join(filter(None, about))}"))
@@ -86,7 +86,9 @@ def overview(
         if launch.lacking:
             example = shlex.quote(plain_name(launch.example)) if launch.example else "a name"
             lines.append(fitted(f"     kernel: {launch.lacking}; write it, as in {example}"))
-    return lines + [f"  not read: {place(at, line)}, {called}" for at, line, called in others]
+    return lines + [
+        fitted(f"  not read: {place(at, line)}, {called}") for at, line, called in others
+    ]
 
 
 def place(file: str, line: int) -> str:

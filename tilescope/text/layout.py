@@ -1,7 +1,8 @@
 """Formatting of numbers, tables and paths."""
 
+import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from simulator import Hazard
 from simulator.hazards.wording.text import wrap
@@ -39,6 +40,19 @@ def milliseconds(time: float) -> str:
     if time < 0.1:
         return f"{time * 1e3:.1f} us"
     return f"{time:.3g} ms" if time < 1000 else f"{time / 1e3:.3g} s"
+
+
+def time_unit(times: Iterable[float]) -> str:
+    """Return the unit in which all of these milliseconds are shown: that of the longest."""
+    longest = max(times, default=0.0)
+    return "s" if longest >= 1000 else "ms" if longest >= 1 else "us"
+
+
+def in_unit(time: float, unit: str) -> str:
+    """Return ``428 us``: milliseconds in a unit, three digits, never as a power of ten."""
+    count = time * {"s": 1e-3, "ms": 1.0, "us": 1e3}[unit]
+    digits = max(0, 2 - math.floor(math.log10(count))) if count else 0
+    return f"{count:,.{digits}f} {unit}"
 
 
 def human_bytes(count: float) -> str:

@@ -6,7 +6,7 @@ from simulator import Prediction
 
 from ..cli.target import Target, settled
 from ..gpu.prediction_inputs import Forecast
-from .layout import fitted, milliseconds, percent, table, wrapped
+from .layout import fitted, in_unit, percent, table, time_unit, wrapped
 
 _WIDTHS = (20, 10, 20, 10, 8, 6, 6)
 LIMITS = {
@@ -26,21 +26,25 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
     chips = dict.fromkeys(p.gpu.name for _, found in rows for p in found)
     lines += [f"on {', '.join(chips)}", ""]
     cells: list[tuple[str, ...]] = []
+    unit = time_unit(p.time_ms for _, found in rows for p in found)
     for target, found in rows:
         name = _name(target)
         if several or len(name) >= _WIDTHS[0]:
             cells.append((name, *("" for _ in _WIDTHS[1:])))
         for p in found:
-            cells.append(_row(p.gpu.key if several else name, p))
+            cells.append(_row(p.gpu.key if several else name, p, unit))
     lines += [*table(head, cells, _WIDTHS), ""]
     for target, found in rows:
         for p in found:
             name = _name(target) + (f" on {p.gpu.key}" if several else "")
-            lines.append(wrapped(f"{name}: {'; '.join((*_ranges(p), *_lines(p)))}"))
+            lines.append(wrapped(f"{name}: {'; '.join((*_ranges(p, unit), *_lines(p, unit)))}"))
     state = {"warm": "warm", "cold": "cold"}.get(caches)
     lines.append(
-        wrapped(f"caches: {state}" if state else "time with warm caches, traffic with cold ones")
-    )
+        wrapped(
+            f"times, traffic and rates: with {state} caches" if state
+            else "times: with warm caches; DRAM read, written, L1, L2: with cold ones (--caches)"
+        )
+    )  # fmt: skip
     lines.append("L1, L2: of the sectors that loads ask for, how many are there")
     lines.append(wrapped("ranges: nine in ten of the launches that were measured are within"))
     for target, found in rows:
@@ -59,9 +63,9 @@ def advice(made: Forecast, name: str = "") -> list[str]:
     return ["\n".join([head, *(fitted(f"  {one}") for one in p.advice)])] if p.advice else []
 
 
-def _ranges(p: Prediction) -> list[str]:
+def _ranges(p: Prediction, unit: str) -> list[str]:
     """Return the error ranges of the figures in the table."""
-    found = [f"{milliseconds(p.low_ms)} to {milliseconds(p.high_ms)}"]
+    found = [f"{in_unit(p.low_ms, unit)} to {in_unit(p.high_ms, unit)}"]
     for name, said, shown in (
         ("dram_read_bytes", "DRAM read", _bytes), ("dram_write_bytes", "written", _bytes),
         ("l1_hit_rate", "L1", _rate), ("l2_hit_rate", "L2", _rate),
@@ -72,9 +76,10 @@ def _ranges(p: Prediction) -> list[str]:
     return found
 
 
-def _lines(p: Prediction) -> list[str]:
+def _lines(p: Prediction, unit: str) -> list[str]:
     """Return registers, the second limiter, and notes."""
-    found = ["registers unknown" if p.registers is None else f"{p.registers} registers"]
+    found = [f"{in_unit(p.bounds['launch'], unit)} of it the launch itself"]
+    found.append("registers unknown" if p.registers is None else f"{p.registers} registers")
     found.append(f"{percent(p.warps_active)} of the warps")
     others = sorted(
         (ms / p.time_ms, name) for name, ms in p.bounds.items() if name not in (p.limiter, "launch")
@@ -85,10 +90,10 @@ def _lines(p: Prediction) -> list[str]:
     return [*found, *(note for note in p.notes if not note.startswith("registers unknown"))]
 
 
-def _row(name: str, p: Prediction) -> tuple[str, ...]:
+def _row(name: str, p: Prediction, unit: str) -> tuple[str, ...]:
     share = min(1.0, p.bounds.get(p.limiter, 0.0) / p.time_ms)
     return (
-        f"  {name}" if len(name) < _WIDTHS[0] - 2 else "", milliseconds(p.time_ms),
+        f"  {name}" if len(name) < _WIDTHS[0] - 2 else "", in_unit(p.time_ms, unit),
         f"{LIMITS.get(p.limiter, p.limiter)}: {100 * share:.0f}%", _bytes(p.dram_read_bytes),
         _bytes(p.dram_write_bytes), _rate(p.l1_hit_rate), _rate(p.l2_hit_rate),
     )  # fmt: skip

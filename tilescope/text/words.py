@@ -50,7 +50,9 @@ WORDS = {
     "warm": "Of caches: what the last launch left in L2 is still there. A benchmark that repeats "
     "a launch measures this.",
     "cold": "Of caches: nothing is in L2. The first launch after a large copy sees this.",
-    "launch overhead": "Time from the call of a launch to its first instruction, and from its last "
+    "issue slots": "Instructions that a multiprocessor can start; a limiter if each is taken.",
+    "waiting": "Warps wait for results of memory or arithmetic, and too few others are ready.",
+    "launch itself": "Time from the call of a launch to its first instruction, and from its last "
     "one to the end. It does not depend on the kernel, and stands apart.",
     "dram": "The GPU's main memory, behind L2.",
     "hit rate": "Sectors that a cache has, as a share of those that it is asked for.",
@@ -62,7 +64,7 @@ def explained(report: str) -> str:
     """Return what each word means that stands in a report."""
     text = " ".join(report.lower().split())
     found = [word for word in WORDS if re.search(rf"\b{re.escape(word.removesuffix('s'))}", text)]
-    return "\n".join(["what the words mean:", *(meaning(word) for word in found)])
+    return "\n".join(["what the words mean", *(meaning(word) for word in found)])
 
 
 def meaning(word: str) -> str:

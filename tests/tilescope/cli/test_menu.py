@@ -1,6 +1,7 @@
 """The first minute: commands by intent, help on anything, a file alone, colour."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from tests.support.command_line import error_of, tilescope
 from tilescope.cli.main import main
 from tilescope.cli.menu.commands import ENTRIES, MENU
-from tilescope.text import width
+from tilescope.text import layout, width
 from tilescope.text.colour import painted
 
 KERNEL = """\
@@ -97,6 +98,43 @@ def test_help_explains_commands_hazards_and_words(folder: Path) -> None:
     assert "32 banks" in tilescope("help", "bank", "conflicts").stdout
     assert "did you mean sectors" in error_of("help", "sectros")
     assert tilescope("help", "one.cu").stdout == tilescope("one.cu").stdout
+
+
+def test_explain_says_each_word_of_the_report_once(folder: Path) -> None:
+    plain = tilescope("check", "one.cu")
+    shown = tilescope("check", "one.cu", "--explain")
+    report, _, words = shown.stdout.partition("\nwhat the words mean\n")
+    assert report == plain.stdout
+    assert shown.exit_code == plain.exit_code == 1
+    for word in ("race", "fix", "source build", "schedule"):
+        assert words.count(f"\n{word}: ") == 1, word
+    assert "sectors: " not in words
+    quiet = tilescope("check", "one.cu", "--explain", "--json", "-")
+    assert json.loads(quiet.stdout)["errors"] == 1
+
+
+@pytest.mark.parametrize("command", ["run", "check", "predict", "view -o p.html", "list"])
+def test_reports_fit_forty_columns(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But words that cannot be broken, and command lines that are to be pasted."""
+    monkeypatch.setenv("COLUMNS", "40")
+    name, *options = command.split()
+    lines = tilescope(name, "one.cu", *options).stdout.splitlines()
+    assert lines
+    wide = [line for line in lines if len(line) > 40 and len(line.split()) > 1]
+    assert [line for line in wide if "tilescope run" not in line and "\\" not in line] == []
+
+
+def test_a_table_of_times_has_one_unit_and_says_the_state_of_the_caches(folder: Path) -> None:
+    shown = tilescope("predict", "one.cu").stdout
+    assert "times: with warm caches; DRAM read, written, L1, L2: with cold ones" in shown
+    assert "us of it the launch itself" in " ".join(shown.split())
+    assert " ms" not in shown
+    cold = tilescope("predict", "one.cu", "--caches", "cold").stdout
+    assert "times, traffic and rates: with cold caches" in cold
+    units = [layout.in_unit(t, layout.time_unit([0.0078, 26.8])) for t in (0.0078, 26.8, 1234, 0)]
+    assert units == ["0.00780 ms", "26.8 ms", "1,234 ms", "0 ms"]
 
 
 def test_a_file_alone_is_described_with_commands_that_run(folder: Path) -> None:
