@@ -6,6 +6,8 @@ CANNOT_RUN = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 """Exit codes; the last two are what a shell reports for SIGINT and SIGPIPE."""
+DISCARDED = "tilescope.discarded"
+"""In a click context's ``meta``: whether output was discarded because a pipe has no reader."""
 
 
 class UserError(Exception):

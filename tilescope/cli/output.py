@@ -13,6 +13,7 @@ import click
 
 from ..text.colour import painted
 from ..text.width import has_colour
+from .errors import DISCARDED
 
 EXPLAIN = "tilescope.explain"
 """Key of ``Context.meta``: the reports whose words are explained at the end."""
@@ -40,6 +41,9 @@ def say(text: str | bytes, err: bool = False, nl: bool = True) -> None:
             raise
         stream = sys.stderr if err else sys.stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        context = click.get_current_context(silent=True)
+        if context and not err:
+            context.meta[DISCARDED] = True
 
 
 def say_report(text: str, err: bool = False) -> None:

@@ -6,13 +6,14 @@ import importlib
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from ...text.width import columns, has_colour
-from ..errors import CANNOT_RUN, INTERRUPTED, PIPE_CLOSED, UserError
+from ..errors import CANNOT_RUN, DISCARDED, INTERRUPTED, PIPE_CLOSED, UserError
 from .commands import ENTRIES, EXIT_CODES, MENU
 from .option_groups import heading
 
@@ -112,7 +113,7 @@ class CommandGroup(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ArgumentWarning)  # told once, when it is read
-                code = super().invoke(ctx)
+                code = _invoked(super().invoke, ctx)
             sys.stdout.flush()
         except OSError as error:
             if error.errno != errno.EPIPE:
@@ -120,7 +121,15 @@ class CommandGroup(click.Group):
             # What is still buffered goes nowhere, rather than to a second error at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return PIPE_CLOSED
-        return code
+        return PIPE_CLOSED if not code and ctx.meta.get(DISCARDED) else code
+
+
+def _invoked(invoke: Callable[[click.Context], Any], ctx: click.Context) -> Any:
+    """Return a command's exit code, by whichever way it ends."""
+    try:
+        return invoke(ctx)
+    except click.exceptions.Exit as end:
+        return end.exit_code
 
 
 def _fail(message: str) -> NoReturn:
