@@ -184,6 +184,15 @@ int main(int, char **argv) {
     std::printf("%d\n", getpid());
     std::fflush(stdout);
     for (;;) pause();
+  } else if (is("nonsense")) {
+    std::printf("%d", cudaMemcpy(&r, &r + 1, ~size_t(0), cudaMemcpyHostToHost));
+    std::printf(" %d\n", cudaMalloc(&a, ~size_t(0)));
+    std::fflush(stdout);
+    size_t many = ~size_t(0) / 16;
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddEmptyNode(&node, graph, &node, many);
   } else if (is("none")) {
     std::printf("nothing\n");
   } else if (is("unknown")) {

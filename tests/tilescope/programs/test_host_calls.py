@@ -95,6 +95,13 @@ def test_nothing_is_left_behind_without_a_cache(program: Path, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_arguments_without_sense_are_refused_in_a_sentence(program: Path) -> None:
+    code, printed, report = run(program, "nonsense")
+    assert (code, printed, found(report)) == (2, "1 2\n", ["bad-copy"])
+    assert "cudaGraphAddEmptyNode has arguments that" in report["outcome"]["message"]
+    assert report["outcome"]["place"].startswith("host.cu:")
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that has ended may wait for its new parent."""
     try:

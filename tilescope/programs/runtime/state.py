@@ -62,6 +62,8 @@ _UNSAFE = frozenset((
 """What a thread must not call while a capture is under way (``cudaStreamCaptureMode``)."""
 _GLOBAL, _RELAXED = 0, 2
 """Of ``cudaStreamCaptureMode``."""
+_UNREADABLE = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError, struct.error)
+"""What arguments raise that no program of nvcc gives: handles of nothing, sizes without end."""
 _LEGACY, _PER_THREAD = 1, 2
 """Handles of the default streams."""
 
@@ -234,6 +236,14 @@ class Runtime:
         except HostMemoryError as error:
             self.checks.bad_copy(self.source, name, str(error))
             result, at = INVALID_VALUE, self._at
+        except _UNREADABLE as error:
+            self.ended_at = self.place
+            if "Launch" in name:  # the simulator's own fault
+                raise
+            why = f"{type(error).__name__}: {error}"
+            raise UnsupportedCallError(
+                f"{name} has arguments that cannot be used ({why}){self._at}"
+            ) from error
         except BaseException:
             self.ended_at = self.place
             raise

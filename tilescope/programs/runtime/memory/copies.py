@@ -86,6 +86,9 @@ class MemoryCopy(StreamWork):
         extent, process = self.extent, runtime.process
         if not extent.nbytes:
             return SUCCESS
+        if extent.nbytes > _LARGEST:
+            runtime.checks.bad_copy(self.source, self.call, f"{extent.nbytes:,} bytes")
+            return INVALID_VALUE
         sides = _find(runtime, self, self.to, extent), _find(runtime, self, self.given, extent)
         for side, box, what in zip(sides, (self.to, self.given), _SIDES, strict=True):
             if side is None and _is_wrong(runtime, self, box, extent, what):
