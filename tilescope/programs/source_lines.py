@@ -2,18 +2,27 @@
 
 import linecache
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 
 from kernels.compiler.toolkit import is_toolkit
 from simulator import Source
 
+_GENERATED = re.compile(r"tmpxft_[\w-]+?-\d+_(.+)\.cudafe1\.(cpp|stub\.c)")
+"""nvcc's own files. Lines of templates in the first kind are those of the ``.cu`` file."""
+
 
 class SourceLines:
-    """Lines of one process's code, each looked up once."""
+    """Lines of one process's code, each looked up once.
 
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
+    ``folders``: where the user's sources are.
+    """
+
+    def __init__(self, pid: int, folders: Sequence[Path] = ()) -> None:
+        self._pid, self._folders = pid, folders
         self._found: dict[int, Source] = {}
         self._tool = shutil.which("addr2line")
 
@@ -33,9 +42,20 @@ class SourceLines:
         for line in done.stdout.splitlines():
             name, _, number = line.partition(" ")[0].rpartition(":")
             if number.isdigit() and name not in ("", "??") and not is_toolkit(name):
-                name = os.path.abspath(name)
+                name = self._user_file(os.path.abspath(name))
+                if not name:
+                    continue
                 return Source(name, int(number), linecache.getline(name, int(number)).strip())
         return Source("", 0)
+
+    def _user_file(self, name: str) -> str:
+        """The user's file whose lines a file of nvcc's has; empty if there is none."""
+        generated = _GENERATED.fullmatch(os.path.basename(name))
+        if generated is None:
+            return name
+        found = (folder / f"{generated[1]}.cu" for folder in self._folders)
+        is_stub = generated[2] != "cpp"
+        return next((str(path) for path in found if path.is_file() and not is_stub), "")
 
     def _mapped(self, address: int) -> tuple[str, int]:
         """The file that is mapped there, and the address's place in it."""

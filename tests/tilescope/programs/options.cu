@@ -29,6 +29,11 @@ __global__ void heavy(float *x) {
 
 __global__ void spin(volatile int *go) { while (*go == 0) go[1]++; }
 
+template <int threads>
+void launch(float *x) {
+  scale<<<1, threads>>>(x, threads);  // in a template
+}
+
 int main(int count, char **words) {
   float *x, f = 2;
   cudaMalloc(&x, 1024 * 96 * 4);
@@ -37,6 +42,7 @@ int main(int count, char **words) {
   for (int i = 0; i < 3; i++) scale<<<8, 128>>>(x, 1024);
   for (int i = 1; i < count; i++) {
     if (!std::strcmp(words[i], "turn")) turn<<<1, 64>>>(x);
+    if (!std::strcmp(words[i], "template")) launch<32>(x);
     if (!std::strcmp(words[i], "heavy")) heavy<<<1, 1024>>>(x);
     if (!std::strcmp(words[i], "spin")) {
       std::puts("waits");

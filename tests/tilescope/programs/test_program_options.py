@@ -32,11 +32,20 @@ def command(program: Path, *words: str, options: tuple[str, ...] = ()) -> list[s
 
 
 def run(program: Path, *words: str, options: tuple[str, ...] = ()) -> tuple[Any, dict[str, Any]]:
-    done = subprocess.run(
-        command(program, *words, options=options), capture_output=True, text=True, cwd=ROOT,
-        timeout=120,
-    )  # fmt: skip
+    line = command(program, *words, options=options)
+    done = subprocess.run(line, capture_output=True, text=True, cwd=SOURCE.parent, timeout=120)
     return done, json.loads(program.with_name("report.json").read_text())
+
+
+def line_of(text: str) -> int:
+    return next(n for n, line in enumerate(SOURCE.read_text().splitlines(), 1) if text in line)
+
+
+def test_a_template_of_the_host_launches_at_its_line(program: Path) -> None:
+    """nvcc gives such lines to a file of its own."""
+    _, report = run(program, "template")
+    last = report["launches"][3]
+    assert (Path(last["file"]).name, last["line"]) == ("options.cu", line_of("// in a template"))
 
 
 def test_each_kernel_has_a_time_and_the_program_a_sum(program: Path) -> None:
@@ -96,7 +105,7 @@ def test_as_many_launches_as_are_wanted(program: Path) -> None:
     assert (done.returncode, done.stdout, len(report["launches"])) == (0, "", 2)
     assert report["outcome"] == {
         "how": "exit", "code": 0, "message": "stopped after 2 launches (--max-launches)",
-        "place": "options.cu:37",
+        "place": f"options.cu:{line_of('scale<<<8')}",
     }  # fmt: skip
     assert report["copies"] == []  # it had no time to free its memory
 

@@ -5,92 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.calls import CALLS, UnsupportedCallError
-from .calls import CallFailedError, Compute, Library, LibraryCall, setting
+from ..runtime.calls import UnsupportedCallError
+from .calls import Compute, LibraryCall
+from .cublas_handles import enter, handle_of
 from .numbers import BY_CODE, BY_LETTER, F32, F64, I32, I32_INDEX, I64_INDEX, NumberType
 
-NOT_INITIALIZED, MAPPING_ERROR, EXECUTION_FAILED = 1, 11, 13
-"""Of ``cublasStatus_t``."""
-LIBRARY = Library("cuBLAS", EXECUTION_FAILED)
-VERSION = 130000
-_STATUSES = {
-    0: "CUBLAS_STATUS_SUCCESS", 1: "CUBLAS_STATUS_NOT_INITIALIZED", 3: "CUBLAS_STATUS_ALLOC_FAILED",
-    7: "CUBLAS_STATUS_INVALID_VALUE", 8: "CUBLAS_STATUS_ARCH_MISMATCH",
-    11: "CUBLAS_STATUS_MAPPING_ERROR", 13: "CUBLAS_STATUS_EXECUTION_FAILED",
-    14: "CUBLAS_STATUS_INTERNAL_ERROR", 15: "CUBLAS_STATUS_NOT_SUPPORTED",
-    16: "CUBLAS_STATUS_LICENSE_ERROR",
-}  # fmt: skip
 _COMPUTED = {64: F32, 65: F32, 68: F32, 69: F32, 74: F32, 75: F32, 77: F32, 78: F32, 70: F64,
              71: F64, 72: I32, 73: I32}  # fmt: skip
 """By ``cublasComputeType_t``, what alpha and beta are; half products have half scalars (64)."""
 _HALF_SCALARS = (64, 65)
-
-
-class BlasHandle:
-    """Settings of a ``cublasHandle_t``."""
-
-    def __init__(self) -> None:
-        self.stream = 0
-        self.pointer_mode = 0
-        self.math_mode = 0
-        self.atomics = 0
-
-    @property
-    def on_device(self) -> bool:
-        """Whether scalars are the device's."""
-        return self.pointer_mode == 1
-
-
-def _handle(call: LibraryCall) -> BlasHandle:
-    found = call.runtime.libraries.handles.get(call["handle"])
-    if not isinstance(found, BlasHandle):
-        raise CallFailedError(NOT_INITIALIZED)
-    return found
-
-
-# -- handles -----------------------------------------------------------------------------
-
-
-@setting
-def _create(call: LibraryCall) -> None:
-    call.put("handle", call.runtime.libraries.add(BlasHandle()))
-
-
-@setting
-def _destroy(call: LibraryCall) -> None:
-    _handle(call)
-    del call.runtime.libraries.handles[call["handle"]]
-
-
-def _set(attribute: str) -> Compute:
-    @setting
-    def compute(call: LibraryCall) -> None:
-        setattr(_handle(call), attribute, call["value"])
-
-    return compute
-
-
-def _get(attribute: str, nbytes: int) -> Compute:
-    @setting
-    def compute(call: LibraryCall) -> None:
-        call.put("out", getattr(_handle(call), attribute), nbytes)
-
-    return compute
-
-
-@setting
-def _nothing(call: LibraryCall) -> None:
-    _handle(call)
-
-
-@setting
-def _version(call: LibraryCall) -> None:
-    call.put("out", VERSION, 4)
-
-
-@setting
-def _status_text(call: LibraryCall) -> int:
-    return call.runtime.text(_STATUSES.get(call["status"], "unknown error"))
 
 
 # -- level 1 -----------------------------------------------------------------------------
@@ -102,23 +25,41 @@ _Level1 = Callable[[LibraryCall, Any, NumberType, Any], Any]
 def _level_1(of: _Level1, letter: str, scalar: str = "") -> Compute:
     """A function of vectors: ``of(call, alpha, type, (x, y))``; ``scalar``: the type of alpha."""
     kind, of_alpha = BY_LETTER[letter], BY_LETTER[scalar or letter]
+    return lambda call: _vectors(call, of, kind, of_alpha)
+
+
+def _level_1_ex(of: _Level1) -> Compute:
+    """The same with types as arguments; those of ``x`` and ``y`` have to agree."""
 
     def compute(call: LibraryCall) -> None:
-        handle, names = _handle(call), call.arguments
-        alpha = None
-        if "alpha" in names:
-            alpha = call.scalars("alpha", of_alpha, 1, handle.on_device)[0]
-        x = call.vector("x", call["n"], call["incx"], kind)
-        y = call.vector("y", call["n"], call["incy"], kind) if "y" in names else None
-        made = of(call, alpha, kind, (x, y))
-        waits = False
-        if "result" in names:
-            result, value = made
-            call.put_scalars("result", value, result, handle.on_device)
-            waits = not handle.on_device
-        call.done(handle.stream, waits)
+        names = call.arguments
+        kinds = {names[name] for name in ("x_type", "y_type") if name in names}
+        codes = [names[name] for name in ("alpha_type", "result_type") if name in names]
+        if len(kinds) > 1 or any(code not in BY_CODE for code in (*kinds, *codes)):
+            raise UnsupportedCallError(f"{call.name} of types {[*kinds, *codes]} has no stand-in")
+        kind, scalar = BY_CODE[kinds.pop()], BY_CODE[codes[0]]
+        _vectors(call, of, kind, scalar, scalar)
 
     return compute
+
+
+def _vectors(
+    call: LibraryCall, of: _Level1, kind: NumberType, of_alpha: NumberType,
+    of_result: NumberType | None = None,
+) -> None:  # fmt: skip
+    handle, names = handle_of(call), call.arguments
+    alpha = None
+    if "alpha" in names:
+        alpha = call.scalars("alpha", of_alpha, 1, handle.on_device)[0]
+    x = call.vector("x", call["n"], call["incx"], kind)
+    y = call.vector("y", call["n"], call["incy"], kind) if "y" in names else None
+    made = of(call, alpha, kind, (x, y))
+    waits = False
+    if "result" in names:
+        result, value = made
+        call.put_scalars("result", value, of_result or result, handle.on_device)
+        waits = not handle.on_device
+    call.done(handle.stream, waits)
 
 
 def _axpy(call: LibraryCall, alpha: Any, kind: NumberType, views: Any) -> None:
@@ -143,9 +84,7 @@ def _scal(call: LibraryCall, alpha: Any, kind: NumberType, views: Any) -> None:
 
 def _dot(call: LibraryCall, alpha: Any, kind: NumberType, views: Any) -> Any:
     x, y = (call.read(view, kind) for view in views)
-    return kind, np.dot(
-        np.conj(x) if call.name.startswith(("cublasCdotc", "cublasZdotc")) else x, y
-    )
+    return kind, np.dot(np.conj(x) if "dotc" in call.name.lower() else x, y)
 
 
 def _real(kind: NumberType) -> NumberType:
@@ -182,7 +121,7 @@ def _apply(matrix: Any, operation: int) -> Any:
 
 
 def _scalars(call: LibraryCall, kind: NumberType, *names: str) -> list[Any]:
-    on_device = _handle(call).on_device
+    on_device = handle_of(call).on_device
     return [call.scalars(name, kind, 1, on_device)[0] for name in names]
 
 
@@ -204,7 +143,7 @@ def _gemv(letter: str) -> Compute:
         x = call.read(call.vector("x", lengths[0], call["incx"], kind), kind)
         y = call.vector("y", lengths[1], call["incy"], kind, "store")
         _update(call, y, "y", alpha * (_apply(a, call["trans"]) @ x), beta, kind)
-        call.done(_handle(call).stream)
+        call.done(handle_of(call).stream)
 
     return compute
 
@@ -219,7 +158,7 @@ def _ger(letter: str) -> Compute:
         a = call.matrix("A", call["m"], call["n"], call["lda"], kind, "store")
         y = np.conj(y) if "gerc" in call.name else y
         _update(call, a, "A", alpha * np.outer(x, y), 1, kind)
-        call.done(_handle(call).stream)
+        call.done(handle_of(call).stream)
 
     return compute
 
@@ -240,7 +179,7 @@ def _product(
             b = call.read(call.matrix("B", *b_shape, call["ldb"], kinds[1], "load", b_at), kinds[1])
             value = alpha * (_apply(a, ta) @ _apply(b, tb))
         _update(call, c, "C", value, beta, kinds[2])
-    call.done(_handle(call).stream)
+    call.done(handle_of(call).stream)
 
 
 def _gemm(letter: str) -> Compute:
@@ -316,7 +255,7 @@ def _geam(letter: str) -> Compute:
                 value = value + factor * _apply(call.read(view, kind), call[operation])
         c = call.matrix("C", m, n, call["ldc"], kind, "store")
         call.store(c, "C", value, kind)
-        call.done(_handle(call).stream)
+        call.done(handle_of(call).stream)
 
     return compute
 
@@ -337,7 +276,7 @@ def _trsm(letter: str) -> Compute:
         right = alpha * call.read(b, kind)
         solved = np.linalg.solve(a, right) if is_left else np.linalg.solve(a.T, right.T).T
         call.store(b, "B", solved, kind)
-        call.done(_handle(call).stream)
+        call.done(handle_of(call).stream)
 
     return compute
 
@@ -361,32 +300,9 @@ def _syrk(letter: str) -> Compute:
         whole = np.array(c)
         whole[half] = kind.encoded(value)
         call.store(c, "C", kind.decoded(whole), kind)
-        call.done(_handle(call).stream)
+        call.done(handle_of(call).stream)
 
     return compute
-
-
-# -- copies ------------------------------------------------------------------------------
-
-
-@setting
-def _move(call: LibraryCall) -> int | None:
-    """``cublasSetMatrix`` and its relatives: columns with their own distances."""
-    names, size = call.arguments, call["size"]
-    is_vector = "rows" not in names
-    count = call["n"] if is_vector else call["columns"]
-    width = size * (1 if is_vector else call["rows"])
-    kind = 1 if "Set" in call.name else 2
-    for i in range(count):
-        to, given = (call[name] + i * call[step] * size
-                     for name, step in (("to", "to_step"), ("given", "given_step")))  # fmt: skip
-        if "stream" in names:
-            failed = CALLS["cudaMemcpyAsync"](call.runtime, to, given, width, kind, call["stream"])
-        else:
-            failed = CALLS["cudaMemcpy"](call.runtime, to, given, width, kind)
-        if failed:
-            return MAPPING_ERROR
-    return None
 
 
 # -- the table ---------------------------------------------------------------------------
@@ -401,6 +317,7 @@ _STRIDED_EX = (
     "*handle transa transb m:q n:q k:q *alpha *A Atype lda:q strideA:q *B Btype ldb:q strideB:q "
     "*beta *C Ctype ldc:q strideC:q count:q compute algorithm"
 )
+_X_EX = "*handle n:q *x x_type incx:q"
 _X, _XY = "*handle n:q *x incx:q", "*handle n:q *x incx:q *y incy:q"
 _ALPHA_XY = "*handle n:q *alpha *x incx:q *y incy:q"
 
@@ -444,49 +361,23 @@ _LEVEL_1_ODD = (
         for name, find in (("amax", np.argmax), ("amin", np.argmin))
     ),
 )
-_SETTINGS = (
-    ("Create_v2", "*handle", _create),
-    ("Destroy_v2", "*handle", _destroy),
-    ("SetStream_v2", "*handle value:q", _set("stream")),
-    ("GetStream_v2", "*handle *out", _get("stream", 8)),
-    ("SetPointerMode_v2", "*handle value", _set("pointer_mode")),
-    ("GetPointerMode_v2", "*handle *out", _get("pointer_mode", 4)),
-    ("SetMathMode", "*handle value", _set("math_mode")),
-    ("GetMathMode", "*handle *out", _get("math_mode", 4)),
-    ("SetAtomicsMode", "*handle value", _set("atomics")),
-    ("GetAtomicsMode", "*handle *out", _get("atomics", 4)),
-    ("SetWorkspace_v2", "*handle *workspace bytes:q", _nothing),
-    ("GetVersion_v2", "*handle *out", _version),
-    ("GetStatusString", "status", _status_text),
-    ("GetStatusName", "status", _status_text),
-    ("SetVector", "n size *given given_step *to to_step", _move),
-    ("GetVector", "n size *given given_step *to to_step", _move),
-    ("SetVectorAsync", "n size *given given_step *to to_step stream:q", _move),
-    ("GetVectorAsync", "n size *given given_step *to to_step stream:q", _move),
-    ("SetMatrix", "rows columns size *given given_step *to to_step", _move),
-    ("GetMatrix", "rows columns size *given given_step *to to_step", _move),
-    ("SetMatrixAsync", "rows columns size *given given_step *to to_step stream:q", _move),
-    ("GetMatrixAsync", "rows columns size *given given_step *to to_step stream:q", _move),
-)
 _EXTENDED = (
+    ("DotEx", f"{_X_EX} *y y_type incy:q *result result_type execution", _level_1_ex(_dot)),
+    ("DotcEx", f"{_X_EX} *y y_type incy:q *result result_type execution", _level_1_ex(_dot)),
+    ("Nrm2Ex", f"{_X_EX} *result result_type execution", _level_1_ex(_nrm2)),
+    ("AxpyEx", "*handle n:q *alpha alpha_type *x x_type incx:q *y y_type incy:q execution",
+     _level_1_ex(_axpy)),
+    ("ScalEx", "*handle n:q *alpha alpha_type *x x_type incx:q execution", _level_1_ex(_scal)),
     ("GemmEx", f"{_EX} compute algorithm", _gemm_ex),
     ("GemmStridedBatchedEx", _STRIDED_EX, _gemm_ex),
     ("SgemmEx", _EX, _gemm_ex),
-)
-
-
-def _enter(name: str, parameters: str, compute: Compute) -> None:
-    """Enter a function and its variant with whole numbers of 64 bits."""
-    strides = {"strideA:q", "strideB:q", "strideC:q", "stream:q", "value:q", "bytes:q"}
-    words = [word if word in strides else word.removesuffix(":q") for word in parameters.split()]
-    LIBRARY.enter(f"cublas{name}", " ".join(words), compute)
-    LIBRARY.enter(f"cublas{name}_64", parameters, compute)
+)  # fmt: skip
 
 
 for _letters, _name, _parameters, _make in ROWS:
     for _letter in _letters:
-        _enter(_letter + _name, _parameters, _make(_letter))
+        enter(_letter + _name, _parameters, _make(_letter))
 for _name, _letter, _scalar, _parameters, _function in _LEVEL_1_ODD:
-    _enter(_name, _parameters, _level_1(_function, _letter, _scalar))
-for _name, _parameters, _compute in (*_SETTINGS, *_EXTENDED):
-    _enter(_name, _parameters, _compute)
+    enter(_name, _parameters, _level_1(_function, _letter, _scalar))
+for _name, _parameters, _compute in _EXTENDED:
+    enter(_name, _parameters, _compute)

@@ -7,10 +7,11 @@ from pathlib import Path
 from ..shim.build import VERSIONS, exports, library_shim
 
 LIBRARIES = {"libcublas.so": "cublas", "libcurand.so": "curand", "libcufft.so": "cufft",
-             "libcusparse.so": "cusparse", "libcuda.so": "cuda"}  # fmt: skip
+             "libcusparse.so": "cusparse", "libcuda.so": "cuda",
+             "libcublasLt.so": "cublaslt"}  # fmt: skip
 """File of each library's exported names, by its name without a version."""
 CURRENT = ("libcublas.so.13", "libcurand.so.10", "libcufft.so.12", "libcusparse.so.12",
-           "libcuda.so.1")  # fmt: skip
+           "libcuda.so.1", "libcublasLt.so.13")  # fmt: skip
 """Of CUDA 13, and the driver."""
 _EXPORTS = Path(__file__).parent / "exports"
 

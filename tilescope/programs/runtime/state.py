@@ -181,7 +181,7 @@ class Runtime:
     def attach(self, connection: Connection) -> None:
         """Answer a process's calls from now on."""
         self.connection, self.process = connection, connection.process
-        self.lines = SourceLines(self.process.pid)
+        self.lines = SourceLines(self.process.pid, self.folders)
         connection.answer = self.answer
 
     def inherit(self, parent: Runtime) -> None:

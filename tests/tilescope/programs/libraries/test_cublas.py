@@ -215,6 +215,22 @@ def test_matrices(caller: Caller, letter: str) -> None:
     assert np.array_equal(np.triu(made, 1), np.triu(m, 1))
 
 
+def test_vectors_of_types_that_are_arguments(caller: Caller) -> None:
+    handle, half = caller.new("cublasCreate_v2"), np.array([1, 2, -3], np.float16)
+    x, result = caller.on_device(half), caller.host(np.zeros(2, np.float16))
+    words = (3, x, 2, 1)
+    assert caller.call("cublasDotEx", handle, *words, x, 2, 1, result, 2, 0) == 0
+    assert np.frombuffer(caller.read(result, 2), np.float16)[0] == 14
+    assert caller.call("cublasNrm2Ex", handle, *words, result, 2, 0) == 0
+    assert np.frombuffer(caller.read(result, 2), np.float16)[0] == np.float16(14**0.5)
+    two = caller.host(np.float32(2))
+    assert caller.call("cublasAxpyEx", handle, 3, two, 0, x, 2, 1, x, 2, 1, 0) == 0
+    assert caller.call("cublasScalEx", handle, 3, two, 0, x, 2, 1, 0) == 0
+    assert caller.at(x, 3, np.float16).tolist() == [6, 12, -18]
+    with pytest.raises(UnsupportedCallError, match="cublasDotEx of types"):
+        caller.call("cublasDotEx", handle, *words, x, 0, 1, result, 2, 0)
+
+
 def test_what_is_wrong_with_memory_is_told(caller: Caller) -> None:
     handle, one = caller.new("cublasCreate_v2"), caller.host(np.float32(1))
     x = caller.on_device(np.ones(4, np.float32))

@@ -1,0 +1,143 @@
+"""cuBLAS's handles and options, and its copies of vectors and matrices."""
+
+from ..runtime.calls import CALLS
+from .calls import CallFailedError, Compute, Library, LibraryCall, setting
+
+NOT_INITIALIZED, MAPPING_ERROR, EXECUTION_FAILED = 1, 11, 13
+"""Of ``cublasStatus_t``."""
+LIBRARY = Library("cuBLAS", EXECUTION_FAILED)
+VERSION = 130000
+_STATUSES = {
+    0: "CUBLAS_STATUS_SUCCESS", 1: "CUBLAS_STATUS_NOT_INITIALIZED", 3: "CUBLAS_STATUS_ALLOC_FAILED",
+    7: "CUBLAS_STATUS_INVALID_VALUE", 8: "CUBLAS_STATUS_ARCH_MISMATCH",
+    11: "CUBLAS_STATUS_MAPPING_ERROR", 13: "CUBLAS_STATUS_EXECUTION_FAILED",
+    14: "CUBLAS_STATUS_INTERNAL_ERROR", 15: "CUBLAS_STATUS_NOT_SUPPORTED",
+    16: "CUBLAS_STATUS_LICENSE_ERROR",
+}  # fmt: skip
+
+
+class BlasHandle:
+    """Settings of a ``cublasHandle_t``."""
+
+    def __init__(self) -> None:
+        self.stream = 0
+        self.pointer_mode = 0
+        self.math_mode = 0
+        self.atomics = 0
+
+    @property
+    def on_device(self) -> bool:
+        """Whether scalars are the device's."""
+        return self.pointer_mode == 1
+
+
+def handle_of(call: LibraryCall) -> BlasHandle:
+    """Return what the call's handle stands for.
+
+    Raises:
+        CallFailedError: It is no handle, or is destroyed.
+    """
+    found = call.runtime.libraries.handles.get(call["handle"])
+    if not isinstance(found, BlasHandle):
+        raise CallFailedError(NOT_INITIALIZED)
+    return found
+
+
+@setting
+def _create(call: LibraryCall) -> None:
+    call.put("handle", call.runtime.libraries.add(BlasHandle()))
+
+
+@setting
+def _destroy(call: LibraryCall) -> None:
+    handle_of(call)
+    del call.runtime.libraries.handles[call["handle"]]
+
+
+def _set(attribute: str) -> Compute:
+    @setting
+    def compute(call: LibraryCall) -> None:
+        setattr(handle_of(call), attribute, call["value"])
+
+    return compute
+
+
+def _get(attribute: str, nbytes: int) -> Compute:
+    @setting
+    def compute(call: LibraryCall) -> None:
+        call.put("out", getattr(handle_of(call), attribute), nbytes)
+
+    return compute
+
+
+@setting
+def _nothing(call: LibraryCall) -> None:
+    handle_of(call)
+
+
+@setting
+def _version(call: LibraryCall) -> None:
+    call.put("out", VERSION, 4)
+
+
+@setting
+def _status_text(call: LibraryCall) -> int:
+    return call.runtime.text(_STATUSES.get(call["status"], "unknown error"))
+
+
+@setting
+def _move(call: LibraryCall) -> int | None:
+    """``cublasSetMatrix`` and its relatives: columns with their own distances."""
+    names, size = call.arguments, call["size"]
+    is_vector = "rows" not in names
+    count = call["n"] if is_vector else call["columns"]
+    width = size * (1 if is_vector else call["rows"])
+    kind = 1 if "Set" in call.name else 2
+    for i in range(count):
+        to, given = (call[name] + i * call[step] * size
+                     for name, step in (("to", "to_step"), ("given", "given_step")))  # fmt: skip
+        if "stream" in names:
+            failed = CALLS["cudaMemcpyAsync"](call.runtime, to, given, width, kind, call["stream"])
+        else:
+            failed = CALLS["cudaMemcpy"](call.runtime, to, given, width, kind)
+        if failed:
+            return MAPPING_ERROR
+    return None
+
+
+SETTINGS: tuple[tuple[str, str, Compute], ...] = (
+    ("Create_v2", "*handle", _create),
+    ("Destroy_v2", "*handle", _destroy),
+    ("SetStream_v2", "*handle value:q", _set("stream")),
+    ("GetStream_v2", "*handle *out", _get("stream", 8)),
+    ("SetPointerMode_v2", "*handle value", _set("pointer_mode")),
+    ("GetPointerMode_v2", "*handle *out", _get("pointer_mode", 4)),
+    ("SetMathMode", "*handle value", _set("math_mode")),
+    ("GetMathMode", "*handle *out", _get("math_mode", 4)),
+    ("SetAtomicsMode", "*handle value", _set("atomics")),
+    ("GetAtomicsMode", "*handle *out", _get("atomics", 4)),
+    ("SetWorkspace_v2", "*handle *workspace bytes:q", _nothing),
+    ("GetVersion_v2", "*handle *out", _version),
+    ("GetStatusString", "status", _status_text),
+    ("GetStatusName", "status", _status_text),
+    ("SetVector", "n size *given given_step *to to_step", _move),
+    ("GetVector", "n size *given given_step *to to_step", _move),
+    ("SetVectorAsync", "n size *given given_step *to to_step stream:q", _move),
+    ("GetVectorAsync", "n size *given given_step *to to_step stream:q", _move),
+    ("SetMatrix", "rows columns size *given given_step *to to_step", _move),
+    ("GetMatrix", "rows columns size *given given_step *to to_step", _move),
+    ("SetMatrixAsync", "rows columns size *given given_step *to to_step stream:q", _move),
+    ("GetMatrixAsync", "rows columns size *given given_step *to to_step stream:q", _move),
+)
+
+
+def enter(name: str, parameters: str, compute: Compute) -> None:
+    """Enter a function and its variant with whole numbers of 64 bits."""
+    strides = {"strideA:q", "strideB:q", "strideC:q", "stream:q", "value:q", "bytes:q"}
+    words = [word if word in strides else word.removesuffix(":q") for word in parameters.split()]
+    LIBRARY.enter(f"cublas{name}", " ".join(words), compute)
+    LIBRARY.enter(f"cublas{name}_64", parameters, compute)
+
+
+for _name, _parameters, _compute in SETTINGS:
+    enter(_name, _parameters, _compute)
