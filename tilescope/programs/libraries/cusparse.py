@@ -238,6 +238,19 @@ def _product(call: LibraryCall) -> None:
     call.done(handle.stream)
 
 
+def _to_dense(call: LibraryCall) -> None:
+    handle, it = _found(call, "handle", SparseHandle), _found(call, "A", SparseMatrix)
+    c = _found(call, "C", DenseArray)
+    if (it.rows, it.columns) != (c.rows, c.columns):
+        raise CallFailedError(INVALID_VALUE)
+    rows, columns, values = _elements(call, it)
+    target = c.view(call, "C", "store")
+    value = np.zeros(target.shape, c.of.computed)
+    value[rows, columns] = values
+    call.store(target, "C", value, c.of)
+    call.done(handle.stream)
+
+
 _SPARSE = "*out rows:q columns:q count:q *first *second *values first_type second_type base type"
 _COO = "*out rows:q columns:q count:q *first *second *values first_type base type"
 _DENSE = "*out rows:q columns:q leading:q *values type order"
@@ -277,6 +290,8 @@ ROWS: tuple[tuple[str, str, Compute], ...] = (
     ("SpMM_bufferSize", f"{_SPMM} *size", _buffer_size),
     ("SpMM_preprocess", f"{_SPMM} *buffer", _nothing),
     ("SpMM", f"{_SPMM} *buffer", _product),
+    ("SparseToDense_bufferSize", "*handle *A *C algorithm *size", _buffer_size),
+    ("SparseToDense", "*handle *A *C algorithm *buffer", _to_dense),
 )
 
 for _name, _parameters, _compute in ROWS:

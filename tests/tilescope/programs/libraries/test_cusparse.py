@@ -81,6 +81,17 @@ def test_matrix_times_matrix(caller: Caller, orders: tuple[int, int], transb: in
     np.testing.assert_allclose(found, DENSE @ (b.T if transb else b))
 
 
+@pytest.mark.parametrize("form", ["Csr", "Csc", "Coo"])
+def test_sparse_to_dense(caller: Caller, form: str) -> None:
+    handle, out = caller.new("cusparseCreate"), caller.on_device(np.ones(20))
+    a = sparse(caller, form, 1, DENSE, np.float64)
+    dense = caller.new("cusparseCreateDnMat", 3, 4, 5, out, F64, ROWS)
+    assert caller.call("cusparseSparseToDense", handle, a, dense, 0, 0) == 0
+    found = caller.at(out, 20, np.float64)[:15].reshape(3, 5)
+    assert np.array_equal(found[:, :4], DENSE)
+    assert found[:2, 4].tolist() == [1, 1]
+
+
 def test_indices_outside_of_the_matrix_are_told(caller: Caller) -> None:
     handle = caller.new("cusparseCreate")
     a = sparse(caller, "Csr", 0, DENSE, np.float32)
