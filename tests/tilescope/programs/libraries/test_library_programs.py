@@ -1,6 +1,7 @@
 """Programs that are linked with cuBLAS, cuRAND, cuFFT and cuSPARSE."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 from tests.support.paths import ROOT
 from tilescope.programs.compile import compile_program
+from tilescope.programs.executable import FLAGS
+from tilescope.programs.libraries.shims import library_stand_ins
+from tilescope.programs.shim.build import shims
 
 pytestmark = pytest.mark.slow  # nvcc takes seconds
 SOURCE = Path(__file__).with_name("libraries.cu")
@@ -45,6 +49,19 @@ def test_calls_are_computed_on_the_host_and_said_to_be(program: Path) -> None:
     said = "cuBLAS: 1 call computed on the host, not simulated: cublasDgemm_v2 at libraries.cu:"
     assert any(note.startswith(said) for note in report["notes"])
     assert said in " ".join(done.stderr.split())
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
+def test_a_program_of_cuda_12_has_the_same(tmp_path: Path) -> None:
+    """Its stand-ins call the shim of its own version."""
+    out = tmp_path / "old"
+    names = ["libcublas.so.12", "libcurand.so.10", "libcufft.so.11", "libcusparse.so.12"]
+    linked = [f"-Xlinker={library}" for library in (shims()[1], *library_stand_ins(names))]
+    flags = FLAGS.replace("-cudart shared", "-cudart none").split()
+    subprocess.run(["nvcc", *flags, *linked, "-o", str(out), str(SOURCE)], check=True)
+    done, report = run(out)
+    assert (done.returncode, done.stdout) == (0, PRINTED), done.stderr
+    assert len(report["library_calls"]) == 3
 
 
 def test_a_call_without_a_stand_in_is_refused_by_name_and_line(program: Path) -> None:
