@@ -161,7 +161,12 @@ def test_themes_switch(open_page):
     assert (shown.page.evaluate(back), shown.page.evaluate(pixel)) == before
 
 
-ACCESSIBLE = ["matmul_missing_first_barrier", "scan_hillis_steele", "stencil_line", "convolution"]
+ACCESSIBLE = [
+    "matmul_missing_first_barrier", "scan_hillis_steele", "stencil_line", "convolution",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in (
+        "faulty_no_guard", "faulty_barrier_skipped", "faulty_missing_wait", "attention",
+    )),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("theme", THEMES)
