@@ -169,7 +169,8 @@ export class Product {
     const { lens, state } = this;
     const run = state.now;
     const hue = hueOf(run, array);
-    lens.name(at.x, at.y - 6, array.name, `${rows}\u00d7${cols}`, hue);
+    const fits = which || cols * L.g > 56; // else C's name would be over it
+    lens.name(at.x, at.y - 6, array.name, fits ? `${rows}\u00d7${cols}` : "", hue);
     const strip = state.story.whole(array.place);
     const now = done ? null : this.run.story.depth ? this.slice(array, strip, which) : this.shared ? state.story.window(phase, array.place) : this.inUse(array);
     const inside = (w, i, j) => w && i >= w[0] && j >= w[1] && i < w[2] && j < w[3];
