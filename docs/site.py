@@ -13,10 +13,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from simulator.hazards.kinds import HazardKind
+
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))  # hazard_reasons
 
 
 def main(folder: str) -> None:
@@ -31,6 +36,7 @@ def main(folder: str) -> None:
         for name, text in reference().items():
             (made / name).write_text(text, encoding="utf-8")
         shutil.copy(ROOT / "docs" / "zensical.toml", work)
+        draw_gallery(made)
         command = [sys.executable, "-m", "zensical", "build", "--strict"]
         subprocess.run(command, cwd=work, check=True)
         shutil.copytree(work / "site", folder, dirs_exist_ok=True)
@@ -39,17 +45,43 @@ def main(folder: str) -> None:
 def reference() -> dict[str, str]:
     """The pages that are made of the code, by file name."""
     return {
-        "index.md": home(),
         "commands.md": commands(),
         "api.md": api(),
-        "hazards.md": hazards(),
+        "gallery.md": gallery(),
+        **hazards(),
     }
 
 
-def home() -> str:
-    """The README, whose links into this folder become those of the site."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.sub(r"\((?:\./)?docs/", "(", text)
+GALLERY = {
+    "tiled": ("A tiled matrix product, 6x6: every value can be followed",
+              ["matmul_tiled", "--size", "6"]),
+    "against": ("Naive beside tiled",
+                ["matmul_naive", "--size", "64", "--compare", "matmul_tiled"]),
+    "race": ("A missing barrier: the moment of the race, and the same with the fix",
+             ["matmul_missing_first_barrier", "--size", "32"]),
+    "banks": ("Bank conflicts of a transposed tile", ["matmul_transposed", "--size", "32"]),
+    "scan": ("A prefix sum in shared memory", ["scan_blelloch", "--size", "256"]),
+}  # fmt: skip
+"""Pages that are drawn when the site is built: title, and words of ``tilescope view``."""
+
+
+def gallery() -> str:
+    """Links to live pages, each with its command."""
+    rows = [
+        f"| [{title}](gallery/{name}.html) | `tilescope view {' '.join(words)} --open` |"
+        for name, (title, words) in GALLERY.items()
+    ]
+    text = "Pages as `tilescope view` writes them, live: play, step, point at a value."
+    return "\n".join(["# Gallery", "", text, "", "| page | command |", "| --- | --- |", *rows, ""])
+
+
+def draw_gallery(folder: Path) -> None:
+    """Write the pages into ``folder/gallery``."""
+    (folder / "gallery").mkdir()
+    for name, (_, words) in GALLERY.items():
+        file = folder / "gallery" / f"{name}.html"
+        command = [sys.executable, "-m", "tilescope", "view", *words, "-q", "-o", str(file)]
+        subprocess.run(command, check=True)
 
 
 def commands() -> str:
@@ -94,31 +126,83 @@ def described(name: str, thing: object) -> list[str]:
         signature = f"{name}{inspect.signature(thing)}"
     except ValueError:
         signature = name
-    return [fenced(signature, "python"), fenced(inspect.getdoc(thing) or "")]
+    return [fenced(signature, "python"), rendered(inspect.getdoc(thing) or "")]
 
 
-def hazards() -> str:
-    """Every kind: what it means, a kernel that has it, its report, and the kernel without it."""
-    from kernels import library
+def rendered(docstring: str) -> str:
+    """A docstring of Google's style as Markdown: sections become lists, a line an entry."""
+    lines, in_section = list[str](), False
+    for line in docstring.replace("``", "`").splitlines():
+        if re.fullmatch(r"(Args|Attributes|Raises|Returns|Yields):", line):
+            lines += ["", f"**{line[:-1]}**", ""]
+            in_section = True
+        elif in_section and re.match(r"    \S", line):
+            name, colon, text = line.strip().partition(":")
+            lines.append(f"- **{name}**{colon}{text}" if colon else f"- {name}")
+        elif line and not line.startswith(" "):
+            in_section = False
+            lines.append(line)
+        else:
+            lines.append(line if in_section else line.strip())
+    return "\n".join(lines).strip()
+
+
+def hazards() -> dict[str, str]:
+    """A page for each kind of hazard, and one that lists them."""
     from simulator.hazards.kinds import KINDS
+
+    rows = [
+        f"| [{kind.name}](hazard-{kind.name}.md) | {kind.severity} | {kind.title} |"
+        for kind in KINDS.values()
+    ]
+    head = [
+        "# Hazards",
+        "Each kind that a report names: an example, why it is wrong on hardware, how to fix it. "
+        "`tilescope help raw-race` says it in the terminal.",
+        "\n".join(["| kind | severity | what |", "| --- | --- | --- |", *rows]),
+    ]
+    return {
+        "hazards.md": "\n\n".join(head) + "\n",
+        **{f"hazard-{kind.name}.md": hazard(kind) for kind in KINDS.values()},
+    }
+
+
+def hazard(kind: HazardKind) -> str:
+    """The page of one kind."""
+    from hazard_reasons import REASONS
+
+    check = f"found by the check `{kind.check}`" if kind.check else "found without a check"
+    parts = [f"# {kind.name}", f"{kind.title}: {kind.severity}, {check}."]
+    parts += ["## Example", *example(kind.name)]
+    parts += ["## Why it is wrong on hardware", REASONS[kind.name]]
+    parts += ["## How to fix it", kind.help]
+    if kind.is_race:
+        parts.append(
+            "`tilescope check` searches for a fix, compiles it in both builds and runs it; `--fix` "
+            "writes it to the file. `tilescope view` shows the moment, with the fix and without."
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def example(kind: str) -> list[str]:
+    """A kernel or program that has the kind, and its report or the command for it."""
+    from kernels import library
     from tests.kernels.library.test_faulty import TABLE
 
-    parts = [
-        "# Hazards",
-        "Each kind that a report names. The examples come along: "
-        "`tilescope check faulty_shared_raw`; with `RIGHT` true they are mended.",
+    file = ROOT / "docs" / "hazards" / f"{kind}.cu"
+    if file.is_file():
+        return [fenced(file.read_text(encoding="utf-8").rstrip(), "cuda")]
+    row = next(row for row in TABLE if row.kind == kind)
+    entry = library.get(f"faulty_{row.name}")
+    golden = ROOT / "tests" / "golden" / f"{row.name}.txt"
+    report = golden.read_text(encoding="utf-8").partition("\n\n")[0]
+    source = entry.path.read_text(encoding="utf-8")
+    return [
+        f"It comes along: `tilescope check faulty_{row.name}`, and without the mistake (`RIGHT` is "
+        f"true) `tilescope check faulty_{row.name}_fixed`.",
+        fenced(function(source, row.name), "cuda"),
+        fenced(report),
     ]
-    for kind in KINDS.values():
-        check = f", found by the check `{kind.check}`" if kind.check else ""
-        parts += [f"## {kind.name}", f"{kind.title}: {kind.severity}{check}. {kind.help}"]
-        row = next((row for row in TABLE if row.kind == kind.name), None)
-        if row is not None:
-            entry = library.get(f"faulty_{row.name}")
-            golden = ROOT / "tests" / "golden" / f"{row.name}.txt"
-            report = golden.read_text(encoding="utf-8").partition("\n\n")[0]
-            source = entry.path.read_text(encoding="utf-8")
-            parts += [fenced(function(source, row.name), "cuda"), fenced(report)]
-    return "\n\n".join(parts) + "\n"
 
 
 def function(source: str, name: str) -> str:

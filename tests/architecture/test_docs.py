@@ -1,12 +1,14 @@
 """The documentation: the tutorial's commands and what it shows of them, the site's reference."""
 
 import importlib.util
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -54,7 +56,7 @@ def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch):
     assert (tmp_path / "tiling.html").stat().st_size > 100_000
 
 
-PAGES = ("README.md", "docs/kernels.md", "docs/python.md", "docs/symptoms.md")
+PAGES = ("README.md", "docs/index.md", "docs/kernels.md", "docs/python.md", "docs/symptoms.md")
 """Pages of which every block is run, in a folder that has the examples alone."""
 
 
@@ -97,7 +99,8 @@ def test_pages_name_files_that_are_there():
     for page in ("README.md", *PAGES[1:], "docs/comparison.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-            assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+            is_made = page.startswith("docs/") and link in site().reference()
+            assert is_made or ((ROOT / page).parent / link).exists(), f"{page}: {link}"
         for file in re.findall(r"\bexamples/[\w./]+\w", text):
             assert (ROOT / file).exists(), f"{page}: {file}"
 
@@ -113,10 +116,45 @@ def test_the_reference_is_made_of_the_code():
     for name in ENTRIES:
         assert f"## tilescope {name}\n" in pages["commands.md"]
     for kind in KINDS.values():
-        assert f"## {kind.name}\n\n{kind.title}" in pages["hazards.md"]
+        page = pages[f"hazard-{kind.name}.md"]
+        assert page.startswith(f"# {kind.name}\n\n{kind.title}")
+        assert "```cuda\n" in page
+        assert kind.help in page
+        assert f"(hazard-{kind.name}.md)" in pages["hazards.md"]
     assert "### simulator.launch\n" in pages["api.md"]
     assert "schedule" in pages["api.md"]
-    assert "](docs/" not in pages["index.md"]
+
+
+def test_docstrings_become_lists():
+    text = site().rendered("Do ``x``.\n\nArgs:\n    a: One,\n        of two.\n    b: Two.\n\nEnd.")
+    assert text == "Do `x`.\n\n\n**Args**\n\n- **a**: One,\n        of two.\n- **b**: Two.\n\nEnd."
+
+
+def test_every_kind_has_a_reason_and_no_other():
+    site()
+    import hazard_reasons
+
+    assert hazard_reasons.REASONS.keys() == KINDS.keys()
+
+
+EXAMPLES = sorted((DOCS / "hazards").glob("*.cu"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", EXAMPLES, ids=[file.stem for file in EXAMPLES])
+def test_the_example_of_a_kind_has_that_hazard(file, tmp_path, monkeypatch):
+    """And nothing else, by the command in its first line; ``right`` says what to change."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(file, tmp_path)
+    text = file.read_text(encoding="utf-8")
+    name, *words = shlex.split(text.splitlines()[0].removeprefix("// tilescope "))
+    done = run(shlex.join([name, "--json", "found.json", *words]))
+    content = json.loads(Path("found.json").read_text())
+    lists = [content.get("hazards", []), content.get("copies", [])]
+    lists += [launch["hazards"] for launch in content.get("launches", [])]
+    assert {hazard["kind"] for some in lists for hazard in some} == {file.stem}, done.stdout
+    assert done.returncode == (0 if KINDS[file.stem].severity == "note" else 1)
+    assert "// right: " in text
 
 
 def test_every_page_stands_in_the_navigation():
@@ -129,5 +167,11 @@ def test_every_page_stands_in_the_navigation():
 def test_the_site_is_built_without_a_warning(tmp_path):
     pytest.importorskip("zensical")
     site().main(str(tmp_path / "site"))
-    for name in ("index.html", "tutorial.html", "hazards.html", "api.html"):
+    for name in (
+        "index.html",
+        "tutorial.html",
+        "hazard-raw-race.html",
+        "api.html",
+        "gallery/race.html",
+    ):
         assert (tmp_path / "site" / name).stat().st_size > 5000
