@@ -15,8 +15,9 @@ from ..check.fix_search import Search
 from ..check.policy import CHOICES, Policy
 from ..cli.completion import gpus as gpus_named
 from ..cli.errors import UserError
+from ..cli.menu.option_groups import GroupedCommand
 from ..cli.options import as_schedule
-from ..cli.output import say, write_json
+from ..cli.output import say, say_report, write_json
 from ..cli.progress import SearchBar
 from ..formats.report_files import Files
 from ..formats.sarif import session_sarif
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..programs.execution import ExecOutcome, ExecSettings
 
 
-@click.command("exec", context_settings={"allow_interspersed_args": False})
+@click.command("exec", cls=GroupedCommand, context_settings={"allow_interspersed_args": False})
 @click.option(
     "-k", "--kernel", "only", multiple=True, help="Check this kernel only; may be repeated."
 )
@@ -213,6 +214,6 @@ def _print(made: Session, outcome: "ExecOutcome", on_error: bool) -> None:
     """Print the report; ``on_error``: on standard error."""
     if not made.launches and outcome.how == "refused":
         return
-    say(summary(made, outcome.unchecked, ""), err=on_error)
+    say_report(summary(made, outcome.unchecked, ""), err=on_error)
     for note in outcome.notes:
-        say(wrapped(f"note: {note}"), err=on_error)
+        say_report(wrapped(f"note: {note}"), err=on_error)
