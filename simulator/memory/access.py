@@ -172,13 +172,15 @@ def in_bulk(
         return False
     if index.space != "global" and site.size > 4:
         return False  # its words lie apart
+    lanes = np.broadcast_to(as_mask(mask), shape)
+    where = index.positions(shape, lanes)
+    if not where.size:
+        return True
     if isinstance(index, GlobalIndex):
         index.allocation.change()
         view = index.view
     else:
         view = index.memory.flat.view(index.dtype)
-    lanes = np.broadcast_to(as_mask(mask), shape)
-    where = index.positions(shape, lanes)
     operand = np.broadcast_to(values[0], shape)[lanes]
     before = view[where] if memories.exact else None
     operation.at(view, where, operand)

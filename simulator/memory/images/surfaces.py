@@ -89,6 +89,8 @@ class SurfaceAccess(ImageAccess):
             if len(good):
                 self.bad(READ_ONLY, lanes, array, 0, f"{array.name}, which is read-only")
             return []
+        if not at.size:
+            return []
         if self.site.access == "atomic":
             return self._reduce(array, lanes, at, stored[0])
         if self.site.instruction.has("p"):

@@ -150,6 +150,8 @@ class GlobalIndex:
             shape = np.broadcast_shapes(self.index.shape, mask.shape, *(v.shape for v in values))
             chosen = np.broadcast_to(mask, shape)
             where = np.broadcast_to(self.index, shape)[chosen]
+            if not where.size:  # no lane writes: the array's unset bytes stay unset
+                return
             pick = lambda v: np.broadcast_to(v, shape)[chosen]  # noqa: E731
         self.allocation.change()
         view = self.view
@@ -169,6 +171,8 @@ class GlobalIndex:
 
     def write(self, places: Flat, values: Flat) -> None:
         """Set elements by number."""
+        if not places.size:
+            return
         self.allocation.change()
         self.view[places] = values
 
