@@ -222,7 +222,7 @@ def draw(rng: random.Random) -> Drawn:
 def verdicts(lines: Sequence[str], target: str) -> dict[int, str]:
     """What the simulator says against each line."""
     entries = (
-        f".visible .entry k{i}(.param .u64 p) {{ {DECLARED} {line} ret; }}"
+        f".visible .entry k{i}(.param .align 16 .b8 p[64]) {{ {DECLARED} {line} ret; }}"
         for i, line in enumerate(lines)
     )
     module = parse(MODULE.format(target) + "\n".join(entries))
@@ -238,7 +238,7 @@ def verdicts(lines: Sequence[str], target: str) -> dict[int, str]:
 def compare(drawn: Sequence[Drawn], target: str, report: Report, seed: int) -> None:
     """Hold a batch against ptxas."""
     lines = sorted({written(d) for d in drawn if d[2] is not None})
-    head = MODULE.format(target) + f".visible .entry k(.param .u64 p) {{ {DECLARED}\n"
+    head = MODULE.format(target) + f".visible .entry k(.param .align 16 .b8 p[64]) {{ {DECLARED}\n"
     theirs = ptxas.refused(head, lines, "ret; }\n", target)
     ours = verdicts(lines, target)
     report.launches += len(lines)
