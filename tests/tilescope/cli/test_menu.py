@@ -2,10 +2,8 @@
 
 import io
 import json
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -77,18 +75,11 @@ def test_options_stand_under_titles() -> None:
     assert "--fix " not in launched.partition("\n\n")[0]
 
 
-def test_help_imports_no_simulator_and_takes_little_time() -> None:
+def test_help_imports_no_simulator() -> None:
     code = "import sys\nfrom tilescope.cli.main import main\ntry: main(['--help'])\n"
     code += "except SystemExit: pass\nprint(sorted({'simulator', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    before, began = os.times(), time.monotonic()
-    subprocess.run([sys.executable, "-m", "tilescope", "--help"], capture_output=True, check=True)
-    after = os.times()
-    cpu = after.children_user + after.children_system
-    cpu -= before.children_user + before.children_system
-    print(f"--help: {cpu:.2f} s of CPU, {time.monotonic() - began:.2f} s")
-    assert cpu < 0.3
 
 
 def test_help_explains_commands_hazards_and_words(folder: Path) -> None:
