@@ -168,7 +168,8 @@ class MemoryFill(StreamWork):
             runtime.machine.order.work(self.call, self.source, touched)
         if waits:
             queue.synchronize()
-        target[...] = np.resize(np.frombuffer(self.value, np.uint8), self.extent.width)
+        value = np.frombuffer(self.value, np.uint8)
+        target[...] = np.tile(value, self.extent.width // value.size) if value.size > 1 else value
         return SUCCESS
 
 
