@@ -281,7 +281,8 @@ record(Path(sys.argv[1]).read_text(), Path(sys.argv[2]), 3)
 
 
 def test_a_play_is_recorded(chromium, tmp_path):
-    image = pytest.importorskip("PIL.Image")
+    from PIL import Image as image
+
     assert chromium.is_connected()  # a process has one synchronous Playwright: another records
     path, file = tmp_path / "play.gif", tmp_path / "run.html"
     file.write_text(html(matmul(4, 2)), encoding="utf-8")
