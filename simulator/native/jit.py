@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 LlvmObject: TypeAlias = Any
 """Anything of llvmlite's, which has no types."""
-INSTALL = "pip install 'tilescope[fast]'"
+INSTALL = "pip install llvmlite"
 _FORMAT = "1"
 _MAX_FILES = 2000
 _NEEDED = {"x86_64": ("fma", "sse4.1", "popcnt"), "aarch64": ()}

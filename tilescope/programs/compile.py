@@ -76,5 +76,5 @@ def _nvcc() -> Path:
             return nvcc
     raise CompilationError(
         "compiling a program takes nvcc 13 and g++: install the CUDA toolkit, or "
-        "pip install 'tilescope[programs]'"
+        "pip install 'nvidia-cuda-nvcc==13.0.*'"
     )
