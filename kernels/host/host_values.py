@@ -117,6 +117,8 @@ class HostScope:
                 continue
             name = self.text(inner)
             if node.type == "parameter_declaration":
+                if self.text(typed) in self.values or self.text(typed) in self.macros:
+                    return  # a product: std::vector<float> h(rows * columns)
                 self.values[name] = None
             elif value is not None or name in self.values:
                 self._set(name, value)
@@ -262,7 +264,7 @@ class HostScope:
         self.busy.add(name)
         try:
             if value.type == "parameter_list" and len(parts) == 1:
-                return self._named(self.text(parts[0]))
+                return self._parameter(parts[0])
             return self._value(parts[0]) if value.type == "argument_list" and parts else None
         finally:
             self.busy.discard(name)
@@ -282,14 +284,22 @@ class HostScope:
             self.busy.discard(name)
         return None
 
-    def _macro(self, body: str) -> Number | None:
+    def _parameter(self, node: Node) -> Number | None:
+        """Return the value of an argument that the grammar takes for a parameter's declaration."""
+        text = self.text(node)
+        named = {name: self._named(name) for name in re.findall(r"[A-Za-z_]\w*", text)}
+        return self._macro(text, {name: n for name, n in named.items() if n is not None})
+
+    def _macro(self, body: str, numbers: dict[str, Number] | None = None) -> Number | None:
         text = f"auto x = {body};".encode("ascii", "replace")
         tree = parse(text)
         if tree.root_node.has_error:  # none, or what it is depends on a condition
             return None
         first = next(iter(tree.root_node.children), None)
         declarator = first.child_by_field_name("declarator") if first else None
-        inner = HostScope(text, self.macros, self.sources, busy=self.busy, work=self.work)
+        inner = HostScope(
+            text, self.macros, self.sources, busy=self.busy, work=self.work, numbers=numbers or {}
+        )
         return inner._value(declarator.child_by_field_name("value") if declarator else None)
 
     def shape(self, node: Node) -> tuple[int, ...] | None:
@@ -313,7 +323,7 @@ class HostScope:
             made = typed is not None and _VECTORS.fullmatch(self.text(typed))
             return self._parts(listed, depth) if made and listed is not None else None
         if node.type == "parameter_list":
-            return [self._named(self.text(n)) for n in node.named_children]
+            return [self._parameter(n) for n in node.named_children]
         if node.type in ("argument_list", "initializer_list"):
             return [self._value(n) for n in node.named_children]
         if node.type == "call_expression":

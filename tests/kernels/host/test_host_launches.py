@@ -211,3 +211,21 @@ def test_a_file_is_listed(tmp_path: Path) -> None:
         refused = tilescope("list", *words)
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
         assert told in refused.stderr
+
+
+def test_products_in_parentheses_are_no_parameters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``h(rows * columns)`` is a function's declaration to a grammar without types."""
+    monkeypatch.chdir(tmp_path)
+    file = Path("my.cu")
+    file.write_text(
+        "#include <vector>\n#define TILE 4\n__global__ void k(const float *x, float *y, int n) {}\n"
+        "int main() {\n  const int rows = 16, columns = 300;\n"
+        "  std::vector<float> h(rows * columns), r(TILE * rows);\n"
+        "  dim3 grid(rows * 2, TILE * 1);\n"
+        "  float *x, *y; cudaMalloc(&x, h.size() * 4); cudaMalloc(&y, r.size() * 4);\n"
+        "  k<<<grid, 128>>>(x, y, columns);\n}\n"
+    )
+    listed = " ".join(tilescope("list", file).stdout.replace("\\\n", "").split())
+    assert "k --grid 32,4 --block 128 'f32[4800]' 'f32[64]' 300" in listed
