@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .pointers import Pointer, owner
+from .pointers import Pointer, first_byte, owner
 from .uninitialised import Unset
 
 
@@ -109,7 +109,7 @@ def in_memory(name: str, array: Any) -> Any:
     flat = base if base.flags.c_contiguous else base.T if base.flags.f_contiguous else None
     if flat is None:
         raise ValueError(f"{name}: neither the array nor what it is a view of is contiguous")
-    at = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    at = first_byte(array) - first_byte(base)
     whole = flat.reshape(-1)
     if isinstance(array, Unset):
         whole = array.of_its_memory(whole)

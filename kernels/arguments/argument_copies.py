@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .convert import OBJECTS
-from .pointers import Pointer, owner
+from .pointers import Pointer, first_byte, owner
 from .uninitialised import Unset
 
 
@@ -70,7 +70,7 @@ def _once(made: dict[int, Any], array: Any, make: Callable[[], Any]) -> Any:
 
 
 def _view(base: Any, whole: Any, array: Any) -> Any:
-    at = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    at = first_byte(array) - first_byte(whole)
     if not whole.flags.c_contiguous:
         return array.copy()
     return np.ndarray(array.shape, array.dtype, base, at, array.strides)

@@ -101,7 +101,7 @@ class Gathered:
                 made.append(array)
                 labels.append(self.labels[number])
                 views.append(mine)
-        places = {v: (i, _begin(self.arrays[v]) - _begin(made[i]) if len(vs) > 1 else 0)
+        places = {v: (i, first_byte(self.arrays[v]) - first_byte(made[i]) if len(vs) > 1 else 0)
                   for i, vs in enumerate(views) for v in vs}  # fmt: skip
         return made, labels, [places[number] for number in range(len(self.arrays))]
 
@@ -154,7 +154,8 @@ def existence(array: Any) -> Callable[[], bool]:
     return lambda: reference() is not None
 
 
-def _begin(array: Any) -> int:
+def first_byte(array: Any) -> int:
+    """Return the host's address of an array's first byte."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -164,7 +165,7 @@ def _overlap(a: Any, b: Any) -> bool:
 
 def _same(a: Any, b: Any) -> bool:
     return bool(
-        _begin(a) == _begin(b)
+        first_byte(a) == first_byte(b)
         and a.shape == b.shape
         and a.strides == b.strides
         and a.dtype == b.dtype

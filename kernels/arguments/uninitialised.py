@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from .pointers import first_byte
+
 _ANYTHING = 0xFF
 """What every byte of unset memory holds here: NaN, -1, or the largest number."""
 
@@ -23,7 +25,9 @@ class Unset(np.ndarray[Any, Any]):
 
     def __array_finalize__(self, made_from: Any) -> None:
         known = getattr(made_from, "_memory", None)
-        self._memory = known if known and 0 <= _begin(self) - known[0] < known[1].nbytes else None
+        self._memory = (
+            known if known and 0 <= first_byte(self) - known[0] < known[1].nbytes else None
+        )
 
     @property
     def missing(self) -> Any:
@@ -31,7 +35,7 @@ class Unset(np.ndarray[Any, Any]):
         if self._memory is None:
             return None
         begin, flags = self._memory
-        return np.ndarray(self.shape, self.dtype, flags, _begin(self) - begin, self.strides)
+        return np.ndarray(self.shape, self.dtype, flags, first_byte(self) - begin, self.strides)
 
     @property
     def tracked(self) -> tuple[int, Any] | None:
@@ -49,7 +53,7 @@ class Unset(np.ndarray[Any, Any]):
         """Return a copy with the same uninitialised elements."""
         made, missing = super().copy(order), self.missing
         if missing is not None:
-            made._memory = _begin(made), missing.copy(order)
+            made._memory = first_byte(made), missing.copy(order)
         return made
 
     def of_its_memory(self, array: Any) -> Any:
@@ -64,17 +68,13 @@ class Unset(np.ndarray[Any, Any]):
         return made
 
 
-def _begin(array: Any) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
 def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
     """Return an uninitialised array, whose unwritten elements are a hazard to read."""
     kind = np.dtype(dtype)
     count = int(np.prod(shape))
     array = np.full(count * kind.itemsize, _ANYTHING, np.uint8).view(kind).reshape(shape)
     made = array.view(Unset)
-    made._memory = _begin(made), np.ones(count * kind.itemsize, np.uint8)
+    made._memory = first_byte(made), np.ones(count * kind.itemsize, np.uint8)
     return made
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kernels import Kernel
 from kernels.arguments.convert import Arguments, convert
-from kernels.arguments.pointers import AddressSlot, Gathered
+from kernels.arguments.pointers import AddressSlot, Gathered, first_byte
 from kernels.arguments.values import Value
 from kernels.ptx.module import Instruction
 from kernels.source.structures import TypeLayout, layout_of
@@ -159,7 +159,7 @@ class _DeviceArrays(Gathered):
         writable: dict[int, bool] = {}
         for array, label in zip(self.arrays, self.labels, strict=True):
             made = self.device.adopt(array)
-            offset = _begin(array) - _begin(made.array)
+            offset = first_byte(array) - first_byte(made.array)
             places.append((made.number, offset))
             self.named.append((made.number, label))
             writable[made.number] = writable.get(made.number, False) or array.flags.writeable
@@ -177,10 +177,6 @@ class _DeviceArrays(Gathered):
             [labels.get(number, "") for number in range(count)],
             places,
         )
-
-
-def _begin(array: _Array) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def _shaped(made: DeviceAllocation, array: _Array) -> _Array:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arguments.pointers import BorrowedMemory, existence, owner
+from kernels.arguments.pointers import BorrowedMemory, existence, first_byte, owner
 from kernels.arguments.texture import Surface, Texture
 from kernels.arguments.uninitialised import Unset, missing_of, unset
 from kernels.ptx.names import variable_name
@@ -166,7 +166,7 @@ class Device:
     def _enter(self, made: DeviceAllocation) -> DeviceAllocation:
         self.allocations[made.number] = made
         self.freed.pop(made.number, None)
-        bisect.insort(self._hosts, (_begin(made.array), made.number))
+        bisect.insort(self._hosts, (first_byte(made.array), made.number))
         return made
 
     def _number(self) -> int:
@@ -188,7 +188,7 @@ class Device:
         self._pictures.pop(made.number, None)
         text = f"memory freed{f' at {place}' if place else ''}"
         self.freed[made.number] = FreedMemory(made.nbytes, text)
-        at = bisect.bisect_left(self._hosts, (_begin(made.array), made.number))
+        at = bisect.bisect_left(self._hosts, (first_byte(made.array), made.number))
         del self._hosts[at : at + 1]
         if made.file >= 0:
             os.close(made.file)
@@ -305,16 +305,16 @@ class Device:
         Raises:
             AddressesExhaustedError: No address is left for it.
         """
-        begin = _begin(array)
+        begin = first_byte(array)
         if found := self.lent(begin, array.nbytes if array.flags.c_contiguous else 0):
             return found
         whole = owner(array)
         is_dense = whole.flags.c_contiguous or whole.flags.f_contiguous
-        if not is_dense or not 0 <= begin - _begin(whole) <= whole.nbytes:
+        if not is_dense or not 0 <= begin - first_byte(whole) <= whole.nbytes:
             whole = array
         flags = array.tracked if isinstance(array, Unset) else None
         exists = existence(array)
-        return self.adopt_memory(_begin(whole), whole.nbytes, exists, flags, kind, place)
+        return self.adopt_memory(first_byte(whole), whole.nbytes, exists, flags, kind, place)
 
     def adopt_memory(
         self, start: int, nbytes: int, exists: Callable[[], bool],
@@ -359,7 +359,7 @@ class Device:
     def address_of(self, array: NDArray[np.generic]) -> int:
         """The address of an array's first element; see ``adopt``."""
         made = self.adopt(array)
-        return made.address + _begin(array) - _begin(made.array)
+        return made.address + first_byte(array) - first_byte(made.array)
 
     # -- module variables -----------------------------------------------------------------
 
@@ -422,13 +422,9 @@ class Device:
 
 def _moved(of: Texture | Surface, memory: Flat, other: Flat) -> Texture | Surface:
     """Return an object of the same texels in a copy of the memory that they are in."""
-    begin, start = (int(a.__array_interface__["data"][0]) for a in (of.array, memory))
+    begin, start = map(first_byte, (of.array, memory))
     texels = np.ndarray(of.array.shape, of.array.dtype, other, begin - start, of.array.strides)
     return replace(of, array=texels)
-
-
-def _begin(array: NDArray[np.generic]) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def _padded(nbytes: int, unit: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.arguments.pointers import existence
+from kernels.arguments.pointers import existence, first_byte
 
 from ...core.geometry import Flat, Geometry
 from ...events import Observer
@@ -48,7 +48,7 @@ class ArrayFootprint:
     @classmethod
     def marked(cls, array: Any, name: str, how: str, marks: Flat, granule: int) -> ArrayFootprint:
         """Return the footprint of marked granules of an array, in C order."""
-        address = int(array.__array_interface__["data"][0])
+        address = first_byte(array)
         bounds = _runs(marks, granule, array, address)
         return cls(name, address, array.itemsize, how, *bounds, existence(array))
 
@@ -57,7 +57,7 @@ class ArrayFootprint:
         """Return the footprint of a whole array."""
         if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.size:
             return cls.marked(array, name, how, np.ones(array.nbytes, bool), 1)
-        address = int(array.__array_interface__["data"][0])
+        address = first_byte(array)
         starts = np.array([address])
         return cls(name, address, array.itemsize, how, starts, starts + array.nbytes,
                    existence(array))  # fmt: skip

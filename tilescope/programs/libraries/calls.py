@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from simulator.host_checks import described
+
 from ...sessions.recording import placed_at
 from ..host_process import HostMemoryError
 from ..runtime.calls import CALLS, UnsupportedCallError, signed
@@ -112,11 +114,8 @@ class LibraryCall:
             checks.use_after_free(source, self.name, name, freed)
         elif (whole := device.find(address)) is not None:
             past = address + nbytes - whole.address - whole.nbytes
-            made = f" (made at {whole.place})" if whole.place else ""
-            checks.bad_copy(
-                source, self.name,
-                f"{name} ends {past:,} bytes past an allocation of {whole.nbytes:,} bytes{made}",
-            )  # fmt: skip
+            text = f"{name} ends {past:,} bytes past {described(whole)}"
+            checks.bad_copy(source, self.name, text)
         else:
             checks.host_pointer(source, self.name, name)
         raise CallFailedError(self.failure)

@@ -2,6 +2,7 @@
 
 from ..runtime.calls import CALLS
 from .calls import CallFailedError, Compute, Library, LibraryCall, setting
+from .handle_calls import destroyer, hint, option_getter, option_setter, status_text, version
 
 NOT_INITIALIZED, MAPPING_ERROR, EXECUTION_FAILED = 1, 11, 13
 """Of ``cublasStatus_t``."""
@@ -49,43 +50,6 @@ def _create(call: LibraryCall) -> None:
 
 
 @setting
-def _destroy(call: LibraryCall) -> None:
-    handle_of(call)
-    del call.runtime.libraries.handles[call["handle"]]
-
-
-def _set(attribute: str) -> Compute:
-    @setting
-    def compute(call: LibraryCall) -> None:
-        setattr(handle_of(call), attribute, call["value"])
-
-    return compute
-
-
-def _get(attribute: str, nbytes: int) -> Compute:
-    @setting
-    def compute(call: LibraryCall) -> None:
-        call.put("out", getattr(handle_of(call), attribute), nbytes)
-
-    return compute
-
-
-@setting
-def _nothing(call: LibraryCall) -> None:
-    handle_of(call)
-
-
-@setting
-def _version(call: LibraryCall) -> None:
-    call.put("out", VERSION, 4)
-
-
-@setting
-def _status_text(call: LibraryCall) -> int:
-    return call.runtime.text(_STATUSES.get(call["status"], "unknown error"))
-
-
-@setting
 def _move(call: LibraryCall) -> int | None:
     """``cublasSetMatrix`` and its relatives: columns with their own distances."""
     names, size = call.arguments, call["size"]
@@ -107,19 +71,19 @@ def _move(call: LibraryCall) -> int | None:
 
 SETTINGS: tuple[tuple[str, str, Compute], ...] = (
     ("Create_v2", "*handle", _create),
-    ("Destroy_v2", "*handle", _destroy),
-    ("SetStream_v2", "*handle value:q", _set("stream")),
-    ("GetStream_v2", "*handle *out", _get("stream", 8)),
-    ("SetPointerMode_v2", "*handle value", _set("pointer_mode")),
-    ("GetPointerMode_v2", "*handle *out", _get("pointer_mode", 4)),
-    ("SetMathMode", "*handle value", _set("math_mode")),
-    ("GetMathMode", "*handle *out", _get("math_mode", 4)),
-    ("SetAtomicsMode", "*handle value", _set("atomics")),
-    ("GetAtomicsMode", "*handle *out", _get("atomics", 4)),
-    ("SetWorkspace_v2", "*handle *workspace bytes:q", _nothing),
-    ("GetVersion_v2", "*handle *out", _version),
-    ("GetStatusString", "status", _status_text),
-    ("GetStatusName", "status", _status_text),
+    ("Destroy_v2", "*handle", destroyer(handle_of, "handle")),
+    ("SetStream_v2", "*handle value:q", option_setter(handle_of, "stream")),
+    ("GetStream_v2", "*handle *out", option_getter(handle_of, "stream", 8)),
+    ("SetPointerMode_v2", "*handle value", option_setter(handle_of, "pointer_mode")),
+    ("GetPointerMode_v2", "*handle *out", option_getter(handle_of, "pointer_mode", 4)),
+    ("SetMathMode", "*handle value", option_setter(handle_of, "math_mode")),
+    ("GetMathMode", "*handle *out", option_getter(handle_of, "math_mode", 4)),
+    ("SetAtomicsMode", "*handle value", option_setter(handle_of, "atomics")),
+    ("GetAtomicsMode", "*handle *out", option_getter(handle_of, "atomics", 4)),
+    ("SetWorkspace_v2", "*handle *workspace bytes:q", hint(handle_of)),
+    ("GetVersion_v2", "*handle *out", version(VERSION)),
+    ("GetStatusString", "status", status_text(_STATUSES)),
+    ("GetStatusName", "status", status_text(_STATUSES)),
     ("SetVector", "n size *given given_step *to to_step", _move),
     ("GetVector", "n size *given given_step *to to_step", _move),
     ("SetVectorAsync", "n size *given given_step *to to_step stream:q", _move),

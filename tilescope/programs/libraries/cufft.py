@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .calls import CallFailedError, Compute, Library, LibraryCall, setting
+from .handle_calls import hint, option_setter, version
 from .numbers import C32, C64, F32, F64, NumberType
 
 INVALID_PLAN, INVALID_TYPE, INVALID_VALUE, EXEC_FAILED = 1, 3, 4, 6
@@ -123,23 +124,8 @@ def _destroy(call: LibraryCall) -> None:
 
 
 @setting
-def _set_stream(call: LibraryCall) -> None:
-    _plan(call).stream = call["stream"]
-
-
-@setting
-def _nothing(call: LibraryCall) -> None:
-    _plan(call)
-
-
-@setting
 def _no_size(call: LibraryCall) -> None:
     call.put("size", 0)
-
-
-@setting
-def _version(call: LibraryCall) -> None:
-    call.put("out", VERSION, 4)
 
 
 def _execute(kind: int) -> Compute:
@@ -195,14 +181,14 @@ ROWS: tuple[tuple[str, str, Compute], ...] = (
     ("MakePlanMany64", f"plan rank {_MANY_64} *size", _fill(False)),
     ("Create", "*plan", _create),
     ("Destroy", "plan", _destroy),
-    ("SetStream", "plan stream:q", _set_stream),
-    ("SetAutoAllocation", "plan flag", _nothing),
-    ("SetWorkArea", "plan *area", _nothing),
+    ("SetStream", "plan stream:q", option_setter(_plan, "stream", "stream")),
+    ("SetAutoAllocation", "plan flag", hint(_plan)),
+    ("SetWorkArea", "plan *area", hint(_plan)),
     ("GetSize", "plan *size", _no_size),
     ("Estimate1d", "nx kind batch *size", _no_size),
     ("Estimate2d", "nx ny kind *size", _no_size),
     ("Estimate3d", "nx ny nz kind *size", _no_size),
-    ("GetVersion", "*out", _version),
+    ("GetVersion", "*out", version(VERSION)),
     ("ExecR2C", "plan *given *made", _execute(0x2A)),
     ("ExecC2R", "plan *given *made", _execute(0x2C)),
     ("ExecC2C", "plan *given *made direction", _execute(0x29)),

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..runtime.calls import UnsupportedCallError
 from .calls import CallFailedError, Compute, Library, LibraryCall, setting
+from .handle_calls import destroyer, hint, option_setter, version
 from .numbers import F32, F64, NumberType
 from .random_numbers import MRG32K3A, PHILOX, XORWOW, RandomNumbers
 
@@ -47,12 +48,6 @@ def _create(on_host: bool) -> Compute:
     return compute
 
 
-@setting
-def _destroy(call: LibraryCall) -> None:
-    _generator(call)
-    del call.runtime.libraries.handles[call["generator"]]
-
-
 def _restart(name: str) -> Compute:
     @setting
     def compute(call: LibraryCall) -> None:
@@ -62,21 +57,6 @@ def _restart(name: str) -> Compute:
         _generator(call).numbers.restart(**{name: value})
 
     return compute
-
-
-@setting
-def _set_stream(call: LibraryCall) -> None:
-    _generator(call).stream = call["value"]
-
-
-@setting
-def _nothing(call: LibraryCall) -> None:
-    _generator(call)
-
-
-@setting
-def _version(call: LibraryCall) -> None:
-    call.put("out", VERSION, 4)
 
 
 def _generate(
@@ -116,13 +96,13 @@ _MANY = "*generator *out n:q"
 ROWS: tuple[tuple[str, str, Compute], ...] = (
     ("CreateGenerator", "*generator kind", _create(False)),
     ("CreateGeneratorHost", "*generator kind", _create(True)),
-    ("DestroyGenerator", "*generator", _destroy),
+    ("DestroyGenerator", "*generator", destroyer(_generator, "generator")),
     ("SetPseudoRandomGeneratorSeed", "*generator value:q", _restart("seed")),
     ("SetGeneratorOffset", "*generator value:q", _restart("offset")),
     ("SetGeneratorOrdering", "*generator value", _restart("ordering")),
-    ("SetStream", "*generator value:q", _set_stream),
-    ("GenerateSeeds", "*generator", _nothing),
-    ("GetVersion", "*out", _version),
+    ("SetStream", "*generator value:q", option_setter(_generator, "stream")),
+    ("GenerateSeeds", "*generator", hint(_generator)),
+    ("GetVersion", "*out", version(VERSION)),
     ("Generate", _MANY, _generate("bits", _U32, _plain)),
     ("GenerateUniform", _MANY, _generate("uniform", F32, _plain)),
     ("GenerateUniformDouble", _MANY, _generate("uniform double", F64, _plain)),

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..runtime.calls import UnsupportedCallError
 from .calls import CallFailedError, Compute, Library, LibraryCall, setting
+from .handle_calls import option_getter, option_setter, status_text, version
 from .numbers import BY_CODE, I32_INDEX, I64_INDEX, NumberType
 
 NOT_INITIALIZED, INVALID_VALUE, EXECUTION_FAILED = 1, 3, 6
@@ -108,30 +109,8 @@ def _destroy(call: LibraryCall) -> None:
         raise CallFailedError(INVALID_VALUE)
 
 
-def _set(attribute: str) -> Compute:
-    @setting
-    def compute(call: LibraryCall) -> None:
-        setattr(_found(call, "handle", SparseHandle), attribute, call["value"])
-
-    return compute
-
-
-def _get(attribute: str, nbytes: int) -> Compute:
-    @setting
-    def compute(call: LibraryCall) -> None:
-        call.put("out", getattr(_found(call, "handle", SparseHandle), attribute), nbytes)
-
-    return compute
-
-
-@setting
-def _version(call: LibraryCall) -> None:
-    call.put("out", VERSION, 4)
-
-
-@setting
-def _status_text(call: LibraryCall) -> int:
-    return call.runtime.text(_STATUSES.get(call["status"], "unknown error"))
+def _handle(call: LibraryCall) -> Any:
+    return _found(call, "handle", SparseHandle)
 
 
 def _sparse(form: str) -> Compute:
@@ -181,7 +160,7 @@ def _buffer_size(call: LibraryCall) -> None:
 
 @setting
 def _nothing(call: LibraryCall) -> None:
-    _found(call, "handle", SparseHandle)
+    _handle(call)
 
 
 # -- products ----------------------------------------------------------------------------
@@ -213,7 +192,7 @@ def _elements(call: LibraryCall, it: SparseMatrix) -> tuple[Any, Any, Any]:
 
 
 def _product(call: LibraryCall) -> None:
-    handle, it = _found(call, "handle", SparseHandle), _found(call, "A", SparseMatrix)
+    handle, it = _handle(call), _found(call, "A", SparseMatrix)
     b, c = (_found(call, name, DenseArray) for name in "BC")
     of = _type(call, call["compute"])
     on_device = handle.pointer_mode == 1
@@ -239,7 +218,7 @@ def _product(call: LibraryCall) -> None:
 
 
 def _to_dense(call: LibraryCall) -> None:
-    handle, it = _found(call, "handle", SparseHandle), _found(call, "A", SparseMatrix)
+    handle, it = _handle(call), _found(call, "A", SparseMatrix)
     c = _found(call, "C", DenseArray)
     if (it.rows, it.columns) != (c.rows, c.columns):
         raise CallFailedError(INVALID_VALUE)
@@ -259,13 +238,13 @@ _SPMM = "*handle transa transb *alpha *A *B *beta *C compute algorithm"
 ROWS: tuple[tuple[str, str, Compute], ...] = (
     ("Create", "*handle", _create),
     ("Destroy", "*handle", _destroy),
-    ("SetStream", "*handle value:q", _set("stream")),
-    ("GetStream", "*handle *out", _get("stream", 8)),
-    ("SetPointerMode", "*handle value", _set("pointer_mode")),
-    ("GetPointerMode", "*handle *out", _get("pointer_mode", 4)),
-    ("GetVersion", "*handle *out", _version),
-    ("GetErrorString", "status", _status_text),
-    ("GetErrorName", "status", _status_text),
+    ("SetStream", "*handle value:q", option_setter(_handle, "stream")),
+    ("GetStream", "*handle *out", option_getter(_handle, "stream", 8)),
+    ("SetPointerMode", "*handle value", option_setter(_handle, "pointer_mode")),
+    ("GetPointerMode", "*handle *out", option_getter(_handle, "pointer_mode", 4)),
+    ("GetVersion", "*handle *out", version(VERSION)),
+    ("GetErrorString", "status", status_text(_STATUSES)),
+    ("GetErrorName", "status", status_text(_STATUSES)),
     ("CreateCsr", _SPARSE, _sparse("csr")),
     ("CreateConstCsr", _SPARSE, _sparse("csr")),
     ("CreateCsc", _SPARSE, _sparse("csc")),
