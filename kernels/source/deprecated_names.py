@@ -29,6 +29,23 @@ _PLACES = {
     "cudaBindSurfaceToArray": f"{_SURFACE} (cudaCreateSurfaceObject)",
     "cudaThreadSynchronize": "now cudaDeviceSynchronize on the host; in a kernel __syncthreads()",
     "cudaThreadExit": "now cudaDeviceReset",
+    **{
+        f"cudaThread{rest}": f"now cudaDevice{rest}"
+        for rest in ("SetLimit", "GetLimit", "SetCacheConfig", "GetCacheConfig")
+    },
+    **{
+        field: f"gone since CUDA 13: use cudaDeviceGetAttribute with cudaDevAttr{attribute}"
+        for field, attribute in {
+            "clockRate": "ClockRate",
+            "computeMode": "ComputeMode",
+            "deviceOverlap": "GpuOverlap",
+            "kernelExecTimeoutEnabled": "KernelExecTimeout",
+            "memoryClockRate": "MemoryClockRate",
+            "singleToDoublePrecisionPerfRatio": "SingleToDoublePrecisionPerfRatio",
+        }.items()
+    },
+    "maxTexture1DLinear": "gone since CUDA 13: use cudaDeviceGetTexture1DLinearMaxWidth",
+    "cudaLaunchCooperativeKernelMultiDevice": _MULTI,
     "multi_grid_group": _MULTI, "this_multi_grid": _MULTI,
     "saturate": "now __saturatef",
 }  # fmt: skip

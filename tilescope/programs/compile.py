@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernels.source.deprecated_names import hints
+
 from .executable import FLAGS
 from .libraries.shims import CURRENT, library_stand_ins
 from .shim.build import shims
@@ -51,7 +53,8 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
     command = [str(nvcc), *flags, *folders, *options, "-o", str(out), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CompilationError(f"nvcc refuses it:\n{(done.stderr or done.stdout).strip()}")
+        text = (done.stderr or done.stdout).strip()
+        raise CompilationError("\n".join(["nvcc refuses it:", text, *hints(text)]))
 
 
 def _link_folder(work: Path) -> Path:

@@ -25,6 +25,7 @@ from .shim.build import ShimError
 
 DEVICE_ONLY = "device build only: tilescope check compares both builds of a kernel"
 """Note on what is not checked in programs."""
+_NO_HOST_LINES = "the host's lines are unknown: compile with -g, and install binutils (addr2line)"
 _LISTED = 4
 """Calls of a library that a note names."""
 _STANDARD_ERROR = 2
@@ -147,6 +148,8 @@ def _run_program(
     elif end.how == "signal" and end.place:
         text = f"{end.message} at {end.place}"
     notes = [DEVICE_ONLY] * bool(made.launches)
+    if any(not launch.place[1] for launch in made.launches):
+        notes.append(_NO_HOST_LINES)
     calls = [
         {"library": library, "function": function, "file": source.file, "line": source.line,
          "calls": count}

@@ -33,7 +33,8 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
     parts = [head]
     for (name, file, line), some in places.items():
         known_here = session.set_aside[name, file, line]
-        parts.append(_place(name, f"{display_path(file)}:{line}", some, known_here))
+        place = f"  {display_path(file)}:{line}" if file else ""
+        parts.append(_place(name + place, some, known_here))
     parts += [str(hazard) for hazard in session.order.hazards]
     if left_out := session.left_out.total():
         parts.append(f"left out by the policy chosen: {count(left_out, 'hazard')}")
@@ -90,10 +91,10 @@ def _ignored(known: int) -> str:
     return f" but {known:,} ignored" if known else ""
 
 
-def _place(name: str, place: str, some: list[RecordedLaunch], known: int) -> str:
+def _place(place: str, some: list[RecordedLaunch], known: int) -> str:
     predicted = Predicted.of(some)
     time = f", predicted {milliseconds(predicted.ms)}" if predicted.ms is not None else ""
-    lines = [f"  {name}  {place}  {_launches(len(some))}{time}"]
+    lines = [f"  {place}  {_launches(len(some))}{time}"]
     all_counters = [launch.run.counters for launch in some]
     loads = sum((c.global_load for c in all_counters), Traffic())
     stores = sum((c.global_store for c in all_counters), Traffic())

@@ -138,3 +138,20 @@ def test_a_refusal_before_the_start_is_an_outcome(tmp_path: Path) -> None:
     assert "missing" in report["outcome"]["message"]
     (log,) = json.loads(Path(sarif).read_text())["runs"]
     assert not log["invocations"][0]["executionSuccessful"]
+
+
+def test_a_name_that_cuda_dropped_gets_its_replacement(tmp_path: Path) -> None:
+    source = tmp_path / "old.cu"
+    source.write_text("int main() { cudaThreadSynchronize(); }\n")
+    done, _ = run(source)
+    assert "cudaThreadSynchronize is now cudaDeviceSynchronize" in done.stderr
+
+
+def test_a_program_without_debug_information_says_so(program: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run(["strip", "-g", "-o", bare, program], check=True)
+    done, _ = run(bare)
+    assert done.returncode == 0
+    assert "\n  scale  3 launches\n" in done.stderr
+    assert "the host's lines are unknown: compile with -g" in done.stderr
+    assert "the host's lines" not in run(program)[0].stderr
