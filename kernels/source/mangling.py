@@ -47,8 +47,9 @@ class _Unknown(Exception):
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 2, 0
-        self.substitutions: list[str] = []
+        self.substitutions: list[str | int] = []  # an int: the template's argument of that number
         self.arguments: list[str] = []
+        self.last_parameter = 0
 
     def function(self) -> DemangledName:
         name, template = self.name(outermost=True)
@@ -57,7 +58,8 @@ class _Reader:
         params = []
         while self.at < len(self.text) and self.text[self.at] not in ".$":
             params.append(self.type())
-        return DemangledName(name, () if params == ["void"] else tuple(params))
+        params = [param for param in params if param not in ("void", "")]  # "": an empty pack
+        return DemangledName(name, tuple(params))
 
     def take(self, word: str) -> bool:
         if self.text.startswith(word, self.at):
@@ -72,7 +74,15 @@ class _Reader:
         return int(self.text[start : self.at])
 
     def word(self) -> str:
-        """``4name``; lambdas and operators are not read."""
+        """``4name``, a closure type, an unnamed type; operators are not read."""
+        if self.take("Ul"):
+            while not self.take("E"):
+                self.type()
+            self._sequence()
+            return "{lambda}"
+        if self.take("Ut"):
+            self._sequence()
+            return "{unnamed}"
         length = self.number()
         self.at += length
         if self.at > len(self.text):
@@ -82,6 +92,8 @@ class _Reader:
 
     def name(self, outermost: bool = False) -> tuple[str, bool]:
         """A name, and whether template arguments end it."""
+        if self.take("Z"):
+            return self.local(), False
         if not self.take("N"):
             if self.take("St"):
                 found = f"std::{self.word()}"
@@ -114,6 +126,28 @@ class _Reader:
             self.substitutions.pop()  # the whole name is added by whoever asked for the type
         return "::".join(parts), ended
 
+    def local(self) -> str:
+        """A name in a function's body: ``Z``, the function, ``E``, and the name."""
+        function = self.encoding()
+        found, _ = self.name()
+        if self.take("_"):  # which of several of that name
+            self.number()
+        return f"{function}::{found}"
+
+    def encoding(self) -> str:
+        """A function in a name, up to the ``E`` behind it."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _Unknown
+        outer, self.arguments = self.arguments, []  # ``T_`` in its types is its own argument
+        name, template = self.name(outermost=True)
+        if template:
+            self.type()
+        while not self.take("E"):
+            self.type()
+        self.depth, self.arguments = self.depth - 1, outer
+        return name
+
     def template(self, outermost: bool) -> str:
         """``I...E``; the outermost ones are what ``T_`` stands for. The name leaves them out."""
         self.at += 1
@@ -128,7 +162,7 @@ class _Reader:
     def argument(self) -> str:
         if self.take("L"):  # a literal: its type, its value
             if self.take("_Z"):
-                raise _Unknown
+                return self.encoding()
             self.type()
             start = self.at
             self.at = self.text.index("E", start) + 1
@@ -138,6 +172,11 @@ class _Reader:
             while not self.take("E"):
                 found.append(self.argument())
             return ", ".join(found)
+        if self.take("XadL_Z"):  # the address of a function
+            function = self.encoding()
+            if not self.take("E"):
+                raise _Unknown
+            return f"&{function}"
         if self.text[self.at] == "X":
             raise _Unknown
         return self.type()
@@ -151,11 +190,13 @@ class _Reader:
                     else full
                 )
         self.at += 1
-        return self.substitutions[self._sequence()]
+        found = self.substitutions[self._sequence()]
+        return self.arguments[found] if isinstance(found, int) else found
 
     def parameter(self) -> str:
         self.at += 1
-        return self.arguments[self._sequence()]
+        self.last_parameter = self._sequence()
+        return self.arguments[self.last_parameter]
 
     def _sequence(self) -> int:
         """``_`` is 0, ``0_`` is 1, in base 36."""
@@ -189,11 +230,13 @@ class _Reader:
         elif char in "KVr":
             while self.text[self.at] in "KVr":
                 self.at += 1
-            found = self.type()  # what is const is not told
+            found = self.type()  # without const and volatile
             self.substitutions.append(f"{found}")
             return found
         elif char == "T":
             found = self.parameter()
+            self.substitutions.append(self.last_parameter)
+            return found
         elif char == "S" and self.text[self.at + 1] != "t":
             found = self.substitution()
             if self.text[self.at : self.at + 1] != "I":
@@ -204,6 +247,9 @@ class _Reader:
             while not self.take("E"):
                 self.type()
             found = "function"
+        elif char == "M":
+            self.at += 1
+            found = f"{self.type()}::*{self.type()}"
         elif char == "A":
             self.at += 1
             if self.text[self.at].isdigit():

@@ -1,6 +1,7 @@
 """``tilescope exec``: a Python script or a CUDA program of a GPU's user, run without a GPU."""
 
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 @click.option("-l", "libraries", multiple=True, metavar="NAME", hidden=True)
 @click.option("-std", "standard", metavar="STD", hidden=True)
 @click.option("-arch", "arch", metavar="ARCH", hidden=True)
+@click.option("--nvcc", "further", metavar="WORDS",
+              help="Further options of nvcc: --nvcc '--extended-lambda -O3'.")  # fmt: skip
 @click.option("--nvcc-flags", "print_flags", is_flag=True,
               help="Print what nvcc needs to build a program for exec, and end.")  # fmt: skip
 @click.option("--fix", is_flag=True,
@@ -77,9 +80,9 @@ def exec_command(
     ctx: click.Context, only: tuple[str, ...], max_launches: int, sample: int,
     expect_launches: int | None, predict: str | None, schedule: str, gpu: str, equal_writes: str,
     fail_on: str, includes: tuple[str, ...], defines: tuple[str, ...], folders: tuple[str, ...],
-    libraries: tuple[str, ...], standard: str | None, arch: str | None, print_flags: bool,
-    fix: bool, only_diff: bool, allow_none: bool, page: str | None, json_file: str | None,
-    sarif_file: str | None, quiet: bool, script: Path | None, arguments: tuple[str, ...],
+    libraries: tuple[str, ...], standard: str | None, arch: str | None, further: str | None,
+    print_flags: bool, fix: bool, only_diff: bool, allow_none: bool, page: str | None,
+    json_file: str | None, sarif_file: str | None, quiet: bool, script: Path | None, arguments: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run a Python script or a CUDA program with its kernels on the simulator.
 
@@ -112,6 +115,7 @@ def exec_command(
     given = {"-I": includes, "-D": defines, "-L": folders, "-l": libraries}
     words = [flag + value for flag, values in given.items() for value in values]
     words += [f"-std={standard}"] * bool(standard) + [f"-arch={arch}"] * bool(arch)
+    words += shlex.split(further or "")
     from ..programs.compile import SOURCES, split_sources
     from ..programs.execution import ExecSettings, is_program
     from ..programs.fixes import LaunchKeeper

@@ -1,6 +1,7 @@
 """Compile ``.cu`` files to a program with nvcc, as ``tilescope exec file.cu`` does."""
 
 import importlib.util
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ class CompilationError(RuntimeError):
     """No compiler, or a source that it refuses; the message has what it said."""
 
 
+_FLAG = re.compile(r"requires .*nvcc flag|--expt-relaxed-constexpr|--extended-lambda")
+"""An error that an option of nvcc mends."""
 SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 """How files end that are compiled."""
 
@@ -54,7 +57,9 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         text = (done.stderr or done.stdout).strip()
-        raise CompilationError("\n".join(["nvcc refuses it:", text, *hints(text)]))
+        flags = "options of nvcc stand before the file: tilescope exec --nvcc '--extended-lambda'"
+        further = [flags] * bool(_FLAG.search(text))
+        raise CompilationError("\n".join(["nvcc refuses it:", text, *hints(text), *further]))
 
 
 def _link_folder(work: Path) -> Path:

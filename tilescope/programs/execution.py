@@ -148,7 +148,7 @@ def _run_program(
     elif end.how == "signal" and end.place:
         text = f"{end.message} at {end.place}"
     notes = [DEVICE_ONLY] * bool(made.launches)
-    if any(not launch.place[1] for launch in made.launches):
+    if made.launches and not any(launch.place[1] for launch in made.launches):
         notes.append(_NO_HOST_LINES)
     calls = [
         {"library": library, "function": function, "file": source.file, "line": source.line,

@@ -153,6 +153,13 @@ def test_what_fits(element: str, good: str, bad: str) -> None:
         ("_Z2k5IdN1a1b1QELin3ELb1EEvPT_PT0_2OpIS3_EPKS3_PS8_", "k5",
          "double* a::b::Q* Op<double> double* Op<double>*"),
         ("_Z2k9PFfiEPA3_fPKPKfS4_", "k9", "function* float[]* float** float*"),
+        ("_Z2goIZN1C1mEPfEUliE_EvT_i", "go", "C::m::{lambda} int"),
+        ("_Z2goIZ4callIZ4userPfSt4pairIifEEUliE_EvT_iEUliE_EvS5_i", "go",
+         "call::{lambda} int"),
+        ("_Z4manyIZ4userPfSt4pairIifEEUliE_JS2_PFiiEEEvT_DpT0_", "many",
+         "user::{lambda} std::pair<int,float>,function*"),
+        ("_Z4manyIM1WIiEKFviEJEEvT_DpT0_", "many", "W<int>::*function"),
+        ("_Z1kI3tagIPFivEXadL_Z4mainEELj1EEEvT_", "k", "tag<function*,&main,1>"),
     ],
 )  # fmt: skip
 def test_mangled_names_as_nvcc_writes_them(symbol: str, name: str, params: str) -> None:
@@ -164,7 +171,8 @@ def test_mangled_names_as_nvcc_writes_them(symbol: str, name: str, params: str) 
 
 
 def test_names_that_are_not_read() -> None:
-    for symbol in ("k", "_Z", "_Z9k", "_Z1kT_", "_Z1kS9_", "_ZN", "_Z" + "P" * 500, "_Z1kIXT_EEv"):
+    for symbol in ("k", "_Z", "_Z9k", "_Z1kT_", "_Z1kS9_", "_ZN", "_Z" + "P" * 500, "_Z1kIXT_EEv",
+                   "_Z" + "Z" * 500):  # fmt: skip
         assert demangle(symbol) is None
 
 

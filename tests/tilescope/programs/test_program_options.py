@@ -147,6 +147,20 @@ def test_a_name_that_cuda_dropped_gets_its_replacement(tmp_path: Path) -> None:
     assert "cudaThreadSynchronize is now cudaDeviceSynchronize" in done.stderr
 
 
+def test_further_options_of_nvcc(tmp_path: Path) -> None:
+    source = tmp_path / "closure.cu"
+    source.write_text(
+        "template <class F> __global__ void go(F f) { f(threadIdx.x); }\n"
+        "int main() { go<<<1, 32>>>([] __device__(int) {}); cudaDeviceSynchronize(); }\n"
+    )
+    done, _ = run(source)
+    assert done.returncode == 2
+    assert "--nvcc '--extended-lambda'" in done.stderr
+    done, report = run(source, options=("--nvcc", "--extended-lambda -O1"))
+    assert done.returncode == 0
+    assert [kernel["kernel"] for kernel in report["kernels"]] == ["go"]
+
+
 def test_a_program_without_debug_information_says_so(program: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run(["strip", "-g", "-o", bare, program], check=True)

@@ -112,13 +112,22 @@ static char *receive_text(size_t bytes) {
   return text;
 }
 
-/* New pages get the content of the old ones, and then their place. */
+/* New pages get the content of the old ones, and then their place. Copy and move are one piece of
+   assembler text: the pages may hold this thread's stack, so nothing may be pushed in between. */
 static void *replace_pages(void *at, size_t bytes, int file) {
   int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  void *made = mmap(0, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  void *made = mmap(0, bytes, PROT_READ | PROT_WRITE, flags, file, 0), *from = at;
   if (made == MAP_FAILED) return 0;
-  memcpy(made, at, bytes);
-  return mremap(made, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+  register long how __asm__("r10") = MREMAP_MAYMOVE | MREMAP_FIXED;
+  register void *place __asm__("r8") = at;
+  register size_t size __asm__("rdx") = bytes;
+  uint64_t result;
+  __asm__ volatile("mov %%rdi, %%r9\n\tcld\n\trep movsb\n\t"
+                   "mov %%r9, %%rdi\n\tmov %%rdx, %%rsi\n\tmov %[mremap], %%eax\n\tsyscall"
+                   : "=a"(result), "+D"(made), "+S"(from), "+c"(bytes)
+                   : "r"(how), "r"(place), "r"(size), [mremap] "i"(SYS_mremap)
+                   : "r9", "r11", "cc", "memory");
+  return result > -4096ull ? 0 : at;
 }
 
 /* Exported: the stand-ins for cuBLAS and others pass their frames on to it, too. */

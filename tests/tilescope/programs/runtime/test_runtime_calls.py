@@ -36,7 +36,7 @@ MEMORY = {
     "volume": "cudaSuccess\nvolume 9 -9 18 1 10 -10 20 1 11 -11 22 1\n",
     "surface": "surface 0 1 2 3 10 11 12 13 20 21 22 23\n32 4 3 0 2\n",
     "register": "cudaSuccess cudaErrorHostMemoryAlreadyRegistered\n4 39996 1 1 cudaSuccess"
-    " cudaErrorHostMemoryNotRegistered 39996\n",
+    " cudaErrorHostMemoryNotRegistered 39996\ncudaSuccess 21 cudaSuccess 21\n",
     "mapped": "mapped 0 5 10 15 20 25 30 35\n3 1\n",
     "pointers": "2 0 1 0\n3 0 1 1\n2 0 1 0\n0 -2 0 1\ncudaSuccess cudaSuccess"
     " cudaErrorInvalidValue\n",
