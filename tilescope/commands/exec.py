@@ -82,7 +82,8 @@ def exec_command(
     fail_on: str, includes: tuple[str, ...], defines: tuple[str, ...], folders: tuple[str, ...],
     libraries: tuple[str, ...], standard: str | None, arch: str | None, further: str | None,
     print_flags: bool, fix: bool, only_diff: bool, allow_none: bool, page: str | None,
-    json_file: str | None, sarif_file: str | None, quiet: bool, script: Path | None, arguments: tuple[str, ...],
+    json_file: str | None, sarif_file: str | None, quiet: bool, script: Path | None,
+    arguments: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run a Python script or a CUDA program with its kernels on the simulator.
 
