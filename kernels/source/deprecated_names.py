@@ -50,6 +50,10 @@ _PLACES = {
     "saturate": "now __saturatef",
 }  # fmt: skip
 """Others (CUDA release notes, "Deprecated or Dropped Features")."""
+_LOCATION = (
+    "since CUDA 13 cudaMemPrefetchAsync and cudaMemAdvise take a cudaMemLocation: "
+    "{cudaMemLocationTypeDevice, 0} for device 0, and the former flags (0) before the stream"
+)
 _UNKNOWN = re.compile(
     r'identifier "(\w+)" is undefined|has no member "(\w+)"|\b(texture|surface) is not a template'
 )
@@ -62,6 +66,7 @@ def hints(text: str) -> list[str]:
     return [
         *([_with_mask(masked)] if masked else []),
         *(f"{name} is {_PLACES[name]}" for name in unknown if name in _PLACES),
+        *([_LOCATION] if 'to "cudaMemLocation"' in text else []),
     ]
 
 

@@ -57,8 +57,8 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         text = (done.stderr or done.stdout).strip()
-        flags = "options of nvcc stand before the file: tilescope exec --nvcc '--extended-lambda'"
-        further = [flags] * bool(_FLAG.search(text))
+        advice = "options of nvcc stand before the file: tilescope exec --nvcc '--extended-lambda'"
+        further = [advice] * bool(_FLAG.search(text))
         raise CompilationError("\n".join(["nvcc refuses it:", text, *hints(text), *further]))
 
 

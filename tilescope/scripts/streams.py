@@ -92,3 +92,6 @@ class Streams:
         self.event(event).synchronize()
 
     cuEventQuery = cuEventSynchronize
+
+    def cuEventElapsedTime(self, start: Any, end: Any) -> float:
+        return self.event(start).elapsed_time(self.event(end))

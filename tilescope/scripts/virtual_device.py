@@ -13,7 +13,7 @@ import simulator
 from kernels import Kernel
 from kernels.arguments.adapter import as_array
 from kernels.arguments.uninitialised import Unset, missing_of
-from simulator import Device
+from simulator import Device, Source
 from simulator.gpus.table import Gpu
 from simulator.host_checks import HostChecks
 from simulator.host_order import Clock, Order
@@ -22,6 +22,7 @@ from simulator.observe.checks.array_footprint import ArrayFootprint
 
 from ..cli.progress import BRIEF, ProgressBar
 from ..gpu.launch_forecasts import LaunchForecasts
+from ..gpu.predicted_timeline import PredictedTimeline, StreamMoment, elapsed_ms
 from ..gpu.prediction_inputs import Forecast
 from ..host_calls.graphs import CaptureError, Captures
 from ..programs.fixes import LaunchKeeper
@@ -83,6 +84,7 @@ class VirtualDevice:
         checks: Mistakes of the host's code.
         captures: Streams whose work is recorded for graphs.
         driver: Stand-ins of the driver's calls, once a front end needs them.
+        timeline: Sums of predicted times, for events.
     """
 
     only: Collection[str] = ()
@@ -105,6 +107,7 @@ class VirtualDevice:
     checks: HostChecks = field(default_factory=HostChecks)
     captures: Captures = field(default_factory=Captures)
     driver: dict[str, Callable[..., Any]] | None = None
+    timeline: PredictedTimeline = field(default_factory=PredictedTimeline)
     _launch_counts: dict[object, int] = field(default_factory=dict)
 
     def launch(
@@ -134,7 +137,10 @@ class VirtualDevice:
             self.keeper.before(kernel, self.device)
         name = f"launch {self.launches:,}, {kernel.name}"
         bar = ProgressBar(name, self.quiet, self.began, "", BRIEF)
-        with self.order.on(self.queue(stream)), bar as progress:
+        queue = self.queue(stream)
+        prediction = forecast.prediction if forecast else None
+        self.timeline.add(queue, prediction.time_ms if prediction else None)
+        with self.order.on(queue), bar as progress:
             run = simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,
                 "all" if wanted else "none", progress, trace=traced, workers="all",
@@ -190,10 +196,17 @@ class VirtualDevice:
     ) -> None:
         """Work on whole arrays: each with its name, and ``load`` or ``store``."""
         queue = self.queue(stream)
-        with self.order.on(queue):
-            self.order.work(what, user_line(), [ArrayFootprint.whole(*of) for of in touched])
+        self.enqueue(queue, what, user_line(), [ArrayFootprint.whole(*of) for of in touched])
         if waits:
             queue.synchronize()
+
+    def enqueue(
+        self, queue: Queue, what: str, source: Source, touched: Sequence[ArrayFootprint]
+    ) -> None:
+        """Order work that is no launch in a stream; its time is not predicted."""
+        self.timeline.add(queue, None)
+        with self.order.on(queue):
+            self.order.work(what, source, touched)
 
 
 class DeviceArray(Unset):
@@ -233,18 +246,20 @@ class SimulatedStream:
 
 
 class SimulatedEvent:
-    """A moment in a stream, of which the time is not known: there is no GPU."""
+    """A moment in a stream."""
 
     def __init__(self, machine: VirtualDevice) -> None:
         self._machine, self._number = machine, next(_EVENTS)
         self.moment: Clock = {}
         self.is_recorded = False
+        self.predicted: StreamMoment | None = None
 
     def record(self, stream: Any = None) -> None:
         """It is when all that is in a stream is done."""
         queue = self._machine.queue(stream)
         if not self._machine.captures.record(self._number, queue):
             self.moment, self.is_recorded = queue.record(), True
+            self.predicted = self._machine.timeline.moment(queue)
 
     def wait(self, stream: Any = None) -> None:
         """A stream waits for it.
@@ -268,9 +283,12 @@ class SimulatedEvent:
         self.synchronize()
         return True
 
-    def elapsed_time(self, other: Any) -> float:
-        """Milliseconds: not a number, for nothing was timed."""
-        return float("nan")
+    def elapsed_time(self, other: "SimulatedEvent") -> float:
+        """Predicted milliseconds up to a later event; see ``elapsed_ms`` for what is not predicted.
+
+        Without a GPU to predict (``--predict``) there is no time: not a number.
+        """
+        return elapsed_ms(self.predicted, other.predicted)
 
 
 def nothing(*_: Any, **__: Any) -> None:

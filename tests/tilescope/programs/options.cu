@@ -34,6 +34,21 @@ void launch(float *x) {
   scale<<<1, threads>>>(x, threads);  // in a template
 }
 
+/* Milliseconds between two events, with so many launches and perhaps other work between them. */
+void timed(const char *what, float *x, int launches, bool copy, cudaStream_t other = nullptr) {
+  cudaEvent_t begin, end;
+  float ms;
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  cudaEventRecord(begin);
+  for (int i = 0; i < launches; i++) scale<<<8, 128>>>(x, 1024);
+  if (copy) cudaMemset(x, 0, 4);
+  if (other) scale<<<8, 128, 0, other>>>(x, 1024);
+  cudaEventRecord(end);
+  cudaEventElapsedTime(&ms, begin, end);
+  std::printf("%s %.9g\n", what, ms);
+}
+
 int main(int count, char **words) {
   float *x, f = 2;
   cudaMalloc(&x, 1024 * 96 * 4);
@@ -43,6 +58,15 @@ int main(int count, char **words) {
   for (int i = 1; i < count; i++) {
     if (!std::strcmp(words[i], "turn")) turn<<<1, 64>>>(x);
     if (!std::strcmp(words[i], "template")) launch<32>(x);
+    if (!std::strcmp(words[i], "events")) {
+      cudaStream_t other;
+      cudaStreamCreate(&other);
+      timed("one", x, 1, false);
+      timed("three", x, 3, false);
+      timed("none", x, 0, false);
+      timed("copy", x, 1, true);
+      timed("streams", x, 1, false, other);
+    }
     if (!std::strcmp(words[i], "heavy")) heavy<<<1, 1024>>>(x);
     if (!std::strcmp(words[i], "spin")) {
       std::puts("waits");

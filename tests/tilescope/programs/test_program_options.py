@@ -62,6 +62,18 @@ def test_each_kernel_has_a_time_and_the_program_a_sum(program: Path) -> None:
     assert "the sum of 3 launches; 1 launch not predicted" in " ".join(done.stderr.split())
 
 
+def test_events_have_predicted_times(program: Path) -> None:
+    """Of launches in one stream with nothing else between them, where a prediction is requested."""
+    done, report = run(program, "events", options=("--predict", "h200"))
+    ms = dict(line.split() for line in done.stdout.splitlines()[:-1])
+    one = report["launches"][0]["predicted_ms"]
+    assert float(ms.pop("one")) == pytest.approx(one, rel=1e-6)
+    assert float(ms.pop("three")) == pytest.approx(3 * one, rel=1e-6)
+    assert ms == {"none": "nan", "copy": "nan", "streams": "nan"}
+    done, _ = run(program, "events")
+    assert done.stdout.count("nan\n") == 5
+
+
 def test_what_was_checked(program: Path) -> None:
     done, report = run(program, "turn", options=("--sample", "1"))
     checked = [launch["checked"] for launch in report["launches"]]
@@ -105,7 +117,7 @@ def test_as_many_launches_as_are_wanted(program: Path) -> None:
     assert (done.returncode, done.stdout, len(report["launches"])) == (0, "", 2)
     assert report["outcome"] == {
         "how": "exit", "code": 0, "message": "stopped after 2 launches (--max-launches)",
-        "place": f"options.cu:{line_of('scale<<<8')}",
+        "place": f"options.cu:{line_of('i < 3; i++) scale<<<8')}",
     }  # fmt: skip
     assert report["copies"] == []  # it had no time to free its memory
 

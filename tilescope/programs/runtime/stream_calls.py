@@ -205,11 +205,12 @@ def event_synchronize(runtime: Runtime, event: int, *_: int) -> int:
 
 @stands_in_for("cudaEventElapsedTime", "cudaEventElapsedTime_v2")
 def elapsed_time(runtime: Runtime, out: int, start: int, end: int, *_: int) -> int:
-    """Not a number: nothing was timed."""
+    """Predicted time with ``--predict``, not a number without: nothing is timed."""
     runtime.streams.check_recorded(start, end)
     if (runtime.event_flags.get(start, 0) | runtime.event_flags.get(end, 0)) & _NO_TIMING:
         return INVALID_RESOURCE_HANDLE
-    runtime.process.write(out, struct.pack("<f", float("nan")))
+    first, last = runtime.streams.event(start), runtime.streams.event(end)
+    runtime.process.write(out, struct.pack("<f", first.elapsed_time(last)))
     return SUCCESS
 
 

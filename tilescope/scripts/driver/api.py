@@ -56,7 +56,7 @@ class _DriverApi:
             "cuCtxCreate": (d.CUcontext(1),), "cuDevicePrimaryCtxRetain": (d.CUcontext(1),),
             "cuCtxGetCurrent": (d.CUcontext(1),), "cuCtxGetDevice": (d.CUdevice(0),),
             "cuCtxPopCurrent": (d.CUcontext(1),),
-            "cuEventElapsedTime": (float("nan"),), "cuMemGetInfo": (1 << 36, 1 << 37),
+            "cuMemGetInfo": (1 << 36, 1 << 37),
             "cuDeviceComputeCapability": stand_in.CAPABILITY, "cuDeviceTotalMem": (1 << 37,),
         }  # fmt: skip
         made: dict[str, Callable[..., tuple[Any, ...]]] = {
@@ -75,6 +75,8 @@ class _DriverApi:
             return (self.module.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,)
         if found is None:
             return (self._done,)
+        if isinstance(found, float):
+            return self._done, found
         kind = self.module.CUevent if call == self._streams.cuEventCreate else self.module.CUstream
         return self._done, kind(found)
 

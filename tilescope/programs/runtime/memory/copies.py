@@ -98,8 +98,7 @@ class MemoryCopy(StreamWork):
         target, source = sides
         some = (target, "its destination", "store"), (source, "its source", "load")
         touched = [ArrayFootprint.whole(*of) for of in some if of[0] is not None]
-        with runtime.machine.order.on(queue):
-            runtime.machine.order.work(self.call, self.source, touched)
+        runtime.machine.enqueue(queue, self.call, self.source, touched)
         if waits:
             queue.synchronize()
         if source is None:
@@ -163,9 +162,8 @@ class MemoryFill(StreamWork):
                 text = "the destination is no device memory"
                 runtime.checks.bad_copy(self.source, self.call, text)
             return INVALID_VALUE
-        with runtime.machine.order.on(queue):
-            touched = [ArrayFootprint.whole(target, "its destination", "store")]
-            runtime.machine.order.work(self.call, self.source, touched)
+        touched = [ArrayFootprint.whole(target, "its destination", "store")]
+        runtime.machine.enqueue(queue, self.call, self.source, touched)
         if waits:
             queue.synchronize()
         value = np.frombuffer(self.value, np.uint8)
