@@ -20,6 +20,13 @@ class CompilationError(RuntimeError):
 
 _FLAG = re.compile(r"requires .*nvcc flag|--expt-relaxed-constexpr|--extended-lambda")
 """An error that an option of nvcc mends."""
+_NO_HEADER = re.compile(r"fatal error: (?:\S*/)?(\w+)\.h: No such file")
+_WHEELS = {
+    "cublas": "cublas", "cublas_v2": "cublas", "cublasXt": "cublas", "cublasLt": "cublas",
+    "cufft": "cufft", "cufftXt": "cufft", "curand": "curand", "curand_kernel": "curand",
+    "cusparse": "cusparse",
+}  # fmt: skip
+"""Wheels of the libraries that have stand-ins or device code, by header."""
 SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 """How files end that are compiled."""
 
@@ -53,12 +60,18 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
     if any(word.startswith(("-arch", "-gencode", "--gpu-architecture")) for word in options):
         flags = [word for word in flags if not word.startswith(("-arch", "-code"))]
     folders = [word for folder in libraries for word in ("-L", str(folder))]
+    # Behind the compiler's own folders: headers of the wheels of cuBLAS, cuRAND and others.
+    folders += [f"-Xcompiler=-idirafter,{place}" for place in _wheel_folders("include")]
     command = [str(nvcc), *flags, *folders, *options, "-o", str(out), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         text = (done.stderr or done.stdout).strip()
         advice = "options of nvcc stand before the file: tilescope exec --nvcc '--extended-lambda'"
         further = [advice] * bool(_FLAG.search(text))
+        further += [
+            f"{name}.h comes with a CUDA toolkit, or with: pip install nvidia-{_WHEELS[name]}"
+            for name in _NO_HEADER.findall(text) if name in _WHEELS
+        ]  # fmt: skip
         raise CompilationError("\n".join(["nvcc refuses it:", text, *hints(text), *further]))
 
 
@@ -73,15 +86,21 @@ def _link_folder(work: Path) -> Path:
     return folder
 
 
+def _wheel_folders(name: str) -> list[Path]:
+    """The folders of that name in NVIDIA's wheels."""
+    spec = importlib.util.find_spec("nvidia")
+    places = (spec.submodule_search_locations or []) if spec else []
+    return [folder for place in places for folder in sorted(Path(place).glob(f"*/{name}"))]
+
+
 def _nvcc() -> Path:
     """The user's nvcc, or the one of the wheels."""
     found = shutil.which("nvcc")
     if found:
         return Path(found)
-    spec = importlib.util.find_spec("nvidia")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        for nvcc in Path(place).glob("*/bin/nvcc"):
-            return nvcc
+    for folder in _wheel_folders("bin"):
+        if (folder / "nvcc").is_file():
+            return folder / "nvcc"
     raise CompilationError(
         "compiling a program takes nvcc 13 and g++: install the CUDA toolkit, or "
         "pip install 'nvidia-cuda-nvcc==13.0.*'"

@@ -159,6 +159,22 @@ def test_a_name_that_cuda_dropped_gets_its_replacement(tmp_path: Path) -> None:
     assert "cudaThreadSynchronize is now cudaDeviceSynchronize" in done.stderr
 
 
+def test_headers_of_libraries_come_from_wheels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "random.cu"
+    source.write_text("#include <of_a_wheel.h>\nint main() { return OF_A_WHEEL; }\n")
+    wheels = tmp_path / "wheels"
+    (wheels / "nvidia/cu13/include").mkdir(parents=True)
+    (wheels / "nvidia/cu13/include/of_a_wheel.h").write_text("#define OF_A_WHEEL 7\n")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{wheels}")
+    done, _ = run(source, options=("--allow-none",))
+    assert done.returncode == 7
+    source.write_text("#include <missing/cusparse.h>\n")
+    done, _ = run(source)
+    assert "pip install nvidia-cusparse" in done.stderr
+
+
 def test_further_options_of_nvcc(tmp_path: Path) -> None:
     source = tmp_path / "closure.cu"
     source.write_text(
