@@ -82,7 +82,7 @@ class BarrierCheck(Observer):
 class Observers:
     """The observers of one attempt at a launch, or of some of its batches.
 
-    ``closer``: precision of the race checks. ``first``: a further observer, which is called and
+    ``precision``: precision of the race checks. ``first``: a further observer, which is called and
     merged first.
 
     Attributes:
@@ -96,7 +96,7 @@ class Observers:
 
     def __init__(
         self, launch: PreparedLaunch, checks: Collection[str], trace: Trace | None,
-        allocations: dict[int, Allocation], closer: PrecisionPlan, first: Observer | None = None,
+        allocations: dict[int, Allocation], precision: PrecisionPlan, first: Observer | None = None,
     ) -> None:  # fmt: skip
         program, layout, granules = launch.program, launch.program.layout, launch.granules
         steering = program.analysis(ForwardSlices)
@@ -137,12 +137,12 @@ class Observers:
             asked = tuple(sorted(checks))
             memo = program.memo("intervals", launch.block, launch.shared_space, asked)
             make = functools.partial(
-                _race_checks, launch, granules, steering, closer, asked, memo, findings.exited
+                _race_checks, launch, granules, steering, precision, asked, memo, findings.exited
             )
             uninitialised = functools.partial(findings.uninitialised, "shared")
             race_check, *others = make(book, uninitialised)
             race_check = cast(RaceCheck, race_check)
-            if "races" in checks and may_be_alike(steering, closer, launch.clustered):
+            if "races" in checks and may_be_alike(steering, precision, launch.clustered):
                 all_of_them.append(RepresentativeBlockCheck(make, book, [race_check, *others]))
             else:
                 all_of_them += [race_check]
@@ -154,7 +154,7 @@ class Observers:
         self.read_only = ReadOnlyPathCheck(
             findings, program.sites, granules.array, math.prod((*launch.grid, *launch.block)),
             launch.pointers,
-            Bases(program, launch.pointers.arrays) if launch.pointers.arrays else None, closer,
+            Bases(program, launch.pointers.arrays) if launch.pointers.arrays else None, precision,
         )  # fmt: skip
         if "races" in checks and not self.read_only.idle:
             all_of_them.append(self.read_only)
@@ -214,14 +214,14 @@ class Observers:
 
 
 def _race_checks(
-    launch: PreparedLaunch, granules: Granules, steering: ForwardSlices, closer: PrecisionPlan,
+    launch: PreparedLaunch, granules: Granules, steering: ForwardSlices, precision: PrecisionPlan,
     checks: Collection[str], memo: Memo, exited: exited_blocks.Report, book: RaceLog,
     uninitialised: Report,
 ) -> list[Observer]:  # fmt: skip
     """Return the checks for races and uninitialised shared memory, ``RaceCheck`` first."""
     sites, races, shared = launch.program.sites, "races" in checks, launch.shared_space
     race_check = RaceCheck(
-        closer, granules, shared, book, steering, uninitialised, exited, races,
+        precision, granules, shared, book, steering, uninitialised, exited, races,
         "uninitialised" in checks, memo,
     )  # fmt: skip
     found: list[Observer] = [race_check]

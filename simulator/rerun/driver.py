@@ -86,25 +86,25 @@ def run_to_verdict(
     choice = EngineChoice(launch, checks, engine, trace, shared)
     if (done := choice.run_at_once(progress)) is not None:
         return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
-    closer = _read_and_written(launch) if "races" in checks else {}
+    precision = _read_and_written(launch) if "races" in checks else {}
     together = launch.cooperative
     count = count_of(workers)
     alone = why_alone(launch, bool(trace)) if count > 1 else ""
     said = alone if workers != "all" else ""
     while True:
-        crew = ParallelLaunch(launch, checks, closer, count, workers != "all", choice.watch)
+        crew = ParallelLaunch(launch, checks, precision, count, workers != "all", choice.watch)
         try:
             if count > 1 and not alone and not together:
                 first, allocations = crew.run(progress)
             else:
                 first, allocations = _run(
-                    launch, checks, closer, together, trace, progress, parts, choice.watch
+                    launch, checks, precision, together, trace, progress, parts, choice.watch
                 )
         except ChangeEngine:
             if (done := choice.run_instead(progress)) is not None:
                 return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
         except EscalateCheck as suspicion:
-            closer[suspicion.number] = suspicion.places
+            precision[suspicion.number] = suspicion.places
         except RetrySharded:
             pass
         except InterBlockWait:
@@ -112,12 +112,12 @@ def run_to_verdict(
             said = said or WAITS * (count > 1)
         except SerialFallback as why:
             alone = said = str(why)
-            closer.clear()
+            precision.clear()
         else:
             outcome = LaunchOutcome(
                 first, allocations, crew.shared, said or crew.alone, engine_note=choice.note
             )
-            return _judged(launch, checks, outcome, closer, together)
+            return _judged(launch, checks, outcome, precision, together)
 
 
 def count_of(workers: int | str) -> int:
@@ -127,18 +127,18 @@ def count_of(workers: int | str) -> int:
 
 def _judged(
     launch: PreparedLaunch, checks: Collection[str], outcome: LaunchOutcome,
-    closer: PrecisionPlan | None = None, together: bool = False,
+    precision: PrecisionPlan | None = None, together: bool = False,
 ) -> LaunchOutcome:  # fmt: skip
     """Decide what of the findings counts, by more runs where these are needed."""
-    first, closer = outcome.observers, closer or {}
+    first, precision = outcome.observers, precision or {}
     _keep_used_reads(launch, first, together)
     _tell_used_shuffles(launch, first, together)
     if "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads:
-        find_races_in_other_orders(launch, first, closer, together)
+        find_races_in_other_orders(launch, first, precision, together)
     if launch.kernel.adapter and launch.kernel.adapter.repeats:
         drop_idle_reads(launch, first, together)
     if first.findings.found:
-        look_for_causes(launch, first, checks, closer, together)
+        look_for_causes(launch, first, checks, precision, together)
     return outcome
 
 
@@ -172,7 +172,7 @@ def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence
 
 
 def _run(
-    launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, together: bool,
+    launch: PreparedLaunch, checks: Collection[str], precision: PrecisionPlan, together: bool,
     trace: Trace | None, progress: Progress | None, parts: int, watch: Watch,
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
     """Execute one attempt in one process; return the observers and the final global memory.
@@ -182,7 +182,7 @@ def _run(
     allocations, observer_sets = launch.allocations(), list[Observers]()
     for share in _shares(launch, together, 1 if together else parts):
         recorder = Trace(trace.wanted, trace.max_bytes) if trace and observer_sets else trace
-        observer_sets.append(Observers(launch, checks, recorder, allocations, closer))
+        observer_sets.append(Observers(launch, checks, recorder, allocations, precision))
         watch(observer_sets[-1].dispatcher)
         run_batches(launch, allocations, observer_sets[-1].dispatcher, share, together, progress)
     first, *others = observer_sets

@@ -30,7 +30,7 @@ _AGAIN = 8
 
 
 def find_races_in_other_orders(
-    launch: PreparedLaunch, observers: Observers, closer: PrecisionPlan, together: bool
+    launch: PreparedLaunch, observers: Observers, precision: PrecisionPlan, together: bool
 ) -> None:
     """Log the races that other orders of blocks and warps show.
 
@@ -49,7 +49,7 @@ def find_races_in_other_orders(
     launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)
     book = observers.findings.races.book
     for order in ORDERS:
-        found = _races(dataclasses.replace(launch, schedule=order), dict(closer), together)
+        found = _races(dataclasses.replace(launch, schedule=order), dict(precision), together)
         if found is not None:
             book.add_unknown(found)
 
@@ -64,18 +64,18 @@ def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
     return ""
 
 
-def _races(launch: PreparedLaunch, closer: PrecisionPlan, together: bool) -> RaceLog | None:
+def _races(launch: PreparedLaunch, precision: PrecisionPlan, together: bool) -> RaceLog | None:
     """Return the races of one more run; ``None``: it did not end."""
     for _ in range(_AGAIN):
         allocations = launch.allocations()
-        observers = Observers(launch, {"races"}, None, allocations, closer)
+        observers = Observers(launch, {"races"}, None, allocations, precision)
         try:
             run_batches(
                 launch, allocations, observers.dispatcher, batches(launch, together), together
             )
             observers.end()
         except EscalateCheck as suspicion:
-            closer[suspicion.number] = suspicion.places
+            precision[suspicion.number] = suspicion.places
         except (InterBlockWait, SimulatorError):
             return None
         else:

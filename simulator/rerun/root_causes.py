@@ -149,7 +149,7 @@ def look_for_causes(
     launch: PreparedLaunch,
     observers: Observers,
     checks: Collection[str],
-    closer: PrecisionPlan,
+    precision: PrecisionPlan,
     together: bool,
 ) -> None:
     """Find the findings that are independent of undefined values, if there are such values."""
@@ -160,21 +160,21 @@ def look_for_causes(
     kernel, old = launch.kernel, launch.program
     program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack, old.first_variable)
     launch = dataclasses.replace(launch, program=program, counted=False)
-    closer = dict(closer)
+    precision = dict(precision)
     for _ in range(_AGAIN):
         allocations = launch.allocations()
         memory = DefinednessMemory(
             program.layout, allocations, launch.shared_space, findings.unset_used()
         )
         memory.strays = True
-        without = Observers(launch, checks, None, allocations, closer)
+        without = Observers(launch, checks, None, allocations, precision)
         _Without(program, without, memory)
         todo = batches(launch, together)
         try:
             run_batches(launch, allocations, without.dispatcher, todo, together, undefined=memory)
             without.end()
         except EscalateCheck as suspicion:
-            closer[suspicion.number] = suspicion.places
+            precision[suspicion.number] = suspicion.places
         except InterBlockWait:
             return
         else:

@@ -50,20 +50,22 @@ class RetrySharded(Exception):
         self.numbers = numbers
 
 
-def watched(checks: Collection[str], closer: PrecisionPlan, direct: bool) -> PrecisionPlan | None:
+def watched(
+    checks: Collection[str], precision: PrecisionPlan, direct: bool
+) -> PrecisionPlan | None:
     """Return the plan of arrays that the race check does not cover across processes.
 
     For all other arrays it reports stores of two processes to one location itself. ``None``: it
     covers none.
     """
-    return closer if direct and "races" in checks else None
+    return precision if direct and "races" in checks else None
 
 
 class Overlap(Observer):
     """Records accesses to writable arrays; ``granule``: bytes of a location.
 
     ``both``: numbers of arrays that are read and written; reads of others are not marked. ``cut``:
-    whether batches differ from those of one process. ``closer``: see ``watched``.
+    whether batches differ from those of one process. ``precision``: see ``watched``.
 
     Attributes:
         loaded: Numbers of the other arrays that are read.
@@ -72,16 +74,16 @@ class Overlap(Observer):
 
     def __init__(
         self, program: Program, granule: int, both: Collection[int], cut: bool,
-        closer: PrecisionPlan | None = None,
+        precision: PrecisionPlan | None = None,
     ) -> None:  # fmt: skip
         self._kinds = program.analysis(Sums).kinds
         self.both, self.loaded = both, set[int]()
-        self.granule, self.stopped, self.cut, self._closer = granule, False, cut, closer
+        self.granule, self.stopped, self.cut, self._precision = granule, False, cut, precision
         self.marks: dict[int, Marks] = {}
         self._bits: dict[int, Bits] = {}  # in the end, of all processes
 
     def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_bits": self._packed(), "marks": {}, "_closer": None}
+        return self.__dict__ | {"_bits": self._packed(), "marks": {}, "_precision": None}
 
     def _packed(self) -> dict[int, Bits]:
         """Return the packed bitmaps, at the end."""
@@ -102,7 +104,7 @@ class Overlap(Observer):
             self.loaded.add(home.number)
             return
         plain = site.access == "store" and site.counted and use(site) == WRITTEN
-        if plain and self._closer is not None and home.number not in self._closer:
+        if plain and self._precision is not None and home.number not in self._precision:
             return
         marks = self.marks.get(home.number)
         if marks is None:

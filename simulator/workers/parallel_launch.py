@@ -86,7 +86,7 @@ class ParallelLaunch:
 
     launch: PreparedLaunch
     checks: Collection[str]
-    closer: PrecisionPlan
+    precision: PrecisionPlan
     count: int
     asked: bool
     watch: Watch
@@ -111,9 +111,9 @@ class ParallelLaunch:
                 for _ in range(self.count - 1):
                     pool.submit(run_share, b"", self.count - 1)
             allocations = self._arrays()
-            watch = watched(self.checks, self.closer, self._direct)
+            watch = watched(self.checks, self.precision, self._direct)
             overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut, watch)
-            observers = Observers(launch, self.checks, None, allocations, self.closer, overlap)
+            observers = Observers(launch, self.checks, None, allocations, self.precision, overlap)
             self.watch(observers.dispatcher)
             todo = self._mine(overlap, allocations)
             run_batches(launch, allocations, observers.dispatcher, todo, progress=progress)
@@ -194,7 +194,7 @@ class ParallelLaunch:
         total = self.total
         piece = min(max(total // (4 * self.count), 1), size) if self.cut else size
         at, spent = 0, math.inf
-        again = self._new or (bool(launch.program.memo("again")) and not self.closer)
+        again = self._new or (bool(launch.program.memo("again")) and not self.precision)
         # What the first piece takes is not all its own; and it may tell that all begins again.
         for _ in range(int(again) if self.asked else 2):
             end = min(at + piece, total)
@@ -245,7 +245,7 @@ class ParallelLaunch:
         made = allocations if at == 0 or self._direct else self.launch.allocations()
         common = self._common = self._common or put(made, self._direct)
         self._task = dataclasses.replace(
-            share_of(self.launch, self.checks, self.closer, self._known),
+            share_of(self.launch, self.checks, self.precision, self._known),
             arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(unset(made)),
             common=common.name, places=common.places, size=batch_size(self.launch),
             cut=self.cut, direct=self._direct,

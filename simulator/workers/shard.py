@@ -58,7 +58,7 @@ class Task:
     stack: int
     first_variable: int
     checks: Collection[str]
-    closer: PrecisionPlan
+    precision: PrecisionPlan
     both: Collection[int]
     arrays: tuple[Array, ...]
     missing: tuple[int, ...]
@@ -115,7 +115,7 @@ class Cancelled(Exception):
 
 
 def share_of(
-    launch: PreparedLaunch, checks: Collection[str], closer: PrecisionPlan, both: Collection[int]
+    launch: PreparedLaunch, checks: Collection[str], precision: PrecisionPlan, both: Collection[int]
 ) -> Task:
     """Return a task for a launch, without memory and range."""
     kernel = dataclasses.replace(launch.kernel, adapter=None, origin=None)
@@ -125,7 +125,7 @@ def share_of(
     program = launch.program
     return Task(
         kernel, fields, program.arch, program.stack, program.first_variable, frozenset(checks),
-        dict(closer),
+        dict(precision),
         frozenset(both), (), (), "",
         (), 0, False, False, 0, 0,
     )  # fmt: skip
@@ -178,9 +178,9 @@ def run_share(task: bytes) -> bytes:
 def _run(share: Task, common: SharedArena) -> bytes:
     contents = common.views() if share.direct else common.own()
     launch, allocations = share.launch(), share.allocations(contents)
-    watch = watched(share.checks, share.closer, share.direct)
+    watch = watched(share.checks, share.precision, share.direct)
     overlap = Overlap(launch.program, launch.granules.array, share.both, share.cut, watch)
-    observers = Observers(launch, share.checks, None, allocations, share.closer, overlap)
+    observers = Observers(launch, share.checks, None, allocations, share.precision, overlap)
 
     def progress(done: int, total: int) -> None:
         if common.vain:

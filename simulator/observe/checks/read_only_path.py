@@ -90,7 +90,7 @@ class ReadOnlyPathCheck(Observer):
 
     def __init__(
         self, findings: Findings, sites: Sequence[Site], granule: int, threads: int,
-        pointers: Pointers, bases: Bases | None, closer: PrecisionPlan,
+        pointers: Pointers, bases: Bases | None, precision: PrecisionPlan,
     ) -> None:  # fmt: skip
         self.findings, self.sites, self.granule = findings, sites, granule
         self.pointers, self.bases, self.watched = pointers, bases, pointers.names
@@ -98,7 +98,7 @@ class ReadOnlyPathCheck(Observer):
         self.dtype = np.dtype(np.int32 if few else np.int64)
         self.nobody = int(_NEVER if few else np.iinfo(np.int64).max)
         self.read_only = [is_read_only(site) for site in self.sites]
-        self.close = {number for number in closer if number < -1}
+        self.close = {number for number in precision if number < -1}
         self.loaded, self.written, self.quiet = set[int](), set[int](), set[int]()
         self.homes: dict[int, Allocation] = {}
         self.tables: dict[int, dict[_AccessGroup, _Table]] = {}

@@ -41,7 +41,7 @@ class RaceCheck(Observer):
     """Observer of accesses, barriers and fences that detects races.
 
     Args:
-        closer: Arrays (and ``SHARED``) that need full shadow memory: see ``EscalateCheck``.
+        precision: Arrays (and ``SHARED``) that need full shadow memory: see ``EscalateCheck``.
         granules: Bytes of a location.
         book: The race log.
         uninitialised: Called with reads of uninitialised shared memory.
@@ -56,33 +56,31 @@ class RaceCheck(Observer):
     geometry: Geometry
 
     def __init__(
-        self, closer: PrecisionPlan, granules: Granules, shared_bytes: int, book: RaceLog,
+        self, precision: PrecisionPlan, granules: Granules, shared_bytes: int, book: RaceLog,
         steering: ForwardSlices, uninitialised: Report, exited: exited_blocks.Report, races: bool,
         initialised: bool, memo: Memo,
     ) -> None:  # fmt: skip
-        self.closer, self.granules, self.book, self.races = closer, granules, book, races
+        self.precision, self.granules, self.book, self.races = precision, granules, book, races
         self.shadows: dict[int, ShadowMemory] = {}
         self.arrays: dict[int, Allocation] = {}
         self.owners: dict[int, OwnershipTable] = {}
         self.reaches = AddressRangeCache()
-        self.quick, self.exact = (
-            ArrayAccessFilter(granules.array),
-            ShadowChecker(granules, book, steering),
-        )
+        self.array_filter = ArrayAccessFilter(granules.array)
+        self.shadow_checker = ShadowChecker(granules, book, steering)
         self.order = SyncObserver(steering)
         reserved = steering.program.layout.reserved
         intervals = BarrierIntervals(
             granules.shared, shared_bytes, races, initialised, memo, reserved
         )
-        self.shared = SharedMemory(intervals, self.exact, uninitialised, exited)
+        self.shared = SharedMemory(intervals, self.shadow_checker, uninitialised, exited)
 
     def start(self, geometry: Geometry) -> None:
         """Begin a batch."""
         self.geometry = geometry
         self.reaches.start(geometry.moves)
         self.order.start(geometry)
-        self.exact.start(geometry, self.order.happens_before, self.order.releases)
-        self.shared.start(self.order, SHARED in self.closer)
+        self.shadow_checker.start(geometry, self.order.happens_before, self.order.releases)
+        self.shared.start(self.order, SHARED in self.precision)
         for owners in self.owners.values():
             owners.reset_cache()
 
@@ -99,11 +97,8 @@ class RaceCheck(Observer):
         for number, owners in self.owners.items():
             if owners.has_contention:
                 raise EscalateCheck(number, owners.contested)
-        if not (
-            self.shadows or self.exact.lock_ordered_pairs
-        ):  # nothing to go through the releases for
-            return
-        self.exact.resolve_lock_ordered_pairs()
+        if self.shadows or self.shadow_checker.lock_ordered_pairs:
+            self.shadow_checker.resolve_lock_ordered_pairs()
 
     def merge(self, other: RaceCheck) -> None:
         """See ``Observer``.
@@ -111,18 +106,18 @@ class RaceCheck(Observer):
         Raises:
             EscalateCheck: The two parts conflict on a location.
         """
-        self.quick.merge(other.quick)
+        self.array_filter.merge(other.array_filter)
         for number, owners in other.owners.items():
             known = self.owners.setdefault(number, owners)
             if known is not owners:
                 known.merge(owners)
-        other.exact.resolve_lock_ordered_pairs()
+        other.shadow_checker.resolve_lock_ordered_pairs()
         self.book.merge(other.book)
         for number, shadow in other.shadows.items():
             mine = self.shadows.setdefault(number, shadow)
             home = self.arrays.setdefault(number, other.arrays[number])
             if mine is not shadow:
-                find_between(self.exact, mine, shadow, home)
+                find_between(self.shadow_checker, mine, shadow, home)
                 mine.merge(shadow)
 
     # -- events -------------------------------------------------------------------
@@ -158,7 +153,7 @@ class RaceCheck(Observer):
         if not site.counted:
             return
         only_read = space == "global" and site.access == "load" and not site.strong
-        if space == "local" or (only_read and self.quick.reads(event.home.number)):
+        if space == "local" or (only_read and self.array_filter.reads(event.home.number)):
             self.order.now += 1
         else:
             self.access(event.full)
@@ -202,15 +197,15 @@ class RaceCheck(Observer):
     def _global(self, event: AccessEvent) -> None:
         site, home, g = event.site, event.home, self.geometry
         number = home.number
-        closer = self.closer.get(number)
-        if closer is None:
-            self.quick.look(event, g)
+        precision = self.precision.get(number)
+        if precision is None:
+            self.array_filter.look(event, g)
             return
-        if closer is False and self._owners(home).is_repeat(event):
+        if precision is False and self._owners(home).is_repeat(event):
             return
         granule = self.granules.array
         shift, parts = granule.bit_length() - 1, max(1, site.nbytes // granule)
-        if closer is False:
+        if precision is False:
             address, thread = by_block(g, site, event.address, event.mask)
             for first in range(parts):
                 places = ((address - home.base) >> shift) + first
@@ -223,25 +218,29 @@ class RaceCheck(Observer):
             shadow = self.shadows[number] = ShadowMemory(g.everyone, g.threads)
             self.arrays[number] = home
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        self.exact.in_step.access(site, thread, shadow.threads, self.order.now)
+        self.shadow_checker.in_step.access(site, thread, shadow.threads, self.order.now)
         self._load(number, site, lanes, place, thread)
-        at = np.flatnonzero(closer[place])
+        at = np.flatnonzero(precision[place])
         if not at.size:
             return
         if at.size < len(place):
             lanes, place, thread = lanes.some(at), place[at], thread[at]
             values = None if values is None else values[at]
-        self.exact.check_and_record(shadow, event, self.order.now, lanes, place, thread, values)
+        self.shadow_checker.check_and_record(
+            shadow, event, self.order.now, lanes, place, thread, values
+        )
 
     def _load(self, number: int, site: Site, lanes: Accesses, place: Flat, thread: Flat) -> None:
         """Record a global load that may leave its sectors in L1, if a check needs that."""
         if site.access != "load" or site.strong or not cached(site):
             return
         if self.order.releases.relaxed:
-            self.exact.now = self.order.now
+            self.shadow_checker.now = self.order.now
             self.order.releases.blocks()  # what has been noted down is gone through
-            sectors = self.exact.sectors.setdefault(number, Sectors(self.granules.array))
-            sectors.load(place, self.geometry.blocks[lanes.column], self.exact.looks(thread))
+            sectors = self.shadow_checker.sectors.setdefault(number, Sectors(self.granules.array))
+            sectors.load(
+                place, self.geometry.blocks[lanes.column], self.shadow_checker.looks(thread)
+            )
 
     def forget(self, home: Allocation, piece: range) -> None:
         """Forget accesses to bytes that are reallocated; earlier users are unrelated."""

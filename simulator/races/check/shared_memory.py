@@ -25,7 +25,7 @@ class SharedMemory:
 
     Args:
         intervals: The check by barrier intervals, used until shadow memory is needed.
-        exact: The check by shadow memory.
+        shadow_checker: The check by shadow memory.
         uninitialised: Called with reads of uninitialised memory.
         exited: Called with accesses to memory of blocks that may have exited.
 
@@ -40,11 +40,11 @@ class SharedMemory:
     def __init__(
         self,
         intervals: BarrierIntervals,
-        exact: ShadowChecker,
+        shadow_checker: ShadowChecker,
         uninitialised: Report,
         exited: exited_blocks.Report,
     ) -> None:  # fmt: skip
-        self.intervals, self.exact = intervals, exact
+        self.intervals, self.shadow_checker = intervals, shadow_checker
         self.uninitialised, self.exited = uninitialised, exited
         self.granule, self.nbytes = intervals.granule, intervals.shared_bytes
         self.races, self.initialised = intervals.races, intervals.initialised
@@ -152,7 +152,7 @@ class SharedMemory:
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         place = (lanes.address // self.granule + part) * g.columns + lanes.home
         again = self.repeats.again(event, now)
-        self.exact.in_step.access(site, thread, shadow.threads, now)
+        self.shadow_checker.in_step.access(site, thread, shadow.threads, now)
         if self.initialised and site.access != "store":
             at = np.flatnonzero(~self.written[place])
             if at.size:
@@ -163,4 +163,6 @@ class SharedMemory:
             if site.access != "load":
                 before = self.order.happens_before.before(lanes.thread, lanes.column)
                 self.unwritten.overtake(site, place, thread, before)
-            self.exact.check_and_record(shadow, event, now, lanes, place, thread, values, again)
+            self.shadow_checker.check_and_record(
+                shadow, event, now, lanes, place, thread, values, again
+            )

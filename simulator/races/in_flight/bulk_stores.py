@@ -117,7 +117,7 @@ class BulkStoreCheck(Observer):
         g, found = self.geometry, self.wait_times[:, copies]
         earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
         mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
-        ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
+        ordered = self.race.shadow_checker.ordered(site, site, lanes, [], Clocks())
         return earlier, mine, (earlier == mine) | ordered(found[what], earlier, lane)
 
     def _nobody(self, home: Allocation) -> Flat:
@@ -201,7 +201,7 @@ class BulkStoreCheck(Observer):
         if shadow is None:
             return
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        ordered = self.race.exact.ordered(site, site, lanes, [], Clocks())
+        ordered = self.race.shadow_checker.ordered(site, site, lanes, [], Clocks())
         for history, how in shadow.conflicting_histories(site):
             other = history.site
             known = self.book.knows(self._race(event, other, site, how, "lane"))

@@ -20,15 +20,15 @@ class BlocksDiffer(Exception):
     """The blocks of the batch behave differently."""
 
 
-def may_be_alike(steering: ForwardSlices, closer: PrecisionPlan, clusters: bool) -> bool:
+def may_be_alike(steering: ForwardSlices, precision: PrecisionPlan, clusters: bool) -> bool:
     """Whether a launch can be checked by one block.
 
     It cannot if arrays need precise checks, or if blocks synchronise with each other.
     """
     program = steering.program
-    if SHARED not in closer or clusters or steering.synchronising_reads:
+    if SHARED not in precision or clusters or steering.synchronising_reads:
         return False
-    if any(places is not False for places in closer.values()):
+    if any(places is not False for places in precision.values()):
         return False
     blocks = any(block.cluster or block.called for block in program.blocks)
     return not (blocks or any(map(sends, program.sites)))

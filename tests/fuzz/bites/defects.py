@@ -160,7 +160,7 @@ BITES = (
     Bite(
         "order by chance: what a readers' lock gave in one run is order", "races",
         "simulator/rerun/driver.py",
-        "find_races_in_other_orders(launch, first, closer, together)", "pass",
+        "find_races_in_other_orders(launch, first, precision, together)", "pass",
     ),
     Bite(
         "a slot that is freed early is said to be read too early",
