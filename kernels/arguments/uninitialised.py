@@ -7,7 +7,7 @@ import numpy as np
 from .pointers import first_byte
 
 _ANYTHING = 0xFF
-"""What every byte of unset memory holds here: NaN, -1, or the largest number."""
+"""What every byte of uninitialised memory holds here: NaN, -1, or the largest number."""
 
 
 class Unset(np.ndarray[Any, Any]):
@@ -19,9 +19,9 @@ class Unset(np.ndarray[Any, Any]):
     """
 
     _memory: Any = None
-    """Where the memory begins that may be unset, and a byte for each of its bytes: 0 if set."""
+    """Address of the tracked memory, and a flag for each of its bytes (0: initialised)."""
     _unset_at = 0
-    """A byte that was unset when it was looked at: most often it still is."""
+    """Index of a byte that was uninitialised at the last look, and often still is."""
 
     def __array_finalize__(self, made_from: Any) -> None:
         known = getattr(made_from, "_memory", None)
@@ -39,7 +39,7 @@ class Unset(np.ndarray[Any, Any]):
 
     @property
     def tracked(self) -> tuple[int, Any] | None:
-        """Where the memory begins that may be unset, and a flag for each byte (0: set)."""
+        """Address of the tracked memory, and a flag for each of its bytes (0: initialised)."""
         found: tuple[int, Any] | None = self._memory
         return found
 
@@ -69,7 +69,7 @@ class Unset(np.ndarray[Any, Any]):
 
 
 def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
-    """Return an uninitialised array, whose unwritten elements are a hazard to read."""
+    """Return an uninitialised array; reading an element before it is written is a hazard."""
     kind = np.dtype(dtype)
     count = int(np.prod(shape))
     array = np.full(count * kind.itemsize, _ANYTHING, np.uint8).view(kind).reshape(shape)
@@ -90,7 +90,7 @@ def missing_of(array: Any) -> Any:
     if not flat.size or not flat[array._unset_at]:
         array._unset_at = int(flat.argmax()) if flat.size else 0
         if not flat.any():
-            array._memory = None  # so that nobody looks again
+            array._memory = None  # so that no later call looks again
             return None
     return flat
 

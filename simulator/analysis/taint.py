@@ -32,13 +32,14 @@ class DataDependentVerdicts:
     Attributes:
         written: Sites with conflicting writes, which are milder if values are equal or an atomic is
             silent.
-        unset: Instructions that read uninitialised memory, which matters only if the value is used.
+        uninitialised: Instructions that read uninitialised memory, whose values may be
+            unused.
         absent: Lines that read inactive lanes, which matters only if the outcome changes.
         texts: Calls that read strings up to their NUL, with the strings' spaces.
     """
 
     written: Collection[Site] = ()
-    unset: Collection[Instruction] = ()
+    uninitialised: Collection[Instruction] = ()
     absent: Collection[Line] = ()
     texts: Collection[tuple[Instruction, str]] = ()
 
@@ -65,7 +66,7 @@ def depends_on_data(
     for ins, space in judged.texts:
         if data.reaches_space(space):
             return ins
-    unset = _Slice(program, spaces, judged.unset) if judged.unset else None
+    uninitialised = _Slice(program, spaces, judged.uninitialised) if judged.uninitialised else None
     asking = [
         i for _, i in data.instructions() if roles(i).row.gate and i.user_line in judged.absent
     ]
@@ -73,7 +74,7 @@ def depends_on_data(
     for name, ins in data.instructions():
         if absent and absent.holds(name, _steering(ins)):
             return ins
-        if any(slice_ and _may_hide(data, slice_, name, ins) for slice_ in (unset, absent)):
+        if any(slice_ and _may_hide(data, slice_, name, ins) for slice_ in (uninitialised, absent)):
             return ins
     return None
 
@@ -240,11 +241,11 @@ def _steering(ins: Instruction) -> Sequence[str]:
     return [*found, *role.bases] if row.memory else found
 
 
-def _may_hide(data: _Slice, unset: _Slice, name: str, ins: Instruction) -> bool:
+def _may_hide(data: _Slice, uninitialised: _Slice, name: str, ins: Instruction) -> bool:
     """Whether an instruction's data may make an uninitialised operand irrelevant."""
     role = roles(ins)
     row = role.row
-    given, hidden = (some.holds(name, role.reads) for some in (data, unset))
+    given, hidden = (some.holds(name, role.reads) for some in (data, uninitialised))
     if not hidden or not hides(ins) or role.flow is Flow.CALL:
         return False
     if row.memory:  # what is there may be data

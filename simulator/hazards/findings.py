@@ -31,7 +31,7 @@ from .wording.array_shapes import Shapes
 from .wording.naming import place_at, spot
 
 _USERS = 3
-"""Lines that use what nothing wrote, as many as are told."""
+"""Lines that a report names as users of an uninitialised value, at most."""
 
 
 class _Key(NamedTuple):
@@ -42,7 +42,7 @@ class _Key(NamedTuple):
     variable: str
     role: str
     site: int = -1
-    """Of a read of what nothing wrote: not yet said of the whole line."""
+    """Site of an uninitialised read, until it is known whether its value is used; -1 then."""
 
 
 class Findings(Observer):
@@ -65,7 +65,7 @@ class Findings(Observer):
         self.found: dict[_Key, Hazard] = {}
         self.more: list[Hazard] = []
         self.control = ControlHazards(sources)
-        self.unwritten: dict[_Key, set[int]] = {}
+        self.uninitialised_reads: dict[_Key, set[int]] = {}
         self.shifts = Shifts()
         self.independent: list[Hazard] | None = None
         self.geometry: Geometry
@@ -101,8 +101,8 @@ class Findings(Observer):
                 first, theirs = mine.involved[0], hazard.involved[0]
                 mine.involved = (first.called(*theirs.calls[:1], *theirs.also), *mine.involved[1:])
         self.control.merge(other.control)
-        for key, places in other.unwritten.items():
-            self.unwritten.setdefault(key, set()).update(places)
+        for key, places in other.uninitialised_reads.items():
+            self.uninitialised_reads.setdefault(key, set()).update(places)
         self.shifts.merge(other.shifts)
 
     @property
@@ -133,7 +133,7 @@ class Findings(Observer):
         found += self.control.hazards()
         if self.races.book.groups or self.races.of_registers.found:
             found += self.races.hazards(self.geometry)
-        found = fold(found, self.shifts.known(self.unwritten, self.independent))
+        found = fold(found, self.shifts.known(self.uninitialised_reads, self.independent))
         return sorted(found, key=lambda h: h.severity != "error")
 
     def _raced(self) -> set[_Key]:
@@ -143,7 +143,7 @@ class Findings(Observer):
         """
         return {
             key
-            for key, places in self.unwritten.items()
+            for key, places in self.uninitialised_reads.items()
             if self.races.book.explains(key.line, key.variable, places)
         }
 
@@ -200,22 +200,22 @@ class Findings(Observer):
         name, element, text = place_at(self.layout, self.shapes, space, at, site, code)
         if space == "shared":
             places = (self.geometry.blocks[home] << 32) + address // site.size
-            self._unwritten(site, name).update(unique(places).tolist())
+            self._locations(site, name).update(unique(places).tolist())
             self.shifts.read(site, self.layout.variable(space, at))
         place = text if name == LOCAL_MEMORY else f"{space} {text}"
-        self._unset("read", site, place, space, name, element, thread, column)
+        self._uninitialised("read", site, place, space, name, element, thread, column)
 
-    def unset(
+    def uninitialised_global(
         self, site: Site, number: int, name: str, elements: Flat, thread: Flat, column: Flat
     ) -> None:
         """Add reads of uninitialised global memory."""
         element = int(elements[0])
-        self._unwritten(site, name).update(unique(elements).tolist())
+        self._locations(site, name).update(unique(elements).tolist())
         index = self.shapes.index(self.shapes.argument(number, site.size), element)
         role, place = ROLES[site.access], f"global {name}{index}"
-        self._unset(role, site, place, "global", name, element, thread, column)
+        self._uninitialised(role, site, place, "global", name, element, thread, column)
 
-    def _unset(
+    def _uninitialised(
         self, role: str, site: Site, place: str, space: str, name: str, element: int,
         thread: Flat, column: Flat,
     ) -> None:  # fmt: skip
@@ -226,10 +226,10 @@ class Findings(Observer):
             {"place": place}, site=-1 if calls(site.instruction) else site.number,
         )  # fmt: skip
 
-    def _unwritten(self, site: Site, name: str) -> set[int]:
+    def _locations(self, site: Site, name: str) -> set[int]:
         """Return the uninitialised locations that a line read, numbered as in ``RaceLog``."""
         key = _Key(UNINITIALISED.name, site.line, name, "read")
-        return self.unwritten.setdefault(key, set())
+        return self.uninitialised_reads.setdefault(key, set())
 
     def shuffled(self, ins: Instruction, read: int, block: int, count: int) -> None:
         """Add a read of an inactive lane's register (``InactiveLaneRead.reads``)."""
@@ -272,13 +272,13 @@ class Findings(Observer):
                 f"--cooperative): {self.sources.of(ins)}, PTX line {ins.line}"
             )
 
-    def unset_reads(self) -> list[int]:
+    def uninitialised_read_sites(self) -> list[int]:
         """Return the sites that read uninitialised memory."""
         raced = self._raced()
         keys = (key for key in self.found if key.site >= 0 and key._replace(site=-1) not in raced)
         return sorted({key.site for key in keys})
 
-    def unset_used(self) -> set[int]:
+    def used_uninitialised_sites(self) -> set[int]:
         """Return the sites that read uninitialised memory and whose values are used."""
         return {key.site for key in self.found if key.kind == UNINITIALISED.name and key.site >= 0}
 

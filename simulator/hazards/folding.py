@@ -40,12 +40,12 @@ class Reach:
         """Add out-of-bounds accesses."""
         self.low, self.high = min(self.low, low), max(self.high, high)
 
-    def shifted(self, unset: range) -> bool:
+    def shifted(self, uninitialised: range) -> bool:
         """Whether the writes, if shifted, would cover the uninitialised bytes."""
         above, below = self.high - self.nbytes, -self.low
         if above > 0 >= below:
-            return unset == range(above)
-        return below > 0 >= above and unset == range(self.nbytes - below, self.nbytes)
+            return uninitialised == range(above)
+        return below > 0 >= above and uninitialised == range(self.nbytes - below, self.nbytes)
 
 
 class Known(NamedTuple):
@@ -102,11 +102,11 @@ class Shifts:
             self.reaches.setdefault(name, reach).widen(reach.low, reach.high)
 
     def known(
-        self, unwritten: Mapping[_AnyRead, set[int]], independent: Sequence[Hazard] | None
+        self, uninitialised: Mapping[_AnyRead, set[int]], independent: Sequence[Hazard] | None
     ) -> Known:
-        """Return the causes for ``fold``; ``unwritten``: locations as in ``RaceLog``."""
+        """Return the causes for ``fold``; ``uninitialised``: locations as in ``RaceLog``."""
         found: dict[str, dict[int, set[int]]] = {}
-        for key, places in unwritten.items():
+        for key, places in uninitialised.items():
             size, start = self.stands.get((key.line, key.variable), (0, 0))
             for place in places if size and key.variable in self.reaches else ():
                 block, element = place >> 32, place & 0xFFFFFFFF
@@ -115,7 +115,7 @@ class Shifts:
                 blocks.setdefault(block, set()).update(range(first, first + size))
         shifted = [
             name for name, blocks in found.items()
-            if (unset := _stretch([*blocks.values()])) and self.reaches[name].shifted(unset)
+            if (span := _stretch([*blocks.values()])) and self.reaches[name].shifted(span)
         ]  # fmt: skip
         return Known(shifted, independent)
 
@@ -178,8 +178,8 @@ def _cause(hazard: Hazard, causes: Sequence[Hazard], known: Known) -> Hazard | N
     overruns = [c for c in causes if c.row.by_address and c.space == "shared"]
     if hazard.case == OVERRUN:
         return next((cause for cause in overruns if cause.places & hazard.places), None)
-    unset = hazard.row.causes and not hazard.row.by_address and hazard.space == "shared"
-    if unset and hazard.variable in known.shifted:
+    uninitialised = hazard.row.causes and not hazard.row.by_address and hazard.space == "shared"
+    if uninitialised and hazard.variable in known.shifted:
         same = (c for c in overruns if c.variable == hazard.variable)
         return next((c for c in same if c.involved[0].role == "write"), None)
     if known.independent is None or _stays(hazard, known.independent):

@@ -42,7 +42,7 @@ class DefinednessMemory:
 
     Attributes:
         copied: Ones in bits that were written with undefined values.
-        unset: Ones in bits that were never written.
+        uninitialised: Ones in bits that were never written.
         stores: Sites that stored undefined bits in each global array, by its number.
         printed: Whether undefined bits were printed.
         returned: Whether stored undefined bits were read again.
@@ -59,11 +59,11 @@ class DefinednessMemory:
         self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
         wanted: Collection[int], followed: Collection[int] = (),
     ) -> None:  # fmt: skip
-        def shadow(unset: bool) -> AddressSpaces:
-            made = {number: _shadow(a, unset) for number, a in allocations.items()}
+        def shadow(uninitialised: bool) -> AddressSpaces:
+            made = {number: _shadow(a, uninitialised) for number, a in allocations.items()}
             return AddressSpaces(layout, made, shared_bytes, (), ())
 
-        self.copied, self.unset, self.wanted = shadow(False), shadow(True), wanted
+        self.copied, self.uninitialised, self.wanted = shadow(False), shadow(True), wanted
         self.stores: dict[int, set[int]] = {}
         self.returned = self.printed = False
         self.written = {n: Written(np.zeros(allocations[n].nbytes, bool)) for n in followed}
@@ -76,7 +76,7 @@ class DefinednessMemory:
 
     def frame_cleared(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """Mark bytes of local memory as uninitialised."""
-        for memories, fill in ((self.copied, 0), (self.unset, 255)):
+        for memories, fill in ((self.copied, 0), (self.uninitialised, 255)):
             local = memories.local
             on = np.broadcast_to(as_mask(lanes), local.shape).reshape(-1)
             content = local.words.view(np.uint8).reshape(-1, local.count, 4)
@@ -96,11 +96,11 @@ class DefinednessMemory:
             bits = source.of(self.copied)
             self.returned |= bool(bits.any())
             if into.bulk.number in wanted:
-                bits = bits | source.of(self.unset)
+                bits = bits | source.of(self.uninitialised)
             if into.operation:
                 bits = bits | to.of(self.copied)
             if into.operation and into.number in wanted:
-                bits = bits | to.of(self.unset)
+                bits = bits | to.of(self.uninitialised)
             if bits.any() and into.space == "global":
                 self.stores.setdefault(to.array, set()).add(into.number)
             to.put(self.copied, bits)
@@ -109,7 +109,11 @@ class DefinednessMemory:
                     True
                 )
             filled = _Bytes(into.space, _all_of(piece.filled, piece.size), piece.block)
-            for memories, where in ((self.unset, to), (self.unset, filled), (self.copied, filled)):
+            for memories, where in (
+                (self.uninitialised, to),
+                (self.uninitialised, filled),
+                (self.copied, filled),
+            ):
                 where.put(memories, 0)
 
     def looked(self, address: int, max_bytes: int, lane: tuple[int, ...]) -> None:
@@ -122,11 +126,11 @@ class DefinednessMemory:
             access.stored_v_bits.forget()
             access.uninitialised_v_bits.forget()
             access.settled.forget()
-        for memories in (self.copied, self.unset):
+        for memories in (self.copied, self.uninitialised):
             memories.start(geometry)
-        self.unset.shared.words.fill(-1)
-        self.unset.shared.words[: self.unset.layout.reserved // 4] = 0
-        self.unset.local.words.fill(-1)
+        self.uninitialised.shared.words.fill(-1)
+        self.uninitialised.shared.words[: self.uninitialised.layout.reserved // 4] = 0
+        self.uninitialised.local.words.fill(-1)
 
 
 class _Bytes:
@@ -163,16 +167,16 @@ def _all_of(places: Flat, size: int) -> Flat:
     return (places[:, None] + np.arange(size)).reshape(-1)
 
 
-def _shadow(array: Allocation, unset: bool) -> Allocation:
+def _shadow(array: Allocation, uninitialised: bool) -> Allocation:
     nothing = np.zeros(0, np.uint8)
     made = Allocation(array.number, nothing, array.name, array.writable, array.nbytes)
     made.change()
-    if unset and array.number == HEAP:  # whatever is allocated
+    if uninitialised and array.number == HEAP:  # whatever is allocated
         made.content().fill(0xFF)
         if array.heap is not None and array.missing is not None and array.valid is not None:
             end = array.heap.end  # what earlier launches wrote there
             made.content()[:end][array.valid[:end] & ~array.missing[:end]] = 0
-    elif unset and array.missing is not None:
+    elif uninitialised and array.missing is not None:
         made.content()[array.missing] = 0xFF
     return made
 
@@ -186,7 +190,7 @@ class _UndefinedAccess:
         self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted
         self.stored_v_bits, self.uninitialised_v_bits = (
             Access(shadow, memory.copied),
-            Access(shadow, memory.unset),
+            Access(shadow, memory.uninitialised),
         )
         self.settled = Access(dataclasses.replace(shadow, operation="and"), memory.copied)
 
@@ -197,8 +201,8 @@ class _UndefinedAccess:
         if self.memory.strays and (astray := self._astray(base, mask)) is not None:
             found = tuple(np.where(astray, ~bits.dtype.type(0), bits) for bits in found)
         if self.wanted:
-            unset = self._wanted(found, base, mask, *length)
-            found = tuple(a | b for a, b in zip(found, unset, strict=True))
+            uninitialised = self._wanted(found, base, mask, *length)
+            found = tuple(a | b for a, b in zip(found, uninitialised, strict=True))
         return tuple(bits if bits.any() else bits.dtype.type(0) for bits in found)
 
     def _wanted(

@@ -88,7 +88,7 @@ class Observers:
     Attributes:
         dispatcher: The observers' callbacks, by event.
         idle_reads: Whether races were dropped because nothing uses the values read.
-        unset: Numbers of the ``sites`` that read uninitialised memory, used or not.
+        uninitialised: Numbers of the ``sites`` that read uninitialised memory, used or not.
         padding: Arrays whose undefined bytes count as padding although their type is unknown.
         one_order: Why locks, tickets and counters were checked in the order of one run only; empty
             if they were not.
@@ -101,7 +101,7 @@ class Observers:
         program, layout, granules = launch.program, launch.program.layout, launch.granules
         steering = program.analysis(ForwardSlices)
         self.idle_reads = False
-        self.unset: Collection[int] = ()
+        self.uninitialised: Collection[int] = ()
         self.padding = set[str]()
         self.one_order = ""
         self.sites, self.blocks = program.sites, program.blocks
@@ -191,17 +191,19 @@ class Observers:
     def judged(self) -> DataDependentVerdicts:
         """Return the verdicts that depend on data.
 
-        Equal writes, silent atomics, unset values, string ends.
+        Equal writes, silent atomics, uninitialised values, string ends.
         """
         atomics = {site.number for site in self.sites if site.access == "atomic"}
         numbers = set(self.read_only.quiet)
         for group in self.findings.races.book.groups.values():
             racing = group.sides[0] | group.sides[1]
             numbers |= racing & atomics if group.reads else racing
-        unset = [site.instruction for site in self.sites if site.number in self.unset]
+        uninitialised = [
+            site.instruction for site in self.sites if site.number in self.uninitialised
+        ]
         written = [site for site in self.sites if site.number in numbers]
         texts = [(self.blocks[n].block.instructions[-1], s) for n, s in self.output.read]
-        return DataDependentVerdicts(written, unset, self.shuffles.reads, texts)
+        return DataDependentVerdicts(written, uninitialised, self.shuffles.reads, texts)
 
     def end(self) -> None:
         """End the launch.

@@ -205,12 +205,12 @@ def _shares(launch: PreparedLaunch, together: bool, parts: int) -> Iterator[Iter
 def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
     """Drop uninitialised reads whose values are not used.
 
-    Compilers copy whole structures with padding and unset members, or set a bit field in an
+    Compilers copy whole structures with padding and uninitialised members, or set a bit field in an
     uninitialised word. A read counts if its value controls a branch, an address or a barrier, or
     reaches a result. This is determined by runs with V bits.
     """
-    sites, reads = launch.program.sites, observers.findings.unset_reads()
-    observers.unset = reads
+    sites, reads = launch.program.sites, observers.findings.uninitialised_read_sites()
+    observers.uninitialised = reads
     users_by_site: dict[int, _Users] = {
         n: [] for n in reads if sites[n].is_image
     }  # fetches use texels

@@ -164,7 +164,7 @@ def look_for_causes(
     for _ in range(_AGAIN):
         allocations = launch.allocations()
         memory = DefinednessMemory(
-            program.layout, allocations, launch.shared_space, findings.unset_used()
+            program.layout, allocations, launch.shared_space, findings.used_uninitialised_sites()
         )
         memory.strays = True
         without = Observers(launch, checks, None, allocations, precision)

@@ -27,7 +27,7 @@ from . import pool
 from .conflict_detection import MIXED, STOPPED, Overlap, RetrySharded, SerialFallback, Sums, watched
 from .pool import SharedArena
 from .serialization import unpack
-from .shard import Array, ShardResult, Task, put, run_share, share_of, unset
+from .shard import Array, ShardResult, Task, put, run_share, share_of, uninitialised_bytes
 
 WAITS = "its blocks may wait for each other"
 WORTH = 1.0
@@ -246,7 +246,8 @@ class ParallelLaunch:
         common = self._common = self._common or put(made, self._direct)
         self._task = dataclasses.replace(
             share_of(self.launch, self.checks, self.precision, self._known),
-            arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(unset(made)),
+            arrays=tuple(Array.of(a) for a in made.values()),
+            missing=tuple(uninitialised_bytes(made)),
             common=common.name, places=common.places, size=batch_size(self.launch),
             cut=self.cut, direct=self._direct,
         )  # fmt: skip

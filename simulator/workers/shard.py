@@ -131,7 +131,7 @@ def share_of(
     )  # fmt: skip
 
 
-def unset(made: dict[int, Allocation]) -> dict[int, Flat]:
+def uninitialised_bytes(made: dict[int, Allocation]) -> dict[int, Flat]:
     """Return the flags of uninitialised bytes, by array."""
     return {n: a.missing for n, a in made.items() if a.missing is not None}
 
@@ -142,7 +142,7 @@ def put(made: dict[int, Allocation], direct: bool) -> SharedArena:
     Raises:
         SerialFallback: There is not enough shared memory.
     """
-    missing = unset(made)
+    missing = uninitialised_bytes(made)
     contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
     try:
         common = SharedArena.make(contents)

@@ -170,8 +170,8 @@ def check_pipeline(
     unchanged = len(pipeline.launches) - len(every)
     pipeline.launches = [table for _, table in every]
     ordered = _Ordered(pipeline)
-    unset = "uninitialised"
-    followed = (unset,) if unset in chosen(how["checks"]) else "none"  # for later launches
+    kind = "uninitialised"
+    followed = (kind,) if kind in chosen(how["checks"]) else "none"  # for later launches
     interrupted = False
     needed = bool(quiet or files.any)
     for (line, table), target in zip(every, pipeline.targets(), strict=True):

@@ -3,7 +3,7 @@
 A single launch finds ``__device__`` and ``__constant__`` variables as the module initialises them.
 In a program of several launches they retain what the host and earlier launches stored (CUDA guide,
 "Device Memory Specifiers"). Arrays have other addresses in each launch, so that an address in such
-a variable is reported as unset when it is read.
+a variable counts as uninitialised.
 """
 
 import contextlib

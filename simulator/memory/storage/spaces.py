@@ -150,7 +150,7 @@ class GlobalIndex:
             shape = np.broadcast_shapes(self.index.shape, mask.shape, *(v.shape for v in values))
             chosen = np.broadcast_to(mask, shape)
             where = np.broadcast_to(self.index, shape)[chosen]
-            if not where.size:  # no lane writes: the array's unset bytes stay unset
+            if not where.size:  # no lane writes: the array's uninitialised bytes stay so
                 return
             pick = lambda v: np.broadcast_to(v, shape)[chosen]  # noqa: E731
         self.allocation.change()

@@ -78,7 +78,9 @@ class GlobalCheck(Observer):
             if bad.size:
                 elements = places[missing] // site.size
                 thread, column = lanes.thread[bad], lanes.column[bad]
-                self.findings.unset(site, home.number, home.name, elements, thread, column)
+                self.findings.uninitialised_global(
+                    site, home.number, home.name, elements, thread, column
+                )
         if site.access != "load":
             home.define(places)
 
@@ -93,7 +95,9 @@ class GlobalCheck(Observer):
             if missing.size:
                 thread, column = _thread(self.findings.geometry, lane)
                 site = _printed(block, "global")
-                self.findings.unset(site, home.number, home.name, missing, thread, column)
+                self.findings.uninitialised_global(
+                    site, home.number, home.name, missing, thread, column
+                )
 
 
 class LocalCheck(Observer):

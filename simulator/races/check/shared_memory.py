@@ -17,7 +17,7 @@ from . import exited_blocks
 from .barrier_intervals import BarrierIntervals
 from .shadow_check import ShadowChecker
 from .sync_observer import SyncObserver
-from .uninitialised_shared import Report, Unwritten
+from .uninitialised_shared import Report, UninitialisedReads
 
 
 class SharedMemory:
@@ -61,7 +61,7 @@ class SharedMemory:
             self.shadow = ShadowMemory(g.everyone, g.threads, own)
             self.written = np.zeros(places, bool)
             self.written[: self.intervals.reserved // self.granule * g.columns] = True
-        self.unwritten = Unwritten(self.uninitialised)
+        self.uninitialised_reads = UninitialisedReads(self.uninitialised)
         self.exits = exited_blocks.Exits(g)
         self.intervals.start(g)
 
@@ -70,7 +70,7 @@ class SharedMemory:
         if self.shadow is None:
             self.intervals.close()
             return
-        self.unwritten.tell()
+        self.uninitialised_reads.tell()
         cluster = self.order.happens_before.cluster
         if cluster is not None and self.races:
             self.exits.look(cluster, self.order.releases, self.exited)
@@ -93,7 +93,7 @@ class SharedMemory:
         elif self.shadow is None:
             self.intervals.close()
         else:
-            self.unwritten.tell()
+            self.uninitialised_reads.tell()
             if self.order.geometry.clusters.size == 1:
                 self.shadow.clear()
                 self.repeats.meet(self.order.now)
@@ -122,7 +122,7 @@ class SharedMemory:
         elif self.shadow is None:
             self.intervals.close()
         else:
-            self.unwritten.tell()
+            self.uninitialised_reads.tell()
             self.shadow.clear()
 
     # -- accesses ---------------------------------------------------------------------
@@ -156,13 +156,13 @@ class SharedMemory:
         if self.initialised and site.access != "store":
             at = np.flatnonzero(~self.written[place])
             if at.size:
-                self.unwritten.add(site, lanes, at, place[at], thread[at], now)
+                self.uninitialised_reads.add(site, lanes, at, place[at], thread[at], now)
         if site.access != "load":
             self.written[place] = True
         if self.races:
             if site.access != "load":
                 before = self.order.happens_before.before(lanes.thread, lanes.column)
-                self.unwritten.overtake(site, place, thread, before)
+                self.uninitialised_reads.overtake(site, place, thread, before)
             self.shadow_checker.check_and_record(
                 shadow, event, now, lanes, place, thread, values, again
             )

@@ -22,8 +22,8 @@ Reads = NDArray[np.int64]
 location."""
 
 
-class Unwritten:
-    """Reads of unwritten locations since the last block barrier, reported once they are no race.
+class UninitialisedReads:
+    """Uninitialised reads since the last block barrier, reported if they are no race.
 
     If another thread writes the location without synchronisation in between, the schedule decides
     which comes first: that is a race, and it is reported as one.
