@@ -251,10 +251,10 @@ ADDRESS_SPACE = HazardKind(
     {"picture": HazardCase("{verb} of {place}")}, by_instruction=True,
 )  # fmt: skip
 UNINITIALISED = HazardKind(
-    "uninitialised", "uninitialised", "error", "A read of memory that nothing wrote",
+    "uninitialised", "uninitialised", "error", "A read of uninitialised memory",
     "Shared and local memory hold no zeros at the start. Write the element before it is used. "
     "A shuffle has a value of those lanes alone that execute it and are in its member mask.",
-    "read of {place} that nothing wrote",
+    "uninitialised read of {place}",
     {
         "left out": HazardCase(
             "{who} reads lane {value}, which the member mask leaves out: its value is undefined",
@@ -402,10 +402,10 @@ LEAK = HazardKind(
     "{value:,} bytes in {word} are never freed",
 )  # fmt: skip
 HOST_UNSET = HazardKind(
-    "host-unset", "", "note", "The host reads bytes that nothing wrote",
+    "host-unset", "", "note", "The host reads uninitialised bytes",
     "Neither a copy nor a kernel has written these bytes: a smaller launch than the array, or a "
     "copy of more than was computed.",
-    "{who}: {value:,} of {extent} bytes were never written",
+    "{who}: {value:,} of {extent} bytes are uninitialised",
 )  # fmt: skip
 
 CHECKS = tuple(dict.fromkeys(row.check for row in KINDS.values() if row.check))

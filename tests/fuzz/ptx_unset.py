@@ -1,4 +1,4 @@
-"""Random PTX that copies what nothing wrote, and uses it or does not.
+"""Random PTX that copies uninitialised memory, and uses it or does not.
 
 Each thread has 32 bytes of its own in local, shared and global memory, in part written. Registers
 are loaded from there in other sizes than they were stored in, taken apart and put together,
@@ -183,7 +183,7 @@ class Writer:
         return f"{self.compared(c, value, p)}\n{then}"
 
     def atomic(self) -> str:
-        """On shared memory of its own; it may find what nothing wrote."""
+        """On shared memory of its own; it may find uninitialised memory."""
         at = f"[%a2+{self.rng.randrange(0, OWN, 4)}]"
         how = self.rng.choice(["exch.b32", "or.b32", "and.b32", "xor.b32", "add.u32", "min.s32"])
         return f"atom.shared.{how} {self.reg('r')}, {at}, {self.reg('r')};"

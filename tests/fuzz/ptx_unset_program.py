@@ -1,4 +1,4 @@
-"""What random PTX about what nothing wrote looks like: registers, memory, arguments."""
+"""What random PTX about uninitialised memory looks like: registers, memory, arguments."""
 
 import itertools
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Random programs that copy what nothing wrote: is it told exactly where it is used?
+"""Random programs that copy uninitialised memory: is it told exactly where it is used?
 
 The simulator's verdict is held to the interpreter's account
 (``tests/oracles/interpreter/definedness.py``): whether there is a hazard at all and, where few
-instructions read what nothing wrote, at which of them. Where nothing is used the results have to be
+instructions read uninitialised memory, at which of them. Where nothing is used the results are
 equal as well.
 """
 
@@ -79,11 +79,11 @@ def judged(launch: Launch, schedule: str | int, report: Report | None = None) ->
     told = {places[item.ptx_line] for hazard in run.hazards for item in hazard.involved[:1]}
     reads = {places[line] for line in follow.reads}
     if told and not follow.used:
-        return f"invented: lines {sorted(told)} read what nothing wrote, and nothing uses it"
+        return f"invented: lines {sorted(told)} read uninitialised memory, and nothing uses it"
     if not told and like_padding(launch, follow):
         return None if run.padding else "missed: members that count as padding, without a word"
     if follow.used and not told:
-        return f"missed: a use of what nothing wrote: {sorted(follow.uses) or 'a result'}"
+        return f"missed: a use of uninitialised memory: {sorted(follow.uses) or 'a result'}"
     if not follow.used:
         arrays = (arg for arg in launch.args if isinstance(arg, np.ndarray))
         for number, (a, b, array) in enumerate(zip(found, wanted, arrays, strict=True)):

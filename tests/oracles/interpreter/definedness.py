@@ -1,6 +1,6 @@
 """Which bits nothing has set, and whether an outcome is made of them: the reference's own account.
 
-The rule (``docs/architecture.md``, "What nothing wrote"): shared, local and unset global memory
+The rule (``docs/checks.md``, "Uninitialised values"): shared, local and uninitialised global memory
 holds undefined bits until it is written, and so do a function's parameters. Loads, stores, moves,
 shuffles and calls pass them on, bit by bit. Any other instruction's result is undefined in the bits
 that some content of its operands' undefined bits changes, each operand for itself. A *use* is an
@@ -24,13 +24,13 @@ class Follow:
     """What a run does with undefined bits.
 
     Args:
-        wanted: Lines of the PTX whose reads of what nothing wrote count; ``None``: of all.
+        wanted: Lines of the PTX whose reads of uninitialised memory count; ``None``: of all.
         missing: Of each array argument, a byte each that is not 0 where it is unset; or ``None``.
         members: Of each array argument, the bits of an element that are no padding: what is left
             there is to be seen. ``None``, or beyond: all.
 
     Attributes:
-        reads: Lines that read what nothing wrote; ``uses``: lines that use an undefined bit, and
+        reads: Lines that read uninitialised memory; ``uses``: lines that use an undefined bit, and
             how; ``left``: whether some are left in a global array at the end; ``left_in``: in
             which, counted from 1.
     """

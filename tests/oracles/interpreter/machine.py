@@ -231,7 +231,7 @@ def run(
         steps: Instructions a block may run.
         order: A seed that mixes threads and blocks; a kernel without races does not see it.
         nan: What a NaN that an instruction makes is to be instead, from its bits and its type.
-        follow: Notes what is done with what nothing wrote.
+        follow: Notes what is done with uninitialised memory.
 
     Raises:
         Deadlock, Livelock, NotModelled: It cannot be run to the end.

@@ -1,4 +1,4 @@
-"""What nothing wrote, and copies in bulk or surfaces bring to where it counts."""
+"""Uninitialised bytes that bulk copies or surfaces bring to where they are used."""
 
 import numpy as np
 import pytest

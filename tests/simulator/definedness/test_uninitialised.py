@@ -1,4 +1,4 @@
-"""Reads of what nothing wrote: a hazard of their own, or part of a race."""
+"""Uninitialised reads: a hazard of their own, or part of a race."""
 
 import itertools
 from typing import Any
@@ -138,7 +138,7 @@ def test_on_the_command_line(tmp_path: Any) -> None:
     words = ["check", str(file), "add", "--grid", "2", "--block", "32", "--no-fix-search"]
     result = CliRunner().invoke(main, [*words, "f32[64]=unset", "f32[64]", "64"])
     assert result.exit_code == 1
-    assert "read of global y[0] that nothing wrote" in result.stdout
+    assert "uninitialised read of global y[0]" in result.stdout
     assert CliRunner().invoke(main, [*words, "f32[64]", "f32[64]", "64"]).exit_code == 0
 
 

@@ -146,7 +146,7 @@ def test_the_changed_part_of_a_long_line_is_shown(
 
 
 def test_edits_that_leave_the_race_follow_no_undefined_bits() -> None:
-    """What nothing wrote is followed bit by bit in runs of its own: for likely fixes alone."""
+    """Uninitialised memory is followed bit by bit in runs of its own: for likely fixes alone."""
     kernel = Kernel.from_ptx("""
         .version 9.0
         .target sm_90

@@ -129,7 +129,7 @@ __global__ void k(const int* x, int* y, int n) {
 }
 """
     [hazard] = hazards(source, [ints(32), ints(32), 5], build)
-    assert hazard.message == "read of local v[1][2] that nothing wrote"
+    assert hazard.message == "uninitialised read of local v[1][2]"
 
 
 @pytest.mark.parametrize("build", BUILDS)

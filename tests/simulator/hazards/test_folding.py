@@ -70,7 +70,7 @@ FOLLOWS = {
     "what such a write has left": (STAIN, "out-of-bounds", {"waw-race"}),
     "an index read beyond the end": (OUTSIDE, "out-of-bounds", {"waw-race"}),
     "an index that nothing wrote": (UNSET, "uninitialised", {"waw-race"}),
-    "a branch on what nothing wrote": (BRANCH, "uninitialised", {"barrier-divergence"}),
+    "a branch on uninitialised memory": (BRANCH, "uninitialised", {"barrier-divergence"}),
 }
 
 

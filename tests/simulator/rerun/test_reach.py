@@ -77,17 +77,17 @@ WAYS = {
     "what hides an absent lane's": """
         int x = t;
         if (t < 9) out[t] = max(__shfl_down_sync(511, t, 1), in[t]);""",
-    "a vote beside what nothing wrote": """
+    "a vote beside uninitialised memory": """
         if (t < 32) s[t] = t;
         __syncthreads();
         int x = t;
         out[t] = __any_sync(~0u, (t < 40 ? s[t] : in[t]) > 3);""",
-    "a comparison with what nothing wrote": """
+    "a comparison with uninitialised memory": """
         if (t < 32) s[t] = t;
         __syncthreads();
         int x = t;
         out[t] = s[t] < in[t];""",
-    "a sum of floats with what nothing wrote": """
+    "a sum of floats with uninitialised memory": """
         if (t < 32) s[t] = t;
         __syncthreads();
         int x = t;
@@ -106,7 +106,7 @@ NOWHERE = {
     "a thread's number": "int x = t; out[t] = in[t];",
     "a sum of what is loaded": "int x = n; for (int i = 0; i < n; i++) out[t] += in[i];",
     "equal writes of what is known": "int x = t; s[0] = n; __syncthreads(); out[t] = s[0] + in[t];",
-    "what nothing wrote, and is not used": """
+    "uninitialised memory that is not used": """
         if (t < 32) s[t] = in[t];
         __syncthreads();
         int x = s[t] & (t < 32 ? ~0 : 0);
@@ -124,7 +124,7 @@ NOWHERE = {
         int x = t;
         out[t] = s[t ^ 1];""",
     "a function": "int x = n; out[t] = plain(in + t);",
-    "a sum with what nothing wrote": """
+    "a sum with uninitialised memory": """
         if (t < 32) s[t] = t;
         __syncthreads();
         int x = t;

@@ -28,7 +28,7 @@ BUILDS = ("device", "source")
     ],
 )  # fmt: skip
 def test_a_text_is_written_up_to_its_end(body: str, told: bool, build: str) -> None:
-    """``%s`` reads as far as the NUL, and what nothing wrote is an error there."""
+    """``%s`` reads as far as the NUL, and uninitialised memory is an error there."""
     source = f'#include <cstdio>\n__global__ void k(char* g, int n) {{ {body}\nprintf("%s|", b); }}'
     kernel = Kernel.from_cuda(source, "k", build=build)
     run = simulator.launch(kernel, 1, 1, [unset(8, np.int8), 1])

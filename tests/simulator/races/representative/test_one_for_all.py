@@ -32,9 +32,9 @@ STEPS = {
     "none waits": "if (t % 32 == 0) arrive(&empty[s]);",
     "all write to the tile": f"tiles[s][t % 256] = 1; {GOOD}",
     "one of them writes to it": f"if (blockIdx.x == 2 && k == 1) tiles[s][9] = 1; {GOOD}",
-    "one of them reads what nothing wrote": f"if (blockIdx.x == 2) d[0] += left[t]; {GOOD}",
+    "one of them reads uninitialised memory": f"if (blockIdx.x == 2) d[0] += left[t]; {GOOD}",
     "all write to a barrier": f"if (t == 0 && k == 1) *(volatile int*)&full[0] = 0; {GOOD}",
-    "all multiply what nothing wrote": f"FENCE(); product(d, a, left); COMMIT(); {GOOD}",
+    "all multiply uninitialised memory": f"FENCE(); product(d, a, left); COMMIT(); {GOOD}",
     "a barrier of the warpgroup that tells": "WAIT(0); if (warp < 4) { "
     'asm volatile("bar.sync 1, 128;" ::: "memory"); if (t % 32 == 0) arrive(&empty[s]); }',
 }

@@ -267,7 +267,7 @@ export class Race extends Moment {
     if (m.kind === FLIGHT) return this.state.fixed ? "The copy is complete before the read." : "Hatched elements are under way: the simulator copies at once, a GPU takes its time.";
     if (m.other_step < 0) return "The simulator gives 0; a GPU gives whatever was left there.";
     if (this.state.fixed) return `${this.name(m.other_thread)[0].toUpperCase()}${this.name(m.other_thread).slice(1)} wrote it before ${this.fixName} let the reader go on.`.replace("the barrier let the reader go on", "the barrier opened");
-    if (m.kind === "never written") return "Here unset memory reads as 0; a GPU gives whatever was left there.";
+    if (m.kind === "never written") return "Here uninitialised memory reads as 0; a GPU gives whatever was left there.";
     if (m.kind === "an old value") return "The tinted elements are left over from the phase before.";
     if (m.kind === "overwritten") return "The value it wanted is gone: the next phase had begun.";
     return "This order of the warps gives the right value; another would not.";
