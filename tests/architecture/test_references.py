@@ -1,8 +1,8 @@
-"""Modules that code in strings, docs and scripts imports exist."""
+"""Modules that code in strings, docs and scripts imports exist, and what guides name in them."""
 
 import re
 
-from tests.architecture.tree import PACKAGES, ROOT, modules
+from tests.architecture.tree import PACKAGES, ROOT, definitions, modules
 
 IMPORTED = re.compile(rf"\b(?:from|import) ((?:{'|'.join(PACKAGES)})(?:\.\w+)+)")
 TEXTS = ("tests/**/*.py", "benchmarks/**/*", "examples/**/*", "docs/*", "*.md", "*.toml", ".ci/run")
@@ -17,3 +17,13 @@ def test_imported_modules_exist() -> None:
                     if found[1] not in modules():
                         wrong.append((str(path.relative_to(ROOT)), found[1]))
     assert wrong == []
+
+
+def test_what_guides_name_in_a_file_is_defined_there() -> None:
+    text = " ".join((ROOT / f).read_text() for f in ("docs/architecture.md", "CONTRIBUTING.md"))
+    found = re.findall(r"((?:`\w+`(?: and )?)+) \(?(?:in )?`([\w/]+\.py)`", " ".join(text.split()))
+    trees = {path.relative_to(ROOT).as_posix(): tree for path, tree in modules().values()}
+    for names, file in found:
+        tree = trees.get(file) or trees["simulator/" + file]
+        assert set(re.findall(r"\w+", names)) - {"and"} <= set(definitions(tree)), (names, file)
+    assert len(found) > 8

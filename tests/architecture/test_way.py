@@ -5,6 +5,7 @@ is passed where a function in it is called with one of them. ``pytest -s`` shows
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from simulator.compile.program import Program
 from simulator.execute.prepare import PreparedLaunch
 
 HOUSE = Path(simulator.__file__).parent
+TABLE = (HOUSE.parent / "docs/architecture.md").read_text().partition("to its race report")[2]
+TRACE = re.findall(r"^\| `([\w/]+\.py)` \| `([\w.]+)` \|", TABLE, re.M)
+"""File and function of each row of the documented trace."""
 SOURCE = """
 extern "C" __global__ void way(float* out, const float* in)
 {
@@ -65,3 +69,27 @@ def test_way() -> None:
     assert not run.hazards
     assert stops.count("launch.py") == 1, way
     assert len(set(stops)) <= 11, way
+
+
+def test_the_documented_trace_of_a_race_is_the_way() -> None:
+    """Each row's function is entered after that of the row before."""
+    kernel = Kernel.from_cuda(SOURCE.replace("__syncthreads();", ""), "way")
+    calls: list[tuple[str, str]] = []
+
+    def called(frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call":
+            calls.append((code.co_filename, code.co_qualname))
+
+    sys.setprofile(called)
+    try:
+        run = simulator.launch(kernel, 1, 64, [np.zeros(64, np.float32)] * 2, engine="numpy")
+    finally:
+        sys.setprofile(None)
+    assert [hazard.kind for hazard in run.hazards] == ["raw-race"]
+    assert len(TRACE) > 12
+    at = 0
+    for file, function in TRACE:
+        path = str(HOUSE.parent / file if file.startswith("kernels/") else HOUSE / file)
+        assert (path, function) in calls[at:], (file, function)
+        at = calls.index((path, function), at)
