@@ -118,5 +118,5 @@ def _exponents(kind: Any) -> int:
 
 
 def schedules(max_seed: int = 2**31 - 1) -> st.SearchStrategy[str | int]:
-    """What ``simulator.launch`` takes as ``schedule``: the named ones, and seeds."""
+    """Return a strategy of ``schedule`` arguments of ``simulator.launch``: names and seeds."""
     return st.sampled_from(NAMES) | st.integers(0, max_seed)

@@ -46,7 +46,7 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Made:
-    """What a front end's compiler made of a function.
+    """Kernel that a front end's compiler made of a function.
 
     Attributes:
         text: PTX with one entry.
@@ -96,10 +96,10 @@ def as_array(value: Any) -> Any:
 
 
 def in_memory(name: str, array: Any) -> Any:
-    """What stands for an array whose memory is laid out as here, whatever its order of axes.
+    """Return a C-contiguous view of an array's memory, whatever the order of its axes.
 
     Raises:
-        ValueError: It is a view of what is not contiguous itself; names it.
+        ValueError: The array is a view of one that is not contiguous; the message names it.
     """
     if array.flags.c_contiguous:
         return array

@@ -125,7 +125,7 @@ _Forms = dict[int, tuple[int, bool, list[tuple[int, int]]]]
 
 
 def _forms(raw: bytes, at: int) -> _Forms:
-    """What entries are made of: by number the tag, whether there are children, attributes."""
+    """Return the abbreviation table: tag, presence of children and attributes by number."""
     found: _Forms = {}
     reader = Reader(raw, at)
     while reader.at < len(raw) and (code := reader.uleb()):

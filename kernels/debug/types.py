@@ -57,7 +57,7 @@ class DebugInfo:
         return None
 
     def pointee(self, kind: DebugEntry | None, at: int = 0) -> DebugEntry | None:
-        """What a pointer points to that is a type, or stands in it at a byte."""
+        """Return the pointee of a type that is a pointer, or of the pointer at a byte in it."""
         if kind is None or at < 0:
             return None
         if kind.tag == _POINTER or kind.tag in _REFERENCES:
@@ -181,5 +181,5 @@ def _place(part: DebugEntry) -> int | None:
 
 @functools.lru_cache(maxsize=8)
 def debug_info(ptx: str) -> DebugInfo:
-    """What a PTX text says of its types."""
+    """Return the debug information of a PTX text."""
     return DebugInfo(ptx)

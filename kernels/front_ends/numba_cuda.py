@@ -121,7 +121,7 @@ def _with_names(text: str, python: Any) -> str:
 
 
 def _names(name: str, kind: Any) -> Iterator[str]:
-    """What the parameters of one argument are called."""
+    """Yield the names of the parameters that one argument becomes."""
     from numba.cuda import types
 
     if isinstance(kind, types.Array):

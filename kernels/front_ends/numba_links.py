@@ -1,4 +1,4 @@
-"""What Numba links into a kernel's PTX: a grid's barrier is put in, C++ of its own is refused.
+"""Code that Numba links into a kernel's PTX: grid barriers are supplied, linked C++ is refused.
 
 The barrier is that of cooperative groups: the driver gives a cooperative launch a word in which
 blocks count themselves in (``%envreg1``, ``%envreg2``). Its sign bit turns when the last has come:

@@ -119,7 +119,7 @@ def from_compiled(
 
 
 def _names(name: str, kind: str) -> list[str]:
-    """What the parameters of one argument are called (``triton.backends.driver``, descriptors)."""
+    """Return the names of an argument's parameters (``triton.backends.driver``, descriptors)."""
     if not kind.startswith(_DESCRIPTOR):
         return [name]
     axes = range(kind.count(",", kind.index("[")) + 1)

@@ -34,7 +34,7 @@ Size = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Expected:
-    """What an output should be, and how far each element may be off.
+    """Reference values of an output, with an error bound for each element.
 
     Values are float64, or whole numbers as they are: where no bound is, they are compared exactly.
     """
@@ -94,7 +94,7 @@ class Launch:
     shared_bytes: int = 0
 
     def expected(self) -> Mapping[str, Expected]:
-        """What the outputs should become; ask before launching, which changes ``args``."""
+        """Return the reference outputs; call it before a launch, which changes ``args``."""
         return self.reference(self.args)
 
     def compare(self, expected: Mapping[str, Expected]) -> list[Agreement]:

@@ -44,7 +44,7 @@ class NameScopes:
             at += 1
 
     def declare_label(self, name: str) -> str:
-        """As ``declare``, of what ``open`` may have declared."""
+        """Declare a label, which ``open`` may have declared ahead."""
         known = self.scopes[-1].get(name, "")
         if known not in self._ahead:
             return self.declare(name)

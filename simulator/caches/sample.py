@@ -61,7 +61,7 @@ class PathCounter(Observer):
 
 @dataclass
 class Sample:
-    """What was seen of some blocks of a launch.
+    """Counts and paths of some sampled blocks of a launch.
 
     Attributes:
         blocks: Numbers of those that ran; ``groups``: which of them shared a multiprocessor.

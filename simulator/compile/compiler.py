@@ -67,7 +67,7 @@ def compile_traced(
     text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
     first_variable: int = MODULE_VARIABLES,
 ) -> Program:  # fmt: skip
-    """As ``compile_ptx``, with trace probes."""
+    """Compile like ``compile_ptx``, and add trace probes."""
     return Compiler(
         parse(text), entry, traced=True, arch=arch, stack=stack, first_variable=first_variable
     ).program()
@@ -78,7 +78,7 @@ def compile_shadowed(
     text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
     first_variable: int = MODULE_VARIABLES,
 ) -> Program:  # fmt: skip
-    """As ``compile_ptx``, with V bits."""
+    """Compile like ``compile_ptx``, and track definedness in V bits."""
     return Compiler(
         parse(text), entry, shadowed=True, arch=arch, stack=stack, first_variable=first_variable
     ).program()

@@ -164,7 +164,7 @@ class _ByBlock(_InTurn):
 
 
 class _ByBlockReverse(_ByBlock):
-    """As ``_ByBlock``, from the last block and its last warp."""
+    """Reverse of ``_ByBlock``: begins with the last warp of the last block."""
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         return super().warp_order(geometry)[::-1]

@@ -23,7 +23,7 @@ _BETWEEN = re.compile(rb"(?<=[;{}])(?=[ \t]*[^\s/])")
 
 @dataclass(frozen=True)
 class BarrierVerdict:
-    """What a launch shows of one barrier in the source.
+    """Result of a launch without one of the source's barriers.
 
     Attributes:
         source: Its source line.

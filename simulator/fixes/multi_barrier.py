@@ -39,7 +39,7 @@ def several(edits: Sequence[Edit], attempt: Attempt) -> None:
 
 
 def _several(edits: Sequence[Edit], attempt: Attempt) -> None:
-    """As ``several``, for one kind of barrier."""
+    """Try several barriers of one kind; see ``several``."""
     places: list[Edit] = []
     for edit in edits:
         fits = not places or joined(_all(places), edit) is not None

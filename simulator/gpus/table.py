@@ -19,7 +19,7 @@ class UnknownGpu(ValueError):
 
 @dataclass(frozen=True)
 class Architecture:
-    """What a multiprocessor (SM) of a compute capability has.
+    """Resources of a multiprocessor (SM) of a compute capability.
 
     Attributes:
         capability: Such as ``9.0``.
@@ -125,7 +125,7 @@ class Gpu:
 
     @property
     def architecture(self) -> Architecture:
-        """What each multiprocessor has."""
+        """Resources of each multiprocessor."""
         return ARCHITECTURES[self.capability]
 
     @property

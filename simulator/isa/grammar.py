@@ -1,4 +1,4 @@
-"""What may follow an opcode: its modifiers, its types, its operands.
+"""Grammar of instruction forms: modifiers, types and operands after an opcode.
 
 A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
 

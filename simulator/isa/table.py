@@ -23,7 +23,7 @@ Results = Lanes | tuple[Lanes, ...]
 
 @dataclass(frozen=True)
 class Op:
-    """What one instruction does to values.
+    """Meaning of one instruction: a function of its operands' values.
 
     Attributes:
         fn: Takes arrays (or NumPy scalars) of the ``inputs`` types that broadcast to
@@ -177,7 +177,7 @@ TABLE: dict[str, tuple[InstructionSpec, ...]] = {}
 
 
 class Effects(TypedDict, total=False):
-    """What a row may say besides its forms and its meaning (see ``InstructionSpec``)."""
+    """Optional fields of a row besides forms and meaning (see ``InstructionSpec``)."""
 
     flow: Flow
     waits: Waits

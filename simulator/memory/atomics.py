@@ -183,7 +183,7 @@ def _chain(
 
 
 def _swaps(first: Flat, compare: Flat, new: Flat) -> Flat:
-    """As ``_chain`` for compare-and-swap, of which mostly few succeed, as with a lock."""
+    """Return the chain of old values of compare-and-swaps, most of which fail, as with a lock."""
     out = np.repeat(first, len(compare) + 1)
     at, many = 0, 1
     while at < len(compare):

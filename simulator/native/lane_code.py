@@ -26,7 +26,7 @@ from .lines import Lines, bits_of
 
 
 class NotNative(Exception):
-    """What a program has that native code does not know, in words."""
+    """The program uses a feature without native code, which the message names."""
 
 
 class FrameSlot(NamedTuple):

@@ -76,7 +76,7 @@ def _narrow(ins: Instruction) -> bool:
 def pieces(
     program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]
 ) -> list[MachineBlock]:
-    """As ``sass_counts.pieces``, from the PTX alone."""
+    """Estimate the blocks of ``sass_counts.pieces`` from the PTX alone."""
     sites = {site.instruction.line: site for site in program.sites}
     known = kinds(program)
     found = []

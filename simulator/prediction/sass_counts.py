@@ -114,9 +114,9 @@ def _copies(
     kinds: Mapping[int, str],
     sure: bool = True,
 ) -> dict[int, tuple[dict[int, float], bool]]:
-    """Of each line of the PTX that is one instruction of the machine: its copies by piece.
+    """Return, for each PTX line that is one machine instruction, its copies by piece.
 
-    And whether all of these execute whenever their piece does; ``sure``: whether they may be.
+    With them stands whether all execute whenever their piece does; ``sure``: whether they may.
     """
     found: dict[int, tuple[dict[int, float], bool]] = {}
     for piece, (first, last) in enumerate(spans):

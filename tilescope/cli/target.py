@@ -97,7 +97,7 @@ def resolve(request: Request, reference: bool = True) -> Target:
 
 
 def resolve_either(request: Request) -> Target:
-    """As ``resolve``; if the compiler crashes on the device build, uses the source build.
+    """Resolve a target; if the compiler crashes on the device build, use the source build.
 
     Raises:
         UserError, KernelError, FileNotFoundError: As ``resolve``.

@@ -45,7 +45,7 @@ class LaunchForecasts:
 
 
 def _kind(arg: Any, device: Device | None) -> object:
-    """What two arguments of launches that are alike have in common."""
+    """Return a key that is equal for arguments of similar launches."""
     if isinstance(arg, np.ndarray):
         return arg.shape, arg.dtype.str
     if isinstance(arg, bytes):

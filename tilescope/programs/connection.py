@@ -1,4 +1,4 @@
-"""What is said between the shim in a program and tilescope: frames, answers, orders.
+"""Protocol between the shim in a program and tilescope: frames, answers, orders.
 
 The layouts of both are those of ``shim.c``.
 """

@@ -1,4 +1,4 @@
-"""What a built program is, read from its ELF file before it is started."""
+"""Properties of a built program, read from its ELF file before it is started."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -30,7 +30,7 @@ class HostMemoryError(Exception):
 
 
 class _Transfer(Protocol):
-    """What moves bytes where the kernel forbids to do so from outside."""
+    """Transfer of bytes by the program itself, if the OS forbids access from outside."""
 
     def read(self, address: int, nbytes: int) -> bytes:
         """Bytes of the program."""

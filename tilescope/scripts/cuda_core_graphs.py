@@ -30,7 +30,7 @@ class CoreGraph:
 
 
 class CoreGraphBuilder:
-    """What takes work for a graph; ``launch`` takes it as a stream."""
+    """Builder of a graph; ``launch`` takes it as a stream."""
 
     def __init__(self, machine: VirtualDevice, queue: Queue) -> None:
         self._machine, self.queue = machine, queue
@@ -39,7 +39,7 @@ class CoreGraphBuilder:
 
     @property
     def stream(self) -> Any:
-        """What is captured: the builder itself."""
+        """Stream that is captured: the builder itself."""
         return self
 
     @property

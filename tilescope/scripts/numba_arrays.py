@@ -38,7 +38,7 @@ def _host(value: Any, kind: Any) -> Any:
 
 
 class Copied(DeviceArray):
-    """What both kinds have: copies between them and others."""
+    """Base of both kinds of arrays: copies to and from the host and each other."""
 
     machine: VirtualDevice
     stream = 0
@@ -85,7 +85,7 @@ class Copied(DeviceArray):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """What other libraries take (CUDA Array Interface, version 3)."""
+        """CUDA Array Interface, version 3, for other libraries."""
         strides = None if self.flags.c_contiguous else self.strides
         address = self.machine.device.address_of(plain(self))
         return {
@@ -211,7 +211,7 @@ def _no_operator(array: Any) -> Any:
 
 
 def _basic(key: Any) -> None:
-    """As Numba refuses an index that is an array."""
+    """Refuse an index that is an array, as Numba does."""
     for one in key if isinstance(key, tuple) else (key,):
         if not (one is ... or isinstance(one, slice)):
             try:

@@ -125,7 +125,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 
 
 def _functions(machine: VirtualDevice) -> dict[str, Any]:
-    """What ``numba.cuda`` offers to the host, for a machine without a GPU."""
+    """Return the stand-ins for the host functions of ``numba.cuda``, by name."""
     kind, host = arrays(machine)
 
     def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:

@@ -80,7 +80,7 @@ class _Patching(Loader):
         self._loader, self._install, self._patches = loader, install, patches
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As its own loader does."""
+        """Create the module with its own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:

@@ -20,7 +20,7 @@ class UnknownHandleError(ValueError):
 
 
 class Streams:
-    """What the driver's calls about them do; those that make one give its handle."""
+    """Driver calls on streams and events; calls that create one return its handle."""
 
     def __init__(self, machine: VirtualDevice) -> None:
         self._machine = machine

@@ -43,7 +43,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
     kernels: dict[str, Kernel] = {}
 
     class TritonLauncher:
-        """What a compiled kernel calls, with the arguments as the user gave them."""
+        """Launcher that a compiled kernel calls with the user's arguments."""
 
         def __init__(self, made: Any) -> None:
             source, function = made.src, made.src.fn
@@ -112,7 +112,7 @@ def _array(value: Any) -> Any:
 
 
 def _reachable(args: Any) -> None:
-    """As Triton refuses a tensor of the host's beside those of the GPU (all on the host: fine)."""
+    """Refuse host tensors beside tensors of the GPU, as Triton does (all on the host: fine)."""
     places = [getattr(arg, "is_cuda", None) for arg in args]
     if any(places):
         for number, (there, arg) in enumerate(zip(places, args, strict=True)):
@@ -132,7 +132,7 @@ def _once(function: Any, *_: Any, quantiles: Any = None, return_mode: str = "mea
 
 
 def _driver() -> Any:
-    """What Triton asks of a driver."""
+    """Return the stand-in for Triton's driver."""
     from triton.backends.compiler import GPUTarget
 
     major, minor = stand_in.CAPABILITY

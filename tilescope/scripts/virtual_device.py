@@ -1,4 +1,4 @@
-"""What stands in for a GPU while a script runs: how launches are made, what memory is."""
+"""Stand-in for a GPU while a script runs: launches and memory."""
 
 import itertools
 import sys
@@ -47,7 +47,7 @@ class StopScriptError(BaseException):
 
 
 class RefusedError(NotImplementedError):
-    """What a script asks for has no stand-in."""
+    """The script uses a feature without a stand-in."""
 
 
 def refuse(what: str, instead: str = "") -> Callable[..., Any]:
@@ -159,7 +159,7 @@ class VirtualDevice:
         return f"stopped after {self.launches:,} {word} (--max-launches)"
 
     def _kind(self, arg: Any) -> object:
-        """What launches that are alike have in common: of memory, whether some of it is unset."""
+        """Return a key that is equal for arguments of similar launches."""
         if isinstance(arg, np.ndarray):
             return arg.shape, arg.dtype.str, missing_of(arg) is not None
         word = int.from_bytes(arg, "little") if isinstance(arg, bytes) and len(arg) == 8 else arg
@@ -213,11 +213,11 @@ class DeviceArray(Unset):
     """Memory of the simulated GPU as Numba's users know it: a NumPy array."""
 
     def is_c_contiguous(self) -> bool:
-        """As Numba's arrays say it."""
+        """Whether the array is contiguous in this order (Numba's name)."""
         return self.flags.c_contiguous
 
     def is_f_contiguous(self) -> bool:
-        """As Numba's arrays say it."""
+        """Whether the array is contiguous in this order (Numba's name)."""
         return self.flags.f_contiguous
 
     @property
@@ -255,7 +255,7 @@ class SimulatedEvent:
         self.predicted: StreamMoment | None = None
 
     def record(self, stream: Any = None) -> None:
-        """It is when all that is in a stream is done."""
+        """Record the event: it completes when all earlier work of the stream has."""
         queue = self._machine.queue(stream)
         if not self._machine.captures.record(self._number, queue):
             self.moment, self.is_recorded = queue.record(), True

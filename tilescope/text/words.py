@@ -1,4 +1,4 @@
-"""What each word of the reports means, for ``--explain`` and ``tilescope help WORD``."""
+"""Meanings of the reports' words, for ``--explain`` and ``tilescope help WORD``."""
 
 import re
 

@@ -11,7 +11,7 @@ _WIDTH = 256
 
 
 def counts(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """What the bins held before, and the counts; exact."""
+    """Return the exact reference: the counts, added to the bins' initial contents."""
     found = np.bincount(args[0], minlength=256).astype(np.float64)
     return {"bins": Expected(args[1] + found, np.float64(0))}
 

@@ -254,7 +254,7 @@ class Dispatch:
 
 
 def _constant(operand: Operand, param: Param) -> Operand:
-    """What is passed, a constant with as many bits as the parameter has."""
+    """Return an argument as passed: constants are cut to the parameter's bits."""
     if isinstance(operand, Imm) and param.type[0] != "f":
         return Imm("int", operand.value & ((1 << 8 * param.nbytes) - 1))
     return operand

@@ -64,7 +64,7 @@ class StatementList:
 
     @property
     def key(self) -> tuple[Path, int, int]:
-        """What tells it from other lists."""
+        """Identity of the statement list: file and byte range."""
         return self.file, self.statements[0].start_byte, self.statements[-1].end_byte
 
     def gaps(self) -> list[int]:
@@ -267,7 +267,7 @@ def descendants(root: Node, types: set[str]) -> Iterator[Node]:
 
 
 def node_text(node: Node) -> str:
-    """What a node stands for."""
+    """Return the source text of a node."""
     return (node.text or b"").decode("latin-1")
 
 

@@ -25,7 +25,7 @@ BLOCK_BARRIER, WARP_BARRIER = "__syncthreads();", "__syncwarp();"
 
 @dataclass(frozen=True)
 class _Statement:
-    """What one PTX instruction is written as.
+    """Source statement that compiles to one PTX instruction.
 
     Attributes:
         ptx: A pattern for it; ``code``: with all that it needs.
@@ -229,21 +229,21 @@ def between_blocks(hazard: Hazard) -> bool:
 
 
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:
-    """What to say where none of the statements fixes."""
+    """Return the sentence for a race that none of the tried statements fixes."""
     if not tried:
         return "no fix: the source alone does not determine which mbarrier and phase to wait for"
     return f"no fix: no {tried[-1][0].rstrip(';')} between two statements removes this race alone"
 
 
 def no_barrier(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
-    """What to say where no barrier fixes a race, and, of a lost update, what would."""
+    """Return the sentence for a race that no barrier fixes; lost updates get advice."""
     name = "__syncwarp()" if hazard.reach == "lane" else "__syncthreads()"
     text = f"no fix: no {name} between two statements removes this race alone"
     return text + instead(hazard, hazards)
 
 
 def instead(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
-    """What would fix a lost update; nothing of another race."""
+    """Return the advice for a lost update; empty for another race."""
     every = [one for h in hazards for one in (h, *h.follows)]
     lost = any(h.case == "lost" and h.places >= hazard.places for h in every)
     return "; let one atomic operation read and write, as atomicAdd() does" * lost

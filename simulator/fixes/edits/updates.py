@@ -50,7 +50,7 @@ def _on(node: Node, line: int) -> bool:
 
 
 def _atomics(update: Node | None) -> Iterator[str]:
-    """What does the same as an expression whose value nobody uses."""
+    """Yield atomic calls equivalent to an update expression whose value is unused."""
     if update is None:
         return
     fields = {name: update.child_by_field_name(name)
@@ -66,7 +66,7 @@ def _atomics(update: Node | None) -> Iterator[str]:
 
 
 def _counted(update: Node) -> str:
-    """What gives the same value as a ``++`` or ``--`` in an expression; empty of a statement."""
+    """Return an atomic call with the value of a ``++`` or ``--``; empty if its value is unused."""
     place, parent = update.child_by_field_name("argument"), update.parent
     if place is None or parent is None or parent.type in ("expression_statement", "for_statement"):
         return ""
@@ -77,7 +77,7 @@ def _counted(update: Node) -> str:
 
 
 def _spelled_out(target: Node, right: Node) -> Iterator[str]:
-    """Of ``x = x + v``, and of ``x = max(x, v)``."""
+    """Yield atomic calls equivalent to ``x = x + v`` or ``x = max(x, v)``."""
     parts = [right.child_by_field_name(name) for name in ("left", "operator", "right")]
     if right.type == "binary_expression" and all(parts):
         one, operator, other = (node_text(part) for part in parts if part)

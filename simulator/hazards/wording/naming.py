@@ -110,7 +110,7 @@ _FAR = 1 << 24
 
 
 def _overflow(relative: int, site: Site) -> str:
-    """What to say of an index that looks as if it had not fitted into 32 bits."""
+    """Return the remark on an index that looks like an overflow of 32 bits."""
     for size in dict.fromkeys((site.nbytes, site.size)):
         index, remainder = divmod(relative, size)
         if remainder:

@@ -53,7 +53,7 @@ SINGLE, UPPER = MufuFormat(23, 127), MufuFormat(20, 1023)
 
 @functools.cache
 def _square() -> Integers:
-    """Of every d: the products of its bits that stand in columns from 19 up, over 2**19."""
+    """Return, for every 17-bit d, the partial products of d*d in columns from 19 up, over 2**19."""
     d = np.arange(1 << 17, dtype=np.int64)
     total = np.zeros_like(d)
     for i in range(17):

@@ -67,7 +67,7 @@ def _word(value: Lanes) -> Lanes:
 
 
 def _primary(ins: Instruction) -> Callable[..., Lanes]:
-    """What is done with two integers of more than 32 bits."""
+    """Return the function of two wide integers that an instruction computes."""
     order = next((_ORDER[m] for m in ins.modifiers if m in _ORDER), None)
     if order is not None:
         return lambda a, b: order(a, b).astype(np.int64)
@@ -80,7 +80,7 @@ _WIDER = "more than 32 bits compared: use min or max behind it"
 
 
 def _scalar_forms(modifiers: str, sat: str = "sat") -> str:
-    """What an H200 does as is known; ``sat``: empty where nothing can be clamped."""
+    """Return the forms whose result on an H200 is known; ``sat``: empty if nothing is clamped."""
     modifiers = f"{modifiers} {sat and 'sat?'}"
     return _INTO.format(modifiers) + _THEN.format(modifiers, "add")
 
@@ -105,7 +105,7 @@ def _scalar_forms(modifiers: str, sat: str = "sat") -> str:
     """,
 )  # fmt: skip
 def one(ins: Instruction) -> Op:
-    """Of one value."""
+    """Build a video instruction on one value."""
     kinds = [type == "s32" for type in ins.types]
     signed = kinds[0] if len(kinds) == 3 else False
     into = _part(ins.operands[0])
@@ -137,7 +137,7 @@ def one(ins: Instruction) -> Op:
 
 
 def _saturated(value: Lanes, bits: int, signed: bool) -> Lanes:
-    """As an H200 clamps, which is not the manual's way (docs/measured.md).
+    """Clamp as an H200 does, which differs from the manual (docs/measured.md).
 
     An unsigned word keeps what is beyond its bits; for a part what is negative is too large.
     """
@@ -209,7 +209,7 @@ def _lanes_forms(modifiers: str, sat: str) -> str:
 )  # fmt: skip
 @row("vset2", "vset4", section=SECTION, forms=_lanes_forms(f"{_COMPARED} {_T} {_T}", ""))
 def several(ins: Instruction) -> Op:
-    """Of two halves or four bytes at once; those that are not asked for come from ``c``."""
+    """Build a SIMD instruction on two halves or four bytes; unselected parts come from ``c``."""
     count = int(ins.opcode[-1])
     bits, letter = 32 // count, "b" if count == 4 else "h"
     kinds = [type == "s32" for type in ins.types]

@@ -57,7 +57,7 @@ class FreedMemory(NamedTuple):
 
 
 class AddressesExhaustedError(MemoryError):
-    """As many allocations are alive as a device has addresses for."""
+    """The device has no addresses left for another allocation."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What copies in bulk brought where, as arrays of a trace."""
+"""Sources and destinations of bulk copies, as arrays of a trace."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,9 @@ _UNIT = 16
 def pieces(
     moved: Sequence[tuple[Site, BulkTransfer]], columns: int
 ) -> tuple[Lanes, Lanes, tuple[Lanes, ...]]:
-    """What an instruction brought where, pieces along x, the copying threads along y.
+    """Return an instruction's transfers as arrays: pieces along x, copying threads along y.
 
-    -1 is where there are fewer. What goes to the shared memory of other blocks is left out.
+    Missing pieces are -1. Transfers into the shared memory of other blocks are omitted.
 
     Returns:
         Places read from (one for each thread), offsets in these; and the offsets written, their

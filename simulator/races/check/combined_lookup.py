@@ -48,7 +48,7 @@ def all_before(
 def _before(
     histories: Sequence[AccessHistory], asked: Asked, ordered: Ordered, locked: list[Locked]
 ) -> dict[int, list[Locked]]:
-    """As ``all_before``, for instructions with equal questions; ``ordered`` adds to ``locked``."""
+    """Look up instructions that ask alike in ``all_before``; ``ordered`` adds to ``locked``."""
     pairs = [_pairs(history, asked) for history in histories]
     stops = np.cumsum([len(lane) for _, _, lane in pairs]).tolist()
     if stops[-1] > _MAX_ROWS:

@@ -410,7 +410,7 @@ class ShadowChecker:
         yield from clocks.groups(asking)
 
     def _by_group(self, lanes: Accesses, ordered: Ordered) -> Ordered:
-        """As ``ordered``, for reads of a ``wgmma``, which is one operation of its whole warpgroup.
+        """Extend ``ordered`` to reads of a ``wgmma``, an operation of its whole warpgroup.
 
         A thread of the warpgroup that has waited for it represents all ("wgmma.wait_group": the
         groups that are waited for are the warpgroup's), as in CUTLASS. A lane's own wait is checked

@@ -15,7 +15,7 @@ from .vector_clock import join
 
 @dataclass(eq=False, slots=True)
 class FenceSnapshot:
-    """What a thread had done and known at a fence.
+    """Clocks of a thread at a fence.
 
     Attributes:
         time: Time of the fence; 0: there was none.

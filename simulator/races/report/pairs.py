@@ -56,7 +56,7 @@ class Pairs:
 
     @property
     def last(self) -> int:
-        """Of a full set: first thread of its last pair; pairs of later threads do not count."""
+        """First thread of a full set's last pair; pairs of later threads do not count."""
         return int(self.keys[-1] >> 32)
 
     @property

@@ -154,7 +154,7 @@ class ShadowMemory:
         self, history: AccessHistory, asked: Asked, ordered: Ordered, equal_rows: EqualRows,
         bound: PairBound | None, free: Mask | None,
     ) -> Iterator[Conflict]:  # fmt: skip
-        """As ``races`` with other blocks, for groups of lanes with equal clocks."""
+        """Yield races with other blocks, one lookup for each group of lanes with equal clocks."""
         keys, one, thread = history.table.keys, equal_rows.first, asked.thread
         clip = None
         if bound:

@@ -1,1 +1,1 @@
-"""What the command line shows of itself: commands by intent, options by subject, found files."""
+"""Help texts of the command line: commands by intent, options by subject, found files."""

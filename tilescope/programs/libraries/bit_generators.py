@@ -187,7 +187,7 @@ class Philox:
         return found
 
     def peek(self, lanes: slice, count: int) -> Any:
-        """As ``take``, but nothing is left out afterwards."""
+        """Return the numbers of the next ``take`` without advancing the generator."""
         low, subsequence = self._counters[lanes], np.arange(self.lanes, dtype=np.uint64)[lanes]
         blocks = []
         for further in range(count):

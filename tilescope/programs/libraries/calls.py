@@ -169,7 +169,7 @@ Compute = Callable[[LibraryCall], int | None]
 
 @dataclass(frozen=True)
 class Library:
-    """What a library's calls have in common.
+    """Common parts of a library's calls.
 
     Attributes:
         name: As it is called in reports.

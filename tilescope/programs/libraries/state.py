@@ -1,4 +1,4 @@
-"""What one process has of CUDA's libraries: handles, and what was computed on the host."""
+"""State of CUDA's libraries in one process: handles, and calls computed on the host."""
 
 from collections import Counter
 from dataclasses import dataclass, field

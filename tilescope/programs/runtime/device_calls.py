@@ -1,4 +1,4 @@
-"""What a program asks about the GPU, an H200, and the settings that it makes."""
+"""Calls that query the GPU, an H200, or change its settings."""
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 

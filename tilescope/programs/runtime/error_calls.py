@@ -1,4 +1,4 @@
-"""What a program asks about errors."""
+"""Calls that query errors."""
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 

@@ -1,4 +1,4 @@
-"""What a program asks about a kernel: its attributes, and how many blocks fit."""
+"""Calls that query a kernel: its attributes and its occupancy."""
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 

@@ -1,4 +1,4 @@
-"""What a program registers before ``main``: fat binaries, kernels, variables."""
+"""Registration before ``main``: fat binaries, kernels, variables."""
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 

@@ -1,4 +1,4 @@
-"""What one process of a CUDA program has: memory, modules, streams, errors."""
+"""State of one process of a CUDA program: memory, modules, streams, errors."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RegisteredSymbol:
 
 @dataclass(frozen=True)
 class LaunchConfiguration:
-    """What stands between ``<<<`` and ``>>>``, and the address that the host code returns to."""
+    """Launch configuration between ``<<<`` and ``>>>``, and the return address in host code."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]

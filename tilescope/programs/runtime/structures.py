@@ -12,7 +12,7 @@ _FOLDER = Path(__file__).parent
 
 @functools.cache
 def h200() -> dict[str, dict[str, Any]]:
-    """What an H200 answered: ``attribute_codes``, ``attributes`` by name, ``cudaDeviceProp``.
+    """Return the answers of an H200: ``attribute_codes``, ``attributes``, ``cudaDeviceProp``.
 
     Read on 2026-11-27 with driver 580.159 and CUDA 13.0.
     """

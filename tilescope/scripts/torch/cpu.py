@@ -94,7 +94,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 def _elsewhere(
     torch: Any, patches: Patches, offered: dict[str, Any], on_gpu: Any, ordinal: Any
 ) -> None:
-    """What has to do with a GPU outside of ``torch.cuda``."""
+    """Replace GPU functions outside of ``torch.cuda``."""
     begin = torch.autocast.__init__
 
     def autocast(self: Any, device_type: str, *args: Any, **named: Any) -> None:
@@ -103,7 +103,7 @@ def _elsewhere(
         begin(self, device_type, *args, **named)
 
     class Generator(torch.Generator):  # type: ignore[misc]
-        """Of random numbers; on the GPU they are not those that a GPU would draw."""
+        """Random generator; on the GPU its numbers differ from those of a real one."""
 
         def __new__(cls, device: Any = "cpu") -> Any:
             on_gpu(device)

@@ -84,7 +84,7 @@ class TorchDeviceTags:
             self.mark_storage(value.untyped_storage(), pinned)
 
     def mark_storage(self, storage: Any, pinned: bool = False) -> None:
-        """As ``mark``."""
+        """Mark a storage, as ``mark`` does a tensor's."""
         marks = self._pinned if pinned else self._gpu
         if len(marks) % 256 == 255:
             for number in [n for n, reference in marks.items() if reference.expired()]:
@@ -143,7 +143,7 @@ class TorchDeviceTags:
 
     @contextlib.contextmanager
     def making(self, there: bool | None) -> Iterator[None]:
-        """What is made inside is on the GPU (or not)."""
+        """Place tensors that are made inside the context on the GPU, or on the host."""
         before, self.there = self.there, there
         try:
             yield

@@ -180,7 +180,7 @@ class Calls(TorchFunctionMode):  # type: ignore[misc]
             self._places.machine.did("torch.tolist", None, True, accesses)
 
     def _one_device(self, function: Any, name: str, given: list[Any]) -> None:
-        """As PyTorch refuses to compute with tensors of two devices."""
+        """Refuse to compute with tensors of two devices, as PyTorch does."""
         host = [one for one in given if one.dim() and not self._places.has(one)]
         private = name.startswith("_") and not name.startswith("__")
         if host and not hasattr(function, "__code__") and not private and name not in _MIXING:

@@ -1,4 +1,4 @@
-"""What ``torch.cuda`` and ``torch.accelerator`` offer, for a machine without a GPU."""
+"""Names of ``torch.cuda`` and ``torch.accelerator``, for a machine without a GPU."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ KEEP = (
 
 
 def advice(name: str) -> str:
-    """What to do without a name of ``torch.cuda``."""
+    """Return advice for a script that uses an unsupported name of ``torch.cuda``."""
     for words, instead in (
         (("raph", "export_d", "capture"), "launch without a graph"),
         (("nccl", "comm", "peer"), "one GPU is simulated"),
