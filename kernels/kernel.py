@@ -290,7 +290,7 @@ class Origin:
     options: tuple[str, ...]
 
     def read(self) -> tuple[str, str, Path]:
-        """The source's text, what the compiler calls it, and where its own headers are."""
+        """Return the source's text, what the compiler calls it, and where its own headers are."""
         text, path = _read(self.source, (".cu", ".cuh", ".cpp"))
         if "\0" in text:
             raise KernelError(f"{path or 'the source'} is no CUDA C++ as text (UTF-8): NUL bytes")
@@ -309,7 +309,7 @@ def is_text(source: str) -> bool:
 
 
 def _read(source: str, suffixes: tuple[str, ...]) -> tuple[str, Path | None]:
-    """The text and, if ``source`` is a path, the path."""
+    """Return the text and, if ``source`` is a path, the path."""
     if is_text(source):
         return source, None
     path = Path(source)

@@ -21,7 +21,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
 
 
 def plain(text: str) -> str:
-    """The text without what changes how a terminal shows the rest: control characters.
+    """Return the text without what changes how a terminal shows the rest: control characters.
 
     Tabs and line feeds stay.
     """
@@ -34,7 +34,7 @@ def plain_name(text: str) -> str:
 
 
 def source_text(path: Path) -> str:
-    """The text of a file that was named on purpose, CUDA C++ or PTX, without its mark of UTF-8.
+    """Return the text of a file named by the user, CUDA C++ or PTX, without a UTF-8 mark.
 
     Raises:
         KernelError: It is no regular file, cannot be read, is too large or in UTF-16;
@@ -59,7 +59,7 @@ def source_text(path: Path) -> str:
 
 
 def read_below(file: str, folders: Sequence[Path]) -> str | None:
-    """The text of a regular file below one of some folders, links followed first.
+    """Return the text of a regular file below one of some folders, links followed first.
 
     Returns:
         ``None`` for anything else: a file elsewhere, a device, a pipe, more than ``LIMIT``.
@@ -86,7 +86,7 @@ def _read(path: Path) -> str | None:
 
 
 def beneath(path: str, folder: str) -> str | None:
-    """A path from a folder that it is in, both absolute; ``None``: it is not.
+    """Return a path from a folder that it is in, both absolute; ``None``: it is not.
 
     (``pathlib`` takes 0.2 s for a name of 5,000 folders, from Python 3.12 on.)
     """
@@ -95,7 +95,7 @@ def beneath(path: str, folder: str) -> str | None:
 
 
 def display_path(file: str) -> str:
-    """A path below the working folder from there; a library source from ``kernels/``."""
+    """Return a path below the working folder from there; a library source from ``kernels/``."""
     library = str(Path(__file__).resolve().parent)
     path = os.path.abspath(file) if file else ""
     inside = beneath(path, library)

@@ -30,7 +30,7 @@ class HostChecks:
         self._found: dict[tuple[str, str, Source], Hazard] = {}
 
     def hazards(self) -> Iterator[Hazard]:
-        """All of them, in the order in which they were found first."""
+        """Yield all of them, in the order in which they were found first."""
         yield from self._found.values()
 
     def bad_pointers(

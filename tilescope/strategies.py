@@ -22,7 +22,7 @@ _BLOCK_LIMITS = (1024, 1024, 64)
 def launch_shapes(
     draw: st.DrawFn, dimensions: int = 3, max_blocks: int = 16, max_threads: int = 256
 ) -> tuple[Shape, Shape]:
-    """A grid and a block, x first, of one to ``dimensions`` numbers each.
+    """Return a grid and a block, x first, of one to ``dimensions`` numbers each.
 
     Blocks of whole warps, of a warp and a bit, and of less than a warp all come up.
 
@@ -42,7 +42,7 @@ def launch_shapes(
 
 @st.composite
 def _boxes(draw: st.DrawFn, dimensions: int, volume: int, limits: Sequence[int]) -> Shape:
-    """Numbers whose product is at most ``volume``."""
+    """Return numbers whose product is at most ``volume``."""
     if volume < 1:
         raise ValueError(f"a launch needs at least one block and one thread, not {volume}")
     sides: list[int] = []
@@ -84,7 +84,7 @@ def float_arrays(
 
 
 def special_values(dtype: Any = np.float32) -> list[Any]:
-    """The values that arithmetic goes wrong on, as scalars of the type."""
+    """Return the values that arithmetic goes wrong on, as scalars of the type."""
     info = np.finfo(dtype)
     tiny, least = info.smallest_normal, info.smallest_subnormal
     positive = [0.0, least, tiny - least, tiny, info.eps, 1.0, 1.0 + info.eps, info.max, np.inf]
@@ -94,7 +94,7 @@ def special_values(dtype: Any = np.float32) -> list[Any]:
 
 
 def _contents(shape: Any, kind: Any, special: bool) -> st.SearchStrategy[Any]:
-    """A random filling from a seed (large arrays stay cheap), with special values strewn in."""
+    """Return a random filling from a seed (cheap for large arrays), with special values."""
     size = int(np.prod(shape))
     places = st.integers(0, max(0, size - 1))
     values = st.sampled_from(special_values(kind.type))

@@ -31,7 +31,7 @@ class Adapter:
     notes: tuple[str, ...] = ()
 
     def __call__(self, kernel: str, args: Sequence[Any]) -> list[Any]:
-        """The parameters' values.
+        """Return the parameters' values.
 
         Raises:
             TypeError: A wrong count or kind; ``ValueError``: a value that does not fit.
@@ -64,14 +64,14 @@ class Made:
 
 
 def python_file(function: Any) -> Path | None:
-    """The file in which a function was written."""
+    """Return the file in which a function was written."""
     code = getattr(getattr(function, "fn", function), "__code__", None)
     path = Path(code.co_filename) if code else None
     return path.resolve() if path and path.is_file() else None
 
 
 def as_array(value: Any) -> Any:
-    """The NumPy array that shares memory with a tensor of PyTorch's; others as they are.
+    """Return the NumPy array that shares memory with a tensor of PyTorch's; others as they are.
 
     8-bit floats and bfloat16, which NumPy lacks, come as whole numbers of their size.
     """

@@ -72,7 +72,7 @@ class Included:
     quoted: set[str] = field(default_factory=set)
 
     def directed(self, text: str, folder: Path) -> str:
-        """A text whose directives say which of the user's headers they mean, and find nvcc."""
+        """Return a text whose directives name the user's headers by path, and find nvcc."""
 
         def exact(m: re.Match[str]) -> str:
             found = self.paths.get((folder, m[2]))
@@ -112,7 +112,7 @@ def follow(source: str, directory: Path, options: Sequence[str]) -> Included:
 
 
 def named(text: str) -> list[str]:
-    """The headers that a text includes, conditions left aside."""
+    """Return the headers that a text includes, conditions left aside."""
     return [spelled[1:-1] for _, spelled in _INCLUDE.findall(text)]
 
 
@@ -128,7 +128,7 @@ def _find(name: str, folders: Iterable[Path]) -> Path | None:
 
 
 def named_folders(options: Sequence[str]) -> list[Path]:
-    """The folders that options name: ``-Ifolder``, ``-I folder``, ``--include-path=folder``."""
+    """Return the folders in options ``-Ifolder``, ``-I folder`` and ``--include-path=folder``."""
     found = []
     for option, following in zip(options, [*options[1:], ""], strict=False):
         if option in ("-I", "--include-path") and following:
@@ -139,7 +139,7 @@ def named_folders(options: Sequence[str]) -> list[Path]:
 
 
 def no_folders(options: Sequence[str]) -> list[str]:
-    """A sentence for each folder of the options that is none."""
+    """Return a sentence for each folder of the options that is none."""
     return [f"-I {folder}: no such folder" for folder in named_folders(options)
             if not folder.is_dir()]  # fmt: skip
 

@@ -49,7 +49,7 @@ class Message:
 
 
 def errors(log: str) -> list[Message]:
-    """The errors of a log, without warnings, remarks and sums."""
+    """Return the errors of a log, without warnings, remarks and sums."""
     blocks: list[list[str]] = []
     for line in log.splitlines():
         if _SAID.match(line) or _CLOSING.match(line) or (blocks and not blocks[-1]):

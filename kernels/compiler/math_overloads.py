@@ -25,7 +25,7 @@ HEADER = "tilescope/promotions"
 
 
 def ambiguous(errors: Iterable[str]) -> set[str]:
-    """Functions of mathematics that errors call ambiguous."""
+    """Return functions of mathematics that errors call ambiguous."""
     found = (_AMBIGUOUS.search(error) for error in errors)
     return {match[1] for match in found if match and match[1] in _COUNTS}
 

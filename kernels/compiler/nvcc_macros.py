@@ -54,7 +54,7 @@ def asks_for_host(text: str) -> bool:
 
 
 def as_nvcc(text: str) -> str:
-    """A user's text whose directives find nvcc there, with GCC on Linux.
+    """Return a user's text whose directives find nvcc there, with GCC on Linux.
 
     NVIDIA's headers have to find NVRTC still: so the names are others in the user's texts alone.
     """

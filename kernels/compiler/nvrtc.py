@@ -113,7 +113,7 @@ def _translate(
     compiler: Any, source: str, name: str, entry: str, options: Sequence[str], directory: Path,
     alone: bool = False,
 ) -> tuple[Compiled, list[str]]:  # fmt: skip
-    """A file as it stands, or else the device's part of it, and the headers that this lacks.
+    """Return a file as it stands, or else the device's part of it, and the headers that this lacks.
 
     ``alone``: what the kernel needs.
     """
@@ -220,7 +220,7 @@ def include_folders(directory: Path, options: Sequence[str] = ()) -> tuple[Path,
 
 @functools.cache
 def nvrtc_version() -> str:
-    """The NVRTC release in use, such as ``13.0.88`` (or ``13.0`` if not from a wheel)."""
+    """Return the NVRTC release in use, such as ``13.0.88`` (or ``13.0`` if not from a wheel)."""
     try:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:

@@ -21,7 +21,7 @@ _compiled: Counter[tuple[str, ...]] = Counter()
 
 
 def precompiling(source: str, directory: Path, options: Sequence[str]) -> list[str]:
-    """The options by which NVRTC reads the source's headers from what it kept of them.
+    """Return the options by which NVRTC reads the source's headers from what it kept of them.
 
     The first text with these headers goes without: what is kept pays from the third one on. Only
     headers of the toolkit are kept, which stay what they are while the process runs.
@@ -36,7 +36,7 @@ def precompiling(source: str, directory: Path, options: Sequence[str]) -> list[s
 
 @functools.cache
 def _folder() -> str:
-    """A folder that only this user can write to; it goes when the process ends."""
+    """Return a folder that only this user can write to; it goes when the process ends."""
     folder = tempfile.mkdtemp(prefix="tilescope-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -10,7 +10,7 @@ _DEFINED = re.compile(r"(?:ifdef\s+|if\s+defined\s*\(?\s*)(\w+)\s*\)?")
 
 
 def conditions(text: str, at: int) -> list[tuple[str, int]]:
-    """The directives that a place depends on, outer ones first, each with its line.
+    """Return the directives that a place depends on, outer ones first, each with its line.
 
     A guard against including a file twice is none.
     """

@@ -56,7 +56,7 @@ def ask(work: str, **task: Any) -> Any:
 
 @functools.cache
 def _process(_owner: int) -> "_Process":
-    """The one of this process: one that was forked off has its own."""
+    """Return the one of this process: one that was forked off has its own."""
     return _Process()
 
 

@@ -15,7 +15,7 @@ Files = Mapping[Path, bytes]
 
 
 def user_files(kernel: Kernel) -> dict[Path, bytes]:
-    """The file a kernel was compiled from, and the user's headers that it includes.
+    """Return the file a kernel was compiled from, and the user's headers that it includes.
 
     Empty if the kernel came as PTX, or if its file has changed since it was compiled.
     """
@@ -34,13 +34,13 @@ def user_files(kernel: Kernel) -> dict[Path, bytes]:
 
 
 def main_file(kernel: Kernel) -> Path:
-    """The ``.cu`` file a kernel was compiled from; ``kernel.cu`` if that was a text."""
+    """Return the ``.cu`` file a kernel was compiled from; ``kernel.cu`` if that was a text."""
     assert kernel.origin is not None
     return Path(os.path.abspath(kernel.origin.source if _is_path(kernel) else "kernel.cu"))
 
 
 def recompiled(kernel: Kernel, files: Files, build: str) -> Kernel:
-    """The kernel from other contents of its files; ``.file`` lines name the real ones.
+    """Return the kernel from other contents of its files; ``.file`` lines name the real ones.
 
     The files are laid out as they are below a temporary folder, so that includes find each other as
     before. ``files`` are what ``user_files`` gave, some of it edited.
@@ -89,6 +89,6 @@ def _is_path(kernel: Kernel) -> bool:
 
 
 def _decoded(content: bytes) -> str:
-    """A file's text as ``Kernel.from_cuda`` reads it."""
+    """Return a file's text as ``Kernel.from_cuda`` reads it."""
     text = content.decode("utf-8-sig", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -239,7 +239,7 @@ def _cause(error: Message, blamed: Mapping[str, Message]) -> Message:
 
 
 def _render(errors: list[Message], files: dict[str, host_code.SourceFile]) -> str:
-    """The errors in the user's files, if there are any."""
+    """Return the errors in the user's files, if there are any."""
     about = [e for e in errors if not e.of_a_name]
     own = [e for e in about if e.path in files or not e.path]
     text = "\n".join(dict.fromkeys(e.text for e in own or about))

@@ -53,7 +53,7 @@ def is_toolkit(file: str) -> bool:
 
 
 def short_path(file: str) -> str:
-    """A path below the working folder, from there; a toolkit's header as one includes it."""
+    """Return a path below the working folder, from there; a toolkit's header as one includes it."""
     if is_toolkit(file):  # ``cooperative_groups/details/sync.h``
         return re.sub(r".*/(include/(cccl/)?|(?=__nv_nvrtc_builtin))", "", file.replace("\\", "/"))
     try:

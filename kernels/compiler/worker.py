@@ -66,7 +66,7 @@ def _nvrtc(
     source: str, name: str, entry: str | None, options: list[str], headers: dict[str, str],
     binary: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """The PTX, the entry's name in it, and the machine code in base 64; or the log of errors."""
+    """Return PTX, the entry's name and the machine code in base 64; or the error log."""
     from cuda.bindings import nvrtc
 
     def call(function: Any, *args: Any) -> Any:
@@ -109,7 +109,7 @@ def _nvrtc(
 
 
 def _nvjitlink(ptx: str, options: list[str]) -> str | None:
-    """The machine code of a PTX text in base 64; ``None`` if it is refused."""
+    """Return the machine code of a PTX text in base 64; ``None`` if it is refused."""
     from cuda.bindings import nvjitlink
 
     handle = nvjitlink.create(len(options), options)

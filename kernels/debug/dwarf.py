@@ -28,7 +28,7 @@ class DebugEntry:
     children: list[DebugEntry] = field(default_factory=list)
 
     def number(self, attribute: int, otherwise: int = 0) -> int:
-        """An attribute's value, if it is a number."""
+        """Return an attribute's value, if it is a number."""
         value = self.values.get(attribute, otherwise)
         return value if isinstance(value, int) else otherwise
 
@@ -39,7 +39,7 @@ class DebugEntry:
 
 
 def entries(ptx: str) -> dict[int, DebugEntry]:
-    """All entries, by their places in the section; none of what is not as DWARF has it."""
+    """Return all entries, by their places in the section; none of what is not as DWARF has it."""
     found: dict[int, DebugEntry] = {}
     try:
         units, forms, at = _bytes(ptx, "debug_info"), _bytes(ptx, "debug_abbrev"), 0
@@ -82,18 +82,18 @@ class Reader:
         self.raw, self.at = raw, at
 
     def number(self, nbytes: int) -> int:
-        """The next bytes as a number."""
+        """Return the next bytes as a number."""
         return int.from_bytes(self.take(nbytes), "little")
 
     def take(self, nbytes: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         if self.at + nbytes > len(self.raw):
             raise IndexError(self.at)
         self.at += nbytes
         return self.raw[self.at - nbytes : self.at]
 
     def uleb(self) -> int:
-        """The next number of any length (unsigned LEB128)."""
+        """Return the next number of any length (unsigned LEB128)."""
         found = shift = 0
         while True:
             byte = self.number(1)
@@ -103,7 +103,7 @@ class Reader:
                 return found
 
     def value(self, form: int, unit: int, width: int) -> int | bytes | str:
-        """An attribute's value; a reference as a place in the section."""
+        """Return an attribute's value; a reference as a place in the section."""
         if form == 0x08:
             end = self.raw.index(b"\0", self.at)
             return self.take(end + 1 - self.at)[:-1].decode(errors="replace")
@@ -137,7 +137,7 @@ def _forms(raw: bytes, at: int) -> _Forms:
 
 
 def _bytes(ptx: str, name: str) -> bytes:
-    """A section's bytes; addresses and labels in it are zeros."""
+    """Return a section's bytes; addresses and labels in it are zeros."""
     found = re.search(_SECTION.format(name), ptx)
     raw = bytearray()
     for line in found[1].splitlines() if found else ():

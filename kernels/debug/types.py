@@ -43,14 +43,14 @@ class DebugInfo:
         self._bits: dict[int, Bits | None] = {}
 
     def parameters(self, entry: str) -> list[DebugEntry | None]:
-        """The type of each parameter of a kernel, by its name in the PTX."""
+        """Return the type of each parameter of a kernel, by its name in the PTX."""
         for one in self.entries.values():
             if one.tag == _FUNCTION and entry in one.names:
                 return [self._of(child) for child in one.children if child.tag == _PARAMETER]
         return []
 
     def variable(self, name: str) -> DebugEntry | None:
-        """The type of a variable outside functions, by its name in the PTX."""
+        """Return the type of a variable outside functions, by its name in the PTX."""
         for one in self.entries.values():
             if one.tag == _VARIABLE and name in one.names:
                 return self._of(one)
@@ -76,7 +76,7 @@ class DebugInfo:
         return kind.tag in (_STRUCTURE, _CLASS, _UNION, _ARRAY)
 
     def bits(self, kind: DebugEntry) -> Bits | None:
-        """The bits of a type that belong to members; of a union's, to all of its alternatives."""
+        """Return the bits of a type that belong to members; of a union, to all alternatives."""
         if id(kind) not in self._bits:
             self._bits[id(kind)] = None  # a type that has itself as a member is no type
             self._bits[id(kind)] = self._found(kind)
@@ -108,7 +108,7 @@ class DebugInfo:
         return found
 
     def _of_part(self, part: DebugEntry, size: int) -> Bits | None:
-        """A member's, or a base's, bits in a structure of so many bytes."""
+        """Return a member's, or a base's, bits in a structure of so many bytes."""
         kind, place = self._of(part), _place(part)
         if kind is None or place is None:
             return None
@@ -135,7 +135,7 @@ class DebugInfo:
         return found
 
     def _parts(self, kind: DebugEntry) -> Iterator[DebugEntry]:
-        """Members and bases.
+        """Yield members and bases.
 
         Not what a class shares, what the compiler adds, nor bit-fields without a name: padding.
         """
@@ -147,7 +147,7 @@ class DebugInfo:
                 yield child
 
     def _of(self, one: DebugEntry) -> DebugEntry | None:
-        """The type of something, without names and qualifiers."""
+        """Return the type of something, without names and qualifiers."""
         for _ in range(64):
             kind = self.entries.get(one.number(_TYPE, -1))
             if kind is None or kind.tag not in _NAMES_FOR:
@@ -170,7 +170,7 @@ class DebugInfo:
 
 
 def _place(part: DebugEntry) -> int | None:
-    """The byte at which a member begins; ``None`` where that is worked out as a program runs."""
+    """Return the byte at which a member begins; ``None`` if it is computed at run time."""
     value = part.values.get(_PLACE, 0)
     if isinstance(value, int):
         return value

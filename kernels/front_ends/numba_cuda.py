@@ -24,7 +24,7 @@ from .versions import warn_of
 
 
 def compiled(function: Any, signature: Any, arch: str | int, options: dict[str, Any]) -> Made:
-    """A kernel of a Python function, for the types of a signature.
+    """Return a kernel of a Python function, for the types of a signature.
 
     Raises:
         KernelError: Numba is not installed, or refuses the function.
@@ -82,7 +82,7 @@ def _device(capability: tuple[int, int]) -> Iterator[None]:
 
 
 def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]) -> Made:
-    """A kernel of PTX that Numba made of a Python function for some types."""
+    """Return a kernel of PTX that Numba made of a Python function for some types."""
     names = tuple(
         name for one, kind in zip(given, kinds, strict=True) for name in _names(one, kind)
     )
@@ -104,7 +104,7 @@ def _number(symbol: str) -> int:
 
 
 def _with_names(text: str, python: Any) -> str:
-    """The PTX with shared arrays called as the Python function calls them.
+    """Return the PTX with shared arrays called as the Python function calls them.
 
     Numba numbers them in the order of the function; arrays of functions that it calls are more.
     """
@@ -139,7 +139,7 @@ def _names(name: str, kind: Any) -> Iterator[str]:
 
 
 def _values(name: str, kind: Any, arg: Any) -> Iterator[Any]:
-    """An argument's values as parameters."""
+    """Yield an argument's values as parameters."""
     from numba.cuda import types
 
     if isinstance(kind, types.Array):

@@ -69,7 +69,7 @@ $together:
 
 
 def linked(text: str, kernel: str) -> str:
-    """A kernel's PTX with what it calls.
+    """Return a kernel's PTX with what it calls.
 
     Raises:
         KernelError: It calls C++ that Numba compiles and links for itself.

@@ -31,7 +31,7 @@ def compiled(
     divisible: Collection[str] | None,
     options: dict[str, Any],
 ) -> Made:
-    """A kernel of a function that ``triton.jit`` made.
+    """Return a kernel of a function that ``triton.jit`` made.
 
     Raises:
         KernelError: Triton is not installed, or refuses the function.
@@ -70,7 +70,7 @@ def compiled(
 
 
 def _without_descriptors(made: Any) -> Any:
-    """A compiled kernel as it is on GPUs without TMA, if it has tensor descriptors."""
+    """Return a compiled kernel as it is on GPUs without TMA, if it has tensor descriptors."""
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -89,7 +89,7 @@ def _without_descriptors(made: Any) -> Any:
 def from_compiled(
     made: Any, function: Any, given: Sequence[str], kinds: Sequence[str], divisible: Collection[str]
 ) -> Made:
-    """A kernel that Triton compiled, for arguments that are no constants.
+    """Return a kernel that Triton compiled, for arguments that are no constants.
 
     Raises:
         KernelError: It needs scratch memory.
@@ -128,7 +128,7 @@ def _names(name: str, kind: str) -> list[str]:
 
 
 def _described(name: str, arg: Any) -> list[Any]:
-    """A ``TensorDescriptor``'s values as parameters."""
+    """Return a ``TensorDescriptor``'s values as parameters."""
     if not hasattr(arg, "block_shape"):
         raise TypeError(f"{name} is a TensorDescriptor, not {type(arg).__name__}")
     base = in_memory(name, as_array(getattr(arg.base, "array", arg.base)))
@@ -137,7 +137,7 @@ def _described(name: str, arg: Any) -> list[Any]:
 
 
 def _value(name: str, kind: str, arg: Any, divisible: bool) -> Any:
-    """An argument's value, held to what the kernel was compiled for."""
+    """Return an argument's value, held to what the kernel was compiled for."""
     if kind.startswith("*"):
         offset = arg.nbytes if isinstance(arg, Pointer) else 0
         if divisible and offset % _ALIGNED:

@@ -9,7 +9,7 @@ from ..source.structures import SCALARS
 
 
 def overload(kernel: str, args: Sequence[str | None], declared: Sequence[Signature]) -> str:
-    """A launch's kernel, with its parameters' types where others of its name have other ones."""
+    """Return a launch's kernel, with parameter types if overloads differ in them."""
     named = [one for one in declared if one.name == kernel.split("::")[-1] and not one.template]
     found = [
         [kind for kind, _ in one.params] for one in named
@@ -29,7 +29,7 @@ def _may_be(word: str | None, kind: str) -> bool:
 
 
 def element_word(kind: str) -> str:
-    """A type as words of arrays have it, ``f32``; ``""`` for one that they have not."""
+    """Return a type as words of arrays have it, ``f32``; ``""`` for one that they have not."""
     ptx = SCALARS.get(kind, "")
     wide = TYPE_SIZES.get(ptx, 0)
     return f"{ ({'s': 'i', 'b': 'u'}.get(ptx[0], ptx[0])) }{wide * 8}" if wide else ""

@@ -54,7 +54,7 @@ class SourceFile:
         return True
 
     def rest(self) -> str:
-        """The text without what was cut."""
+        """Return the text without what was cut."""
         directive_ranges = directives(self.text)
         text = self.text
         for start, end, instead in self.cuts.values():
@@ -63,7 +63,7 @@ class SourceFile:
         return text
 
     def at(self, line: int, column: int | None) -> list[RemovableDeclaration]:
-        """The pieces that a place belongs to, the innermost first."""
+        """Return the pieces that a place belongs to, the innermost first."""
         starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
         if not 1 <= line <= len(starts):
             return []
@@ -109,7 +109,7 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
 def _with_macros(
     piece: RemovableDeclaration, plain: str, bare: str, macro_ends: Collection[int]
 ) -> RemovableDeclaration:
-    """A piece with what no parser sees before it, macros of qualifiers and attributes.
+    """Return a piece with what no parser sees before it, macros of qualifiers and attributes.
 
     Left behind they would belong to what follows. ``ends``: ends of other macros.
     """
@@ -123,7 +123,7 @@ def _with_macros(
 def _to_its_brace(
     piece: RemovableDeclaration, bare: str, inside: Sequence[tuple[int, int]]
 ) -> RemovableDeclaration:
-    """A function up to the brace that closes it: where the grammar fails it ends too early."""
+    """Return a function up to its closing brace, which the grammar may miss."""
     braces = [end for body, end in inside if piece.start < body < piece.end < end]
     if piece.method or piece.kind != "function" or not braces:
         return piece
@@ -141,7 +141,7 @@ def _words(bare: str, start: int, body: int, end: int) -> tuple[frozenset[str], 
 
 
 def _kind_of(head: str) -> str:
-    """The kind of what the grammar does not read, by what stands before its braces."""
+    """Return the kind of what the grammar does not read, by what stands before its braces."""
     word = _TEMPLATE.sub("", head, count=1).split(None, 1)[:1]
     if word and word[0] in ("class", "struct", "union", "enum", "template", "typedef"):
         return "type"
@@ -179,7 +179,7 @@ def needed_names(files: Sequence[SourceFile], entry: str, macros: Macros) -> Req
 def _reached(
     start: frozenset[str], pieces: Sequence[RemovableDeclaration], macros: Macros
 ) -> frozenset[str]:
-    """The names, and what is mentioned by the pieces and macros of those names, and so on."""
+    """Return names and all that their pieces and macros mention, transitively."""
     reached, size = set(start), -1
     while size != len(reached):
         size = len(reached)

@@ -48,7 +48,7 @@ class Declared:
 
 
 def without_spaces(text: bytes) -> bytes:
-    """A text whose launches have ``<<<`` and ``>>>`` as one word each. Lines stay."""
+    """Return a text whose launches have ``<<<`` and ``>>>`` as one word each. Lines stay."""
 
     def joined(m: re.Match[bytes]) -> bytes:
         opened, closed = (re.sub(rb"\S", b"", m[i]) for i in (1, 3))
@@ -59,7 +59,7 @@ def without_spaces(text: bytes) -> bytes:
 
 
 def without_braces(text: bytes) -> tuple[bytes, frozenset[int]]:
-    """A text whose launches have brackets for braces, ``<<<(3, 2), (32, 32)>>>``, and where.
+    """Return a text whose launches have brackets for braces, ``<<<(3, 2), (32, 32)>>>``, and where.
 
     The grammar does not take braces there. Nothing moves.
     """
@@ -74,7 +74,7 @@ def without_braces(text: bytes) -> tuple[bytes, frozenset[int]]:
 
 
 def declarations(root: Node, braced: frozenset[int]) -> Declared:
-    """The functions and structures of a file."""
+    """Return the functions and structures of a file."""
     found = Declared(braced=braced)
     for node in descendants(root, ("compound_statement",)):
         if node.type == "function_definition":

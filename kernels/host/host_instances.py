@@ -162,19 +162,19 @@ def _callee(node: Node) -> Node | None:
 
 
 def declared_function(declarator: Node | None) -> Node | None:
-    """The name in the declarator of a function, with its template arguments."""
+    """Return the name in the declarator of a function, with its template arguments."""
     while declarator is not None and declarator.type.endswith("declarator"):
         declarator = declarator.child_by_field_name("declarator")
     return declarator
 
 
 def base_name(text: str) -> str:
-    """A name without namespaces, objects and template arguments."""
+    """Return a name without namespaces, objects and template arguments."""
     return re.split(r"::|->|\.", text.split("<")[0])[-1].strip()
 
 
 def kinds(arguments: Sequence[Node], scope: HostScope) -> list[str]:
-    """The types of a call's arguments, ``""`` where they are not plain to see."""
+    """Return the types of a call's arguments, ``""`` where they are not plain to see."""
     found = [_kind(node, scope) for node in arguments]
     return [kind if known_words(kind, scope.bound) else "" for kind in found]
 

@@ -46,7 +46,7 @@ def kernel_of(
     declared: Sequence[Signature],
     before: str = "",
 ) -> Called:
-    """The kernel that an expression names; ``arguments``: the launch's, where they are known.
+    """Return the kernel that an expression names; ``arguments``: the launch's, if known.
 
     ``before``: the text up to ``<<<``, for where a macro or a ``<`` leads the grammar astray.
     """
@@ -95,7 +95,7 @@ def kernel_of(
 def _in_front(
     before: str, read: str, scope: HostScope, declared: Sequence[Signature]
 ) -> Called | None:
-    """The kernel whose name, or a macro of it, is the last word of a text.
+    """Return the kernel whose name, or a macro of it, is the last word of a text.
 
     It is declared, or what was ``read`` has not that word.
     """
@@ -116,14 +116,14 @@ def _in_front(
 
 
 def _example(declared: Sequence[Signature], arguments: Sequence[Node] | None) -> str:
-    """A kernel that takes as many arguments, if there is one."""
+    """Return a kernel that takes as many arguments, if there is one."""
     count = None if arguments is None else len(arguments)
     named = sorted(declared, key=lambda one: len(one.params) != count)[:1]
     return "".join(one.example for one in named)
 
 
 def _followed(node: Node, scope: HostScope, kernels: set[str]) -> Node:
-    """The kernel that a variable stands for, ``auto kernel = tiled<16>;``; else the node itself."""
+    """Return the kernel behind a variable, ``auto kernel = tiled<16>;``, or the node itself."""
     at = node
     for _ in range(_DEEP):
         name = base_name(scope.text(at))

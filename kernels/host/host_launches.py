@@ -74,7 +74,7 @@ class HostLaunch:
         )
 
     def words(self, file: str) -> list[str]:
-        """The command line that makes it, ``?`` for what is not known."""
+        """Return the command line that makes it, ``?`` for what is not known."""
         shapes = [
             "?" if shape is None else ",".join(map(str, shape)) for shape in (self.grid, self.block)
         ]
@@ -90,7 +90,7 @@ def host_launches(
     headers: Mapping[str, str] = MappingProxyType({}),
     options: Sequence[str] = (),
 ) -> list[HostLaunch]:
-    """The launches of a source text, in its order, then those of what it includes.
+    """Return the launches of a source text, in its order, then those of what it includes.
 
     ``headers``: texts by name, of the user's own; they, and ``options``, NVRTC's, say what names
     mean.
@@ -101,7 +101,7 @@ def host_launches(
 def unread_launches(
     source: str, headers: Mapping[str, str] = MappingProxyType({}), options: Sequence[str] = ()
 ) -> list[tuple[str, int, str]]:
-    """The calls that launch kernels in a way that is not read: header, line and function."""
+    """Return the calls that launch kernels in a way that is not read: header, line and function."""
     found = [one for one in _all(source, (*headers.items(),), (*options,)) if not one.kernel]
     return [(one.file, one.line, one.called) for one in found]
 
@@ -110,7 +110,7 @@ def unread_launches(
 def _all(
     source: str, headers: tuple[tuple[str, str], ...], options: tuple[str, ...]
 ) -> tuple[HostLaunch, ...]:
-    """The launches; those that are not read have no kernel."""
+    """Return the launches; those that are not read have no kernel."""
     texts = {**dict(headers), "": source}
     if not any(_LAUNCHES.search(text) for text in texts.values()):
         return ()
@@ -139,7 +139,7 @@ def _all(
 
 
 def _place(texts: Mapping[str, str], row: int) -> tuple[str, int]:
-    """The text that a row of all of them belongs to, and its line there."""
+    """Return the text that a row of all of them belongs to, and its line there."""
     at = row
     for name, text in texts.items():
         if at <= text.count("\n"):

@@ -59,7 +59,7 @@ class HostScope:
     bound: dict[str, str | None] = field(default_factory=dict)
 
     def inside(self, bound: dict[str, str | None]) -> HostScope:
-        """A function's scope; ``bound``: what the parameters of its templates stand for."""
+        """Return a function's scope; ``bound``: what the parameters of its templates stand for."""
         values = {name: node for name, node in self.values.items() if name not in bound}
         numbers = {name: _literal(text) for name, text in bound.items() if text}
         return HostScope(
@@ -69,11 +69,11 @@ class HostScope:
         )  # fmt: skip
 
     def meant(self, kind: str) -> str:
-        """A type, with what it is made of."""
+        """Return a type, with what it is made of."""
         return re.sub(r"[A-Za-z_]\w*", lambda m: self.bound.get(m[0]) or m[0], kind)
 
     def text(self, node: Node) -> str:
-        """A node's text."""
+        """Return a node's text."""
         return self.source[node.start_byte : node.end_byte].decode("ascii")
 
     def learn(self, whole: Node) -> None:
@@ -156,7 +156,7 @@ class HostScope:
                 self._set(self.text(argument), None)
 
     def value(self, node: Node | None) -> Number | None:
-        """An expression's value, if it is short: names may stand for as much as they like."""
+        """Return an expression's value, unless its expansion is too long."""
         self.work[0] = _NODES
         return self._value(node)
 
@@ -203,7 +203,7 @@ class HostScope:
         return None
 
     def _member(self, node: Node) -> tuple[str, str]:
-        """The variable and the field of ``block.x``; empty for anything else."""
+        """Return the variable and the field of ``block.x``; empty for anything else."""
         of, name = (node.child_by_field_name(n) for n in ("argument", "field"))
         plain = of is not None and of.type == "identifier" and b"->" not in (node.text or b"")
         return (self.text(of), self.text(name)) if of and name and plain else ("", "")
@@ -247,7 +247,7 @@ class HostScope:
         return None if found is None else self._as(function.kind, found)
 
     def _as(self, kind: str, number: Number) -> Number:
-        """A number as a type has it; as it is of one that is not C++'s own."""
+        """Return a number as a type has it; as it is of one that is not C++'s own."""
         ptx = SCALARS.get(spelled(kind, self.sources), " ")
         if ptx[0] in "su":
             return int(number)
@@ -303,14 +303,14 @@ class HostScope:
         return inner._value(declarator.child_by_field_name("value") if declarator else None)
 
     def shape(self, node: Node) -> tuple[int, ...] | None:
-        """A grid or block: a number, a ``dim3``, or a variable of that type."""
+        """Return a grid or block: a number, a ``dim3``, or a variable of that type."""
         self.work[0] = _NODES
         parts = self._parts(node) or []
         numbers = [n for n in parts if isinstance(n, int) and n > 0]
         return tuple(numbers) if 0 < len(numbers) == len(parts) <= 3 else None
 
     def _parts(self, node: Node, depth: int = 0) -> list[Number | None] | None:
-        """The numbers of what may be a ``dim3`` or an ``int2``; ``None`` for what is neither."""
+        """Return the components of a ``dim3`` or an ``int2``; ``None`` for another expression."""
         if node.type == "identifier":
             value = self.values.get(self.text(node))
             if value is not None and depth < _DEEP:
@@ -335,7 +335,7 @@ class HostScope:
         return [self._value(node)]
 
     def kind(self, node: Node) -> str:
-        """The type of a variable, or of a structure's field; ``""`` for anything else."""
+        """Return the type of a variable, or of a structure's field; ``""`` for anything else."""
         if node.type == "identifier":
             return spelled(self.kinds.get(self.text(node), ""), self.sources)
         if node.type != "field_expression":
@@ -345,7 +345,7 @@ class HostScope:
         return spelled(fields.get(name, ""), self.sources)
 
     def word(self, node: Node) -> str | None:
-        """An argument as ``tilescope run`` takes it."""
+        """Return an argument as ``tilescope run`` takes it."""
         kind = self.kind(node)
         if kind.endswith("*"):
             named = ".".join(self._member(node)) if node.named_children else self.text(node)
@@ -359,7 +359,7 @@ class HostScope:
         return None if value is None else repr(value)
 
     def _measured(self, node: Node) -> str:
-        """The type of what ``sizeof`` stands before: a type's name, or ``*pointer``."""
+        """Return the type of what ``sizeof`` stands before: a type's name, or ``*pointer``."""
         while node.type == "parenthesized_expression" and node.named_children:
             node = node.named_children[0]
         text = self.text(node)
@@ -374,7 +374,7 @@ class HostScope:
 
 
 def _listed(node: Node) -> list[Node]:
-    """The expressions that commas part, which nest to the right."""
+    """Return the expressions that commas part, which nest to the right."""
     found = []
     while node.type == "comma_expression":
         first, right = node.named_children[0], node.named_children[-1]

@@ -193,7 +193,7 @@ class LibraryKernel:
         return Kernel.from_cuda(self.path, entry, arch or self.arch, options, build)
 
     def check_tile(self, tile: int | None) -> int:
-        """The tile to take.
+        """Return the tile to take.
 
         Raises:
             ValueError: The kernel is not made for it.
@@ -218,7 +218,7 @@ class LibraryKernel:
 
 @functools.cache
 def _all() -> dict[str, LibraryKernel]:
-    """Every kernel of every family, in the families' order."""
+    """Return every kernel of every family, in the families' order."""
     package = importlib.import_module(__package__)
     found: dict[str, LibraryKernel] = {}
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
@@ -231,12 +231,12 @@ def _all() -> dict[str, LibraryKernel]:
 
 
 def names() -> list[str]:
-    """Names of all kernels, family by family."""
+    """Return names of all kernels, family by family."""
     return list(_all())
 
 
 def get(name: str) -> LibraryKernel:
-    """The kernel of that name.
+    """Return the kernel of that name.
 
     Raises:
         KernelError: There is none; the message names the nearest.

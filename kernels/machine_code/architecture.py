@@ -13,7 +13,7 @@ class UnknownArchitecture(KernelError, ValueError):
 
 
 def architecture(name: str | int) -> int:
-    """The number of an architecture: 90 for ``90``, ``"90a"``, ``"sm_90a"``, ``"compute_90"``.
+    """Return an architecture's number: 90 for ``90``, ``"90a"``, ``"sm_90a"``, ``"compute_90"``.
 
     Raises:
         ValueError: There is none of that name.

@@ -77,7 +77,7 @@ def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
 
 
 def registers(kernel: Kernel, capability: str = "9.0") -> int | None:
-    """Registers of a thread, as kept on disk; otherwise, and but for that, as ``machine_code``.
+    """Return the registers of a thread, from the cache on disk or ``machine_code``.
 
     A program's own machine code for the architecture comes first.
     """
@@ -166,12 +166,12 @@ def _make(kernel: Kernel, number: str) -> MachineCode | None:
 
 
 def _retargeted(kernel: Kernel, number: str) -> str:
-    """Its PTX for another architecture, line for line; without other kernels: they may ask more."""
+    """Return the kernel's PTX for another architecture, line for line, without other kernels."""
     return _TARGET.sub(f".target sm_{number}", without_other_kernels(kernel.ptx, kernel.entry))
 
 
 def without_other_kernels(ptx: str, entry: str) -> str:
-    """A PTX text in which lines of other kernels are empty."""
+    """Return a PTX text in which lines of other kernels are empty."""
 
     def blank(match: re.Match[str]) -> str:
         return match[0] if match[1] == entry else "\n" * match[0].count("\n")
@@ -180,7 +180,7 @@ def without_other_kernels(ptx: str, entry: str) -> str:
 
 
 def _from_ptx(ptx: str, arch: str) -> bytes | None:
-    """The ELF of a PTX text, by whichever of NVIDIA's assemblers is installed."""
+    """Return the ELF of a PTX text, by whichever of NVIDIA's assemblers is installed."""
     program = _ptxas()
     if program is None:
         return _linked(ptx, arch)

@@ -83,7 +83,7 @@ class MachineInstruction:
 
 
 def instructions(code: MachineCode) -> list[MachineInstruction]:
-    """The instructions of a kernel, without what fills it up behind its end."""
+    """Return the instructions of a kernel, without what fills it up behind its end."""
     found = []
     for number, ((low, high), line) in enumerate(zip(code.words, code.lines, strict=True)):
         opcode = low & _FORMS
@@ -111,7 +111,7 @@ def instructions(code: MachineCode) -> list[MachineInstruction]:
 
 
 def _offset(low: int, high: int, arch: str) -> int:
-    """Instructions from behind a branch to its target: it says bytes, from sm_90 on words."""
+    """Return the instructions between a branch and its target (bytes; words from sm_90 on)."""
     if int(arch.removeprefix("sm_").rstrip("a")) < _IN_WORDS:
         offset = low >> 32 | (high & 0x3FFFF) << 32
         return (offset - (offset >> 49 << 50)) // 16

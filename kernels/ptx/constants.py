@@ -58,7 +58,7 @@ class ConstantParser:
         self.cursor = cursor
 
     def constant(self) -> Imm:
-        """A number, perhaps signed, or an expression of numbers."""
+        """Return a number, perhaps signed, or an expression of numbers."""
         start, sign = self.cursor.at, self.cursor.peek if self.cursor.peek in ("-", "+") else ""
         token = self.cursor.tokens[self.cursor.at + bool(sign)]
         if (
@@ -78,7 +78,7 @@ class ConstantParser:
         return Imm("int", value.whole)
 
     def whole(self) -> int:
-        """A whole number, likewise; negative ones are signed."""
+        """Return a whole number, likewise; negative ones are signed."""
         line, imm = self.cursor.tokens[self.cursor.at].line, self.constant()
         if imm.kind != "int":
             raise PtxError(f"PTX line {line}: expected a whole number")
@@ -124,7 +124,7 @@ class ConstantParser:
         return value
 
     def _operator(self) -> str:
-        """The operator that is next, if one is; those of two characters are two tokens."""
+        """Return the operator that is next, if one is; those of two characters are two tokens."""
         first = self.cursor.tokens[self.cursor.at]
         if first.text not in _SIGNS:  # "%" is a word: names may begin with it
             return ""
@@ -224,7 +224,7 @@ def _real(text: str) -> float:
 
 
 def _wrapped(kind: str, number: float) -> _Value:
-    """A number in its type's range."""
+    """Return a number in its type's range."""
     if kind == "f64":
         return _Value(kind, number)
     bits = int(number) & _BITS

@@ -51,7 +51,7 @@ class InlinedCall:
 
 
 def inlined_calls(text: str, files: Mapping[int, str]) -> list[InlinedCall]:
-    """The inlined calls of a PTX text; none where it has no debug sections.
+    """Return the inlined calls of a PTX text; none where it has no debug sections.
 
     A section in a form that is not known gives what stands before that.
     """
@@ -111,7 +111,7 @@ class LocalVariable:
 
 
 def local_variables(text: str) -> list[LocalVariable]:
-    """The variables in local memory of a PTX text; none where it has no debug sections."""
+    """Return the variables in local memory of a PTX text; none where it has no debug sections."""
     abbreviations, information = _section(text, ".debug_abbrev"), _section(text, ".debug_info")
     entries: dict[int, _Entry] = {}
     if abbreviations and information:
@@ -132,7 +132,7 @@ def local_variables(text: str) -> list[LocalVariable]:
 def _extent(
     entries: Mapping[int, _Entry], at: int | str | None, deep: int
 ) -> tuple[tuple[int, ...], int]:
-    """Elements along each dimension of a type, and an element's bytes; 0: not known."""
+    """Return elements along each dimension of a type, and an element's bytes; 0: not known."""
     entry = entries.get(at) if isinstance(at, int) else None
     if entry is None or deep > _DEEPEST:
         return (), 0
@@ -183,7 +183,7 @@ def _read_entries(
 
 
 def _place(section: _SectionBytes, at: int, end: int) -> tuple[str, int] | None:
-    """The memory of a location: an address, and perhaps a number that is added."""
+    """Return the memory of a location: an address, and perhaps a number that is added."""
     label = section.labels.get(at + 1)
     if section.data[at] != _ADDRESS or label is None:
         return None
@@ -228,7 +228,7 @@ class _SectionBytes:
         return value
 
     def leb(self) -> int:
-        """A number, seven bits a byte; of more than 64 bits it is none."""
+        """Return a number, seven bits a byte; of more than 64 bits it is none."""
         value = shift = 0
         while shift < 64:
             byte = self.data[self.at]
@@ -240,7 +240,7 @@ class _SectionBytes:
         raise ValueError("a number without an end")
 
     def value(self, form: int) -> int | str:
-        """An attribute's value; a label where it is an address."""
+        """Return an attribute's value; a label where it is an address."""
         if form in _FIXED:
             label = self.labels.get(self.at)
             number = self.number(_FIXED[form])

@@ -32,7 +32,7 @@ class DeclarationParser:
     def variables(
         self, module: dict[str, Variable] | None, external: bool = False
     ) -> list[Variable]:
-        """One declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``.
+        """Return one declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``.
 
         ``module``: its variables so far, ``None`` within a function.
         """
@@ -90,7 +90,7 @@ class DeclarationParser:
             return found
 
     def param_list(self) -> tuple[Param, ...]:
-        """Parameters of a function, or its results, in parentheses."""
+        """Return parameters of a function, or its results, in parentheses."""
         self.cursor.expect("(")
         params: list[Param] = []
         offset = 0

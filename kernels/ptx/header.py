@@ -71,12 +71,12 @@ _ALIGN = re.compile(r"\.align\s+(\d+)")
 
 
 def strip_comments(text: str) -> str:
-    """The text with comments blanked; line numbers stay as they are, and so do strings."""
+    """Return the text with comments blanked; line numbers stay as they are, and so do strings."""
     return _COMMENT.sub(lambda m: m[1] or re.sub(r"[^\n]", " ", m.group()), text)
 
 
 def entries(text: str) -> list[Entry]:
-    """Every entry of a PTX text, in the order they stand.
+    """Return every entry of a PTX text, in the order they stand.
 
     Raises:
         ValueError: A parameter declaration that cannot be read.

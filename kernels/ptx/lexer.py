@@ -136,7 +136,7 @@ class Cursor:
         return sign * self.value(token)
 
     def extents(self) -> tuple[int, ...]:
-        """The numbers after a directive, perhaps none."""
+        """Return the numbers after a directive, perhaps none."""
         if self.tokens[self.at].kind != "int":
             return ()
         found = [self.integer()]
@@ -153,7 +153,7 @@ class Cursor:
         return self.next().text
 
     def value(self, token: Token) -> int:
-        """The value of an integer constant; 64 bits at most, as in PTX."""
+        """Return the value of an integer constant; 64 bits at most, as in PTX."""
         text = token.text.rstrip("U")
         octal = len(text) > 1 and text[0] == "0" and text[1].isdigit()
         try:

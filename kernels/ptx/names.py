@@ -36,7 +36,7 @@ def variable_name(symbol: str) -> str:
 
 
 def _last(symbol: str, at: int) -> tuple[str, int]:
-    """The last of the names that stand at a place, one in another, and where they end."""
+    """Return the last of the names that stand at a place, one in another, and where they end."""
     name = ""
     while (m := _NAME.match(symbol, at)) and m.end() + int(m[1]) <= len(symbol):
         at = m.end() + int(m[1])

@@ -26,7 +26,7 @@ class OperandParser:
         self.constants = ConstantParser(cursor)
 
     def operands(self) -> list[Operand | None]:
-        """All operands, up to the semicolon."""
+        """Return all operands, up to the semicolon."""
         found: list[Operand | None] = []
         if self.cursor.accept(";"):
             return found
@@ -37,14 +37,14 @@ class OperandParser:
             self.cursor.expect(",")
 
     def operand(self) -> Operand | None:
-        """One operand, perhaps a pair."""
+        """Return one operand, perhaps a pair."""
         first = self.single()
         if self.cursor.accept("|"):
             return Pair(first, self.single())
         return first
 
     def single(self) -> Operand | None:
-        """One operand that is not a pair."""
+        """Return one operand that is not a pair."""
         token = self.cursor.tokens[self.cursor.at]
         if self.cursor.accept("{"):
             items: list[Operand | None] = []
@@ -89,7 +89,7 @@ class OperandParser:
         return Symbol(name, self.offset())
 
     def results(self) -> tuple[str, ...]:
-        """The names that a call gives its results to, behind the opening parenthesis."""
+        """Return the names that a call gives its results to, behind the opening parenthesis."""
         found: list[str] = []
         while not self.cursor.accept(")"):
             if found:
@@ -132,7 +132,7 @@ class OperandParser:
         return Address(base, offset)
 
     def offset(self) -> int:
-        """Bytes that are added to an address, if any: ``+``, and a constant; or a negative one."""
+        """Return the bytes added to an address: ``+`` and a constant, a negative one, or zero."""
         return self.constants.whole() if self.cursor.accept("+") or self.cursor.peek == "-" else 0
 
 
@@ -142,7 +142,7 @@ def _in_part(operand: Imm | Reg | Symbol) -> bool:
 
 
 def float_constant(imm: Imm, kind: str) -> Imm:
-    """A constant converted to another floating type."""
+    """Return a constant converted to another floating type."""
     if imm.kind == "int":
         value = float(imm.value)
     elif imm.kind == "f32":

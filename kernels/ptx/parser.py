@@ -237,7 +237,7 @@ class _Parser:
         function.location = function.location or self.location
 
     def position(self) -> tuple[str, int, int]:
-        """A file, a line and a column."""
+        """Return a file, a line and a column."""
         integer = self.cursor.integer
         found = file, line, column = integer(), integer(), integer()
         if min(found) < 0 or max(found) >= _LINES:
@@ -246,7 +246,7 @@ class _Parser:
         return self.files.get(file, f"file {file}"), line, column
 
     def inlined_parent(self, name: str, line: int, column: int) -> Location:
-        """The call site; its own inlining is what was last said of that place."""
+        """Return the call site; its own inlining is what was last said of that place."""
         for here in self.location.chain if self.location else ():
             if here.file == name and here.line == line and here.column == column:
                 return here

@@ -58,7 +58,7 @@ class PrototypeParser:
         self.names.current.prototypes[label] = results, params
 
     def signature(self, given: bool) -> str:
-        """The label that says what a pointer is called with, behind what is passed.
+        """Return the label that says what a pointer is called with, behind what is passed.
 
         Or the name of an array of functions (PTX ISA, "call").
         """
@@ -74,7 +74,7 @@ class PrototypeParser:
         return label
 
     def _signature_of(self, names: Sequence[str]) -> tuple[tuple[Param, ...], tuple[Param, ...]]:
-        """The results and the parameters of one of some functions, which have the same."""
+        """Return the results and the parameters of one of some functions, which have the same."""
         for name in names:
             if self.declared.get(name, (self.cursor.at,))[0] >= self.cursor.at:
                 self.cursor.fail(f"the function {name!r} is named, and not declared before")

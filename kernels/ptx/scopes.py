@@ -21,14 +21,14 @@ class NameScopes:
         self._ahead: set[str] = set()
 
     def resolve(self, name: str) -> str:
-        """The unique name that a name stands for here."""
+        """Return the unique name that a name stands for here."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
         return name
 
     def is_register(self, name: str) -> bool:
-        """Registers of inline assembly need no percent sign; only a variable has an address."""
+        """Whether a name is a register; those of inline assembly need no percent sign."""
         return name in self.current.registers
 
     def open(self) -> None:
@@ -52,7 +52,7 @@ class NameScopes:
         return known
 
     def declare(self, name: str) -> str:
-        """A name that is unique in the function: nested scopes may repeat one."""
+        """Return a name that is unique in the function: nested scopes may repeat one."""
         if name in self.scopes[-1]:
             line = self.cursor.tokens[self.cursor.at - 1].line
             raise PtxError(f"PTX line {line}: {name!r} is declared twice")

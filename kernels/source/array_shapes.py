@@ -28,7 +28,7 @@ _DEEPEST = 8
 
 
 def declared(sources: Mapping[str, str], entry: str, name: str, shared: bool) -> list[Shape]:
-    """The shapes with which arrays of a name are declared, each once."""
+    """Return the shapes with which arrays of a name are declared, each once."""
     found: dict[Shape, None] = {}
     for file, text in sources.items():
         python = file.endswith(".py")
@@ -42,12 +42,12 @@ def declared(sources: Mapping[str, str], entry: str, name: str, shared: bool) ->
 
 
 def shared_in_python(text: str) -> list[str]:
-    """The variables of a Python function that are shared arrays, in its order."""
+    """Return the variables of a Python function that are shared arrays, in its order."""
     return re.findall(r"(\w+)\s*=\s*[\w.]*\bshared\.array\s*\(", text)
 
 
 def local_arrays(sources: Mapping[str, str], code: str) -> list[str]:
-    """Names in a line of code that an array of a function, not shared, is declared with."""
+    """Return names in a line of code that an array of a function, not shared, is declared with."""
     names = dict.fromkeys(re.findall(r"\b(\w+)\s*\[", code))
     return [
         name for name in names
@@ -94,7 +94,7 @@ def _constants(text: str, entry: str, python: bool) -> Iterator[tuple[str, str]]
 
 
 def _value(text: str, names: Mapping[str, str], deep: int = 0) -> int | None:
-    """A dimension's number, if the text says it."""
+    """Return a dimension's number, if the text says it."""
     plain = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text.strip())
     plain = re.sub(r"\((?:int|unsigned|size_t|long)\)", "", plain)
     try:

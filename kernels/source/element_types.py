@@ -50,7 +50,7 @@ def declared_types(declarations: Mapping[str, str], name: str) -> tuple[str, ...
 
 
 def _typedefs(sources: Mapping[str, str]) -> dict[str, str]:
-    """Names that a source gives to types; none that it gives twice, under conditions."""
+    """Return names that a source gives to types; none that it gives twice, under conditions."""
     return _typedefs_of(tuple(sources.values()))
 
 
@@ -65,7 +65,7 @@ def _typedefs_of(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _plain(kind: str, named: Mapping[str, str]) -> str:
-    """A type as it is spelled in a source, without qualifiers."""
+    """Return a type as it is spelled in a source, without qualifiers."""
     kind = re.sub(r"\b(?:const|volatile|struct|restrict|__\w+__|__restrict)\b", " ", kind)
     kind = re.sub(r"\[[^\]]*\]", "*", kind)
     base, stars = kind.replace("*", " "), kind.count("*")
@@ -76,7 +76,7 @@ def _plain(kind: str, named: Mapping[str, str]) -> str:
 
 
 def spelled(kind: str, sources: Mapping[str, str]) -> str:
-    """A type as it is spelled in some sources, by the name that is used here."""
+    """Return a type as it is spelled in some sources, by the name that is used here."""
     return _plain(kind, _typedefs(sources))
 
 
@@ -110,7 +110,7 @@ def is_structure(element: str) -> bool:
 
 
 def vector_of(kind: str) -> tuple[str, int]:
-    """The element of one of CUDA's vector types, and how many; another type is one of itself."""
+    """Return a CUDA vector type's element and their number; other types have one element."""
     if kind in _OTHER_VECTORS:
         return _OTHER_VECTORS[kind], 2
     m = _VECTOR.match(kind)

@@ -14,7 +14,7 @@ def expression(entry: str) -> str:
 
 
 def entry_named(ptx: str, entry: str) -> str:
-    """The entry of a PTX text that has this name; ``""`` if none has.
+    """Return the entry of a PTX text that has this name; ``""`` if none has.
 
     Raises:
         CompileError: Several have it.
@@ -39,7 +39,7 @@ def entry_named(ptx: str, entry: str) -> str:
 
 
 def _kinds(params: str) -> list[str]:
-    """The types of a list of parameters, as ``Symbol`` has them."""
+    """Return the types of a list of parameters, as ``Symbol`` has them."""
     parts, depth = [""], 0
     for char in params:
         depth += (char in "<(") - (char in ">)")

@@ -18,7 +18,7 @@ class Instantiations:
         self._known: dict[str, frozenset[str]] = {}
 
     def of(self, call: str) -> frozenset[str]:
-        """The names of templates that a macro's call instantiates; none if it does more."""
+        """Return the names of templates that a macro's call instantiates; none if it does more."""
         found = _CALLED.fullmatch(call)
         return self._called(found, 0) if found else frozenset()
 

@@ -91,7 +91,7 @@ class _Reader:
         return "(anonymous namespace)" if found.startswith("_GLOBAL__N") else found
 
     def name(self, outermost: bool = False) -> tuple[str, bool]:
-        """A name, and whether template arguments end it."""
+        """Return a name, and whether template arguments end it."""
         if self.take("Z"):
             return self.local(), False
         if not self.take("N"):
@@ -127,7 +127,7 @@ class _Reader:
         return "::".join(parts), ended
 
     def local(self) -> str:
-        """A name in a function's body: ``Z``, the function, ``E``, and the name."""
+        """Return a name in a function's body: ``Z``, the function, ``E``, and the name."""
         function = self.encoding()
         found, _ = self.name()
         if self.take("_"):  # which of several of that name
@@ -135,7 +135,7 @@ class _Reader:
         return f"{function}::{found}"
 
     def encoding(self) -> str:
-        """A function in a name, up to the ``E`` behind it."""
+        """Return a function in a name, up to the ``E`` behind it."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise _Unknown

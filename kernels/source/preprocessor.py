@@ -106,7 +106,7 @@ def directives(text: str) -> list[tuple[int, int]]:
 
 
 def blank(text: str, start: int, end: int, keep: Sequence[tuple[int, int]] = ()) -> str:
-    """The text with spaces from one place to another; lines and some spans stay."""
+    """Return the text with spaces from one place to another; lines and some spans stay."""
     pieces, at = [text[:start]], start
     for low, high in keep:
         if low >= start and high <= end:
@@ -202,7 +202,7 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
 
 
 def without_declaring_macros(text: str, texts: Iterable[str]) -> str:
-    """A text without macros that stand for declarations or qualifiers; ``texts`` define macros."""
+    """Return a text without macros for declarations or qualifiers; ``texts`` define macros."""
     macros = Macros(texts, (), frozenset())
     for start, body, end in readable(text, macros, VARIANTS[0]).outside:
         if start == body:
@@ -214,7 +214,7 @@ def without_declaring_macros(text: str, texts: Iterable[str]) -> str:
 
 
 def without_statement_macros(text: str, macros: Macros) -> str:
-    """A text without the macros that stand before a statement: ``TIME_BEGIN k<<<1, 32>>>(a);``.
+    """Return a text without macros in front of a statement: ``TIME_BEGIN k<<<1, 32>>>(a);``.
 
     To a grammar that is one declaration. A word in capitals may be a macro of a header that is not
     there.
@@ -262,7 +262,7 @@ def _call_end(tokens: Sequence[re.Match[str]], at: int) -> int | None:
 
 
 def _not_taken(text: str, variant: str) -> list[tuple[int, int]]:
-    """The branches of conditions that this variant leaves out."""
+    """Return the branches of conditions that this variant leaves out."""
     left_out: list[tuple[int, int]] = []
     stack: list[list[tuple[int, int, str]]] = []  # of each condition: its branches so far
 

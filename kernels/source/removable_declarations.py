@@ -58,7 +58,7 @@ class RemovableDeclaration:
 
 
 def pieces_of(node: Node, text: str, bare: str, macros: Macros) -> Iterator[RemovableDeclaration]:
-    """The pieces below a node; ``bare`` is the text in which words are looked for."""
+    """Yield the pieces below a node; ``bare`` is the text in which words are looked for."""
     before = node.start_byte if node.parent else 0  # a tree begins at its first word
     for child in node.children:
         if child.type in ("namespace_definition", "linkage_specification"):
@@ -77,7 +77,7 @@ def pieces_of(node: Node, text: str, bare: str, macros: Macros) -> Iterator[Remo
 def _piece(
     node: Node, start: int, before: int, end: int, bare: str, macros: Macros, method: bool = False
 ) -> Iterator[RemovableDeclaration]:
-    """The piece that a node is, and the methods in it; nothing for other nodes."""
+    """Yield the piece that a node is, and the methods in it; nothing for other nodes."""
     inner = node
     while inner.type in ("template_declaration", "friend_declaration") and inner.named_children:
         inner = inner.named_children[-1]
@@ -130,7 +130,7 @@ def _kind(node: Node, bare: str) -> str:
 
 
 def _descend(node: Node, kind: str) -> Iterator[Node]:
-    """Nodes of a kind below one, not those in others or in function bodies."""
+    """Yield nodes of a kind below one, not those in others or in function bodies."""
     for child in node.children:
         if child.type == kind:
             yield child
@@ -139,7 +139,7 @@ def _descend(node: Node, kind: str) -> Iterator[Node]:
 
 
 def _using(text: str) -> frozenset[str]:
-    """The names that using-declarations give to what is declared elsewhere."""
+    """Return the names that using-declarations give to what is declared elsewhere."""
     return frozenset(re.findall(r"(\w+)\s*(?=[,;]|$)", text))
 
 

@@ -47,7 +47,7 @@ class Restricted(NamedTuple):
 
 
 def restricted(kernel: Kernel) -> tuple[Restricted, ...]:
-    """The restricted pointers of a kernel, as far as its CUDA source tells."""
+    """Return the restricted pointers of a kernel, as far as its CUDA source tells."""
     if kernel.origin is None:
         return ()
     sources = kernel.declarations
@@ -84,7 +84,7 @@ class Pointers(NamedTuple):
 
 
 def pointers(kernel: Kernel, arguments: Arguments) -> Pointers:
-    """The pointers of a launch; none where no array is reached twice."""
+    """Return the pointers of a launch; none where no array is reached twice."""
     arrays = {
         (number, a.at): a.array
         for number, value in enumerate(arguments.values)
@@ -108,7 +108,7 @@ def _is_restricted(declaration: str, words: frozenset[str]) -> bool:
 
 @functools.lru_cache(maxsize=16)
 def _words(sources: tuple[str, ...]) -> frozenset[str]:
-    """The qualifier, and the names that macros and typedefs give to it."""
+    """Return the qualifier, and the names that macros and typedefs give to it."""
     pairs: list[tuple[str, str]] = []
     for source in sources:
         plain = _COMMENT.sub(" ", source)

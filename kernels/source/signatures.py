@@ -54,7 +54,7 @@ class Signature:
 
 @functools.lru_cache(maxsize=64)
 def signatures(source: str) -> tuple[Signature, ...]:
-    """The ``__global__`` functions of a source, in order, each once."""
+    """Return the ``__global__`` functions of a source, in order, each once."""
     if "__global__" not in source:
         return ()
     macros = Macros([source], (), _GLOBAL)
@@ -76,7 +76,7 @@ def signatures(source: str) -> tuple[Signature, ...]:
 
 
 def kernel_names(source: str, params: bool = False) -> list[str]:
-    """The ``__global__`` functions a source declares, with namespaces, templates with ``<...>``.
+    """Return the ``__global__`` functions a source declares, with namespaces and ``<...>``.
 
     ``params``: with their parameters' types in brackets.
     """
@@ -88,7 +88,7 @@ def kernel_names(source: str, params: bool = False) -> list[str]:
 
 
 def qualified(entry: str, sources: Iterable[str]) -> str:
-    """An entry of a template, or with types, with all namespaces, if they are left out.
+    """Return an entry of a template, or with types, with all namespaces, if they are left out.
 
     So it stays where several kernels may be meant. (A plain name is found in the PTX.)
     """
@@ -119,7 +119,7 @@ def parted(entry: str) -> tuple[str, str | None]:
 
 
 def find(sources: Mapping[str, str], entry: str, kinds: Sequence[str] = ()) -> Signature | None:
-    """The signature of a kernel, named as C++ names it.
+    """Return the signature of a kernel, named as C++ names it.
 
     ``kinds``: its parameters' types, where they are known: of overloads, the most like it.
     """
@@ -138,13 +138,13 @@ def find(sources: Mapping[str, str], entry: str, kinds: Sequence[str] = ()) -> S
 
 
 def parameter_names(sources: Mapping[str, str], entry: str, kinds: Sequence[str] = ()) -> list[str]:
-    """The names a kernel's parameters have in its CUDA source; empty where not found."""
+    """Return the names a kernel's parameters have in its CUDA source; empty where not found."""
     found = find(sources, entry, kinds)
     return [name for _, name in found.params] if found else []
 
 
 def _bare(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Types without qualifiers and spaces: what declarations of one kernel have in common."""
+    """Return types without qualifiers and spaces, equal in all declarations of a kernel."""
     return tuple(_QUALIFIERS.sub("", kind) for kind in kinds)
 
 
@@ -182,7 +182,7 @@ def _walk(
 
 
 def _inside(namespace: Node, scope: str) -> str:
-    """The namespaces in the braces of one: those that are inline, or have no name, need no name."""
+    """Return the namespaces inside a namespace's braces; inline and unnamed ones are optional."""
     named = namespace.child_by_field_name("name")
     if named is None or any(child.type == "inline" for child in namespace.children):
         return scope
@@ -191,7 +191,7 @@ def _inside(namespace: Node, scope: str) -> str:
 
 
 def _spelled_out(found: Signature, source: str) -> Signature:
-    """A kernel as macros make it: ``KERNEL(name) { }``, or ``__global__ void KERNEL(name)()``."""
+    """Return a kernel declared by macros: ``KERNEL(n) { }``, ``__global__ void KERNEL(n)()``."""
     if call := re.fullmatch(r"(\w+)\s*\(\s*((\w+)[^()]*)\)\s*", found.name):
         name = _expanded(call[1], call[2], source)
         return replace(found, name=name if re.fullmatch(r"\w+", name) else call[3])
@@ -215,7 +215,7 @@ def _expanded(macro: str, given: str, source: str) -> str:
 
 
 def _functions(node: Node) -> Iterator[Node]:
-    """The declarator of the function that a node declares."""
+    """Return the declarator of the function that a node declares."""
     closed = ("function_declarator", "compound_statement", "parameter_list")
     return (n for n in descendants(node, closed) if n.type == "function_declarator")
 

@@ -39,7 +39,7 @@ class Edit:
 
 
 def joined(one: Edit, other: Edit) -> Edit | None:
-    """Two edits of a file as one; ``None`` if they are of the same place."""
+    """Return two edits of a file as one; ``None`` if they are of the same place."""
     low, high = sorted((one, other), key=lambda edit: edit.pieces)
     starts = {piece[0] for piece in one.pieces}
     if one.file != other.file or starts & {piece[0] for piece in other.pieces}:
@@ -71,7 +71,7 @@ def without_one(edit: Edit) -> list[Edit]:
 
 
 def applied(content: bytes, edits: Iterable[Edit]) -> bytes:
-    """A file's content after some edits of it.
+    """Return a file's content after some edits of it.
 
     Raises:
         ValueError: Two edits replace the same bytes.
@@ -89,12 +89,12 @@ def old_lines(content: bytes, edits: Iterable[Edit]) -> list[int]:
 
 
 def line_of(content: bytes, offset: int) -> int:
-    """The line, from 1, that a byte stands in."""
+    """Return the line, from 1, that a byte stands in."""
     return len((content[:offset] + b"x").splitlines())
 
 
 def diff(content: bytes, edits: Sequence[Edit], name: str, context: int = 3) -> bytes:
-    """A unified diff of the edits of one file, in the file's own encoding."""
+    """Return a unified diff of the edits of one file, in the file's own encoding."""
     before = content.splitlines(keepends=True)
     after = applied(content, edits).splitlines(keepends=True)
     labels = (name, name) if name.startswith("/") else (f"a/{name}", f"b/{name}")
@@ -110,7 +110,7 @@ def diff(content: bytes, edits: Sequence[Edit], name: str, context: int = 3) -> 
 
 
 def decoded(content: bytes) -> str:
-    """Text to show: UTF-8, or Latin-1 where it is not that."""
+    """Return text to show: UTF-8, or Latin-1 where it is not that."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:

@@ -32,13 +32,13 @@ def begins_line(content: bytes, offset: int) -> bool:
 
 
 def indent_at(content: bytes, offset: int) -> bytes:
-    """The white space that the line of a byte begins with."""
+    """Return the white space that the line of a byte begins with."""
     line = (content[:offset] + b"x").splitlines()[-1]
     return line[: len(line) - len(line.lstrip())]
 
 
 def newline_at(content: bytes, offset: int) -> bytes:
-    """The line end in use here: that of this line, or of the line before it."""
+    """Return the line end in use here: that of this line, or of the line before it."""
     found = re.compile(rb"\r\n|\n|\r").search(content, offset)
     if found:
         return found[0]
@@ -47,5 +47,5 @@ def newline_at(content: bytes, offset: int) -> bytes:
 
 
 def column_of(content: bytes, offset: int) -> str:
-    """The column of a byte, from 1, as it follows a line's number."""
+    """Return the column of a byte, from 1, as it follows a line's number."""
     return f", column {len((content[:offset] + b'x').splitlines()[-1])}"

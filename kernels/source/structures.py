@@ -57,7 +57,7 @@ POINTER = TypeLayout(8, 8, "pointer")
 def layout_of(
     kind: str, sources: Mapping[str, str], known: dict[str, TypeLayout | None] | None = None
 ) -> TypeLayout | None:
-    """The layout of a type named as C++ names it; ``None`` if it is not known for sure.
+    """Return the layout of a type named as C++ names it; ``None`` if it is not known for sure.
 
     ``known``: those that were asked for before, and those that are being worked out.
     """
@@ -86,7 +86,7 @@ def layout_of(
 def _one(
     kind: str, sources: Mapping[str, str], known: dict[str, TypeLayout | None]
 ) -> TypeLayout | None:
-    """The layout on which all definitions of a structure agree."""
+    """Return the layout on which all definitions of a structure agree."""
     qualified, _, given = kind.partition("<")
     name = qualified.split("::")[-1].strip()
     found = [
@@ -98,7 +98,7 @@ def _one(
 
 
 def repeated(element: TypeLayout, count: int) -> TypeLayout:
-    """An array of so many elements."""
+    """Return an array of so many elements."""
     return TypeLayout(element.nbytes * count, element.align, "", _repeated(element, count))
 
 
@@ -114,7 +114,7 @@ def _defined(
     sources: Mapping[str, str],
     known: dict[str, TypeLayout | None],
 ) -> Iterator[TypeLayout | None]:
-    """The layout of each structure of that name that a source defines."""
+    """Yield the layout of each structure of that name that a source defines."""
     if not re.search(rf"\b{re.escape(name)}\b", source):
         return
     # The grammar knows C++'s own word alone.
@@ -225,7 +225,7 @@ def _fields(
 
 
 def _declared(declarator: Node, text: bytes) -> tuple[str, int, list[str]]:
-    """A field's name (``""`` for a function), its stars, and its sizes, the last one first."""
+    """Return a field's name (``""`` for a function), stars, and sizes, the last one first."""
     name, around = declared(declarator)
     if name is None or any(d.type == "function_declarator" for d in around):
         return "", 0, []
@@ -235,7 +235,7 @@ def _declared(declarator: Node, text: bytes) -> tuple[str, int, list[str]]:
 
 
 def _number(word: str, sources: Mapping[str, str]) -> int | None:
-    """An array's size: a number, or the name of a constant that some source defines once."""
+    """Return an array's size: a number, or the name of a constant that some source defines once."""
     if word.isdecimal():
         return int(word)
     pattern = re.compile(_CONSTANT.format(re.escape(word)), re.M)

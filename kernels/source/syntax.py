@@ -23,12 +23,12 @@ def _parser() -> Parser:
 
 
 def parse(text: bytes) -> Tree:
-    """The tree of a source text; positions in it count bytes, lines count from 0."""
+    """Return the tree of a source text; positions in it count bytes, lines count from 0."""
     return _parser().parse(text)
 
 
 def descendants(node: Node, closed: Collection[str] = ()) -> Iterator[Node]:
-    """All below a node, in the order of the text; of a type in ``closed`` not what is inside.
+    """Yield all below a node, in the order of the text; of a type in ``closed`` not what is inside.
 
     No recursion: a stranger's text nests as deep as it likes.
     """
@@ -41,7 +41,7 @@ def descendants(node: Node, closed: Collection[str] = ()) -> Iterator[Node]:
 
 
 def declared(declarator: Node | None) -> tuple[Node | None, list[Node]]:
-    """The name that a declarator declares, and the declarators around it, the outermost first."""
+    """Return a declarator's name, and the declarators around it, the outermost first."""
     around = []
     while declarator is not None and not declarator.type.endswith("identifier"):
         around.append(declarator)

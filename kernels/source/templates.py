@@ -35,7 +35,7 @@ class TemplateParameter:
 
 
 def template_parameters(declaration: Node) -> tuple[TemplateParameter, ...]:
-    """The parameters of a ``template <...>`` declaration."""
+    """Return the parameters of a ``template <...>`` declaration."""
     listed = declaration.child_by_field_name("parameters")
     found = []
     for node in listed.named_children if listed else ():
@@ -61,7 +61,7 @@ def deduced(
     given: Sequence[str | None],
     kinds: Sequence[str],
 ) -> list[str | None]:
-    """The template arguments of a call, as many as have to be written; ``None``: not known.
+    """Return the template arguments of a call, as many as have to be written; ``None``: not known.
 
     ``given``: those that the call writes; ``params``: the function's parameters' types, ``kinds``:
     those of the call's arguments, ``""`` where they are not known.
@@ -88,7 +88,7 @@ def deduced(
 
 
 def _parted(kind: str) -> tuple[str, int]:
-    """A type without its qualifiers, and how many pointers lead to it."""
+    """Return a type without its qualifiers, and how many pointers lead to it."""
     plain = re.sub(r"\[[^\]]*\]", "*", _QUALIFIERS.sub(" ", kind))
     return " ".join(plain.replace("*", " ").split()), plain.count("*")
 

@@ -167,7 +167,7 @@ def _goes_alike(program: Program) -> bool:
 
 
 def _groups(total: int, sms: int, resident: int) -> list[Flat]:
-    """Blocks that are on a multiprocessor together, in the order in which they are looked at."""
+    """Return the blocks that share a multiprocessor, in the order of examination."""
     wave = sms * resident
     waves = -(-total // wave)
     # Spread over the launch, first and last wave among them, and over the multiprocessors.
@@ -191,5 +191,5 @@ def _groups(total: int, sms: int, resident: int) -> list[Flat]:
 
 
 def _spread(step: int, count: int) -> int:
-    """Numbers below a count, spread by the golden ratio."""
+    """Return numbers below a count, spread by the golden ratio."""
     return int((step * 0.6180339887498949 + 0.5) % 1.0 * count)

@@ -260,7 +260,7 @@ class Program:
         return space[f"block_{number}"]
 
     def _compiled(self, number: int, form: int) -> CodeType:
-        """The block's code, which tracebacks and profilers know, and ``TILESCOPE_DUMP``."""
+        """Return the block's code, which tracebacks and profilers know, and ``TILESCOPE_DUMP``."""
         source = self.blocks[number].source(form)
         entry = list(self.module.functions).index(self.entry.name)
         where = f"{self.module.digest}.{entry}.{number}{('', 'd', 'j', 'a')[form]}"

@@ -76,7 +76,7 @@ def device_arguments(
 
 
 def _raw(given: object) -> object:
-    """Parameter bytes as a scalar that any parameter of their size takes."""
+    """Return parameter bytes as a scalar that any parameter of their size takes."""
     if isinstance(given, (bytes, bytearray, memoryview)):
         return np.frombuffer(bytes(given), f"V{len(given)}")[0] if len(given) else bytes(given)
     return given
@@ -126,7 +126,7 @@ def _member(layout: TypeLayout | None, at: int) -> str:
 
 
 def _with_addresses(device: Device, value: Value) -> Value:
-    """The same with a slot for every word that is an address of the device's memory."""
+    """Return a value with a slot for every word that is an address of the device's memory."""
     known = {slot.at for slot in value.addresses}
     slots = list(value.addresses)
     for at in range(0, len(value.raw) // 8 * 8, 8):
@@ -180,7 +180,7 @@ class _DeviceArrays(Gathered):
 
 
 def _shaped(made: DeviceAllocation, array: _Array) -> _Array:
-    """An allocation's bytes as elements of an array's type, and in its shape if it is all of it."""
+    """Return an allocation's bytes in an array's type, and in its shape if it covers them."""
     if not array.itemsize or made.nbytes % array.itemsize:
         return made.array
     view = made.array.view(array.dtype)
@@ -243,7 +243,7 @@ def loads_addresses(program: Program) -> bool:
 
 
 def frozen(arguments: Arguments) -> list[object]:
-    """A launch's parameters as a later one on a ``Device.snapshot`` takes them."""
+    """Return a launch's parameters as a later one on a ``Device.snapshot`` takes them."""
     return [
         value.filled(array_address) if isinstance(value, Value) else value[1]
         for value in arguments.values
@@ -251,5 +251,5 @@ def frozen(arguments: Arguments) -> list[object]:
 
 
 def reached(arguments: Arguments) -> list[int]:
-    """Numbers of the allocations that a launch reaches."""
+    """Return numbers of the allocations that a launch reaches."""
     return [number for number, array in enumerate(arguments.arrays) if array is not None]

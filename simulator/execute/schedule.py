@@ -14,7 +14,7 @@ PATIENCE = (16, 4096)
 often warps had to be stopped, which is what those do that spin for one another. (It is half as many
 each time, so that warps spin for some twice the most in all.)"""
 _WAITS = 256
-"""The same, where one warp of one block runs at a time."""
+"""Basic blocks that a warp may run if one warp of one block runs at a time."""
 FAIR = 64
 """After so many steps that did not bring all lanes together, the warps that have waited
 longest go: a warp that polls cannot starve the one it waits for."""

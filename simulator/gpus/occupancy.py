@@ -68,7 +68,7 @@ def occupancy(
     shared_bytes: int = 0,
     carveout: int | None = None,
 ) -> Occupancy:
-    """Blocks a multiprocessor can hold at once.
+    """Return blocks a multiprocessor can hold at once.
 
     Args:
         gpu: A GPU, or an architecture.
@@ -104,7 +104,7 @@ def occupancy(
 
 
 def _by_registers(chip: Architecture, warps: int, registers: int) -> int:
-    """Registers belong to a warp, which stays in one of the four partitions."""
+    """Return the blocks that registers suffice for; a warp stays in one of four partitions."""
     if registers == 0:
         return chip.blocks
     if registers > chip.registers_per_thread:
@@ -126,7 +126,7 @@ def _by_shared(chip: Architecture, shared_bytes: int, carveout: int | None) -> i
 
 
 def most_shared(chip: Architecture, blocks: int) -> int:
-    """Bytes of shared memory that each of so many blocks can have."""
+    """Return bytes of shared memory that each of so many blocks can have."""
     each = chip.shared_bytes // blocks // chip.shared_unit * chip.shared_unit
     return min(each - chip.shared_reserved, chip.shared_per_block)
 

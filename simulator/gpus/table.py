@@ -67,7 +67,7 @@ class Architecture:
 def _architecture(
     capability: str, threads: int, blocks: int, carveouts: tuple[int, ...], lanes: tuple[int, int]
 ) -> Architecture:
-    """One from 8.0 on: 1 KiB a block is reserved, shared memory comes in units of 128 bytes."""
+    """Return an architecture from 8.0 on: 1 KiB a block is reserved, units have 128 bytes."""
     largest = carveouts[-1]
     return Architecture(
         capability, threads, blocks, largest * KIB, (largest - 1) * KIB, KIB, 128, carveouts, *lanes
@@ -193,7 +193,7 @@ _DRIVER_NAMES = {
 
 
 def find(name: str) -> Gpu:
-    """The GPU of that name; the driver's own names do as well, such as ``NVIDIA H200``.
+    """Return the GPU of that name; the driver's own names do as well, such as ``NVIDIA H200``.
 
     Raises:
         UnknownGpu: It is not in the table; the message lists what is.

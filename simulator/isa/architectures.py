@@ -8,7 +8,7 @@ MEASURED = (90,)
 
 
 def number(target: str) -> int:
-    """The number in the target of a PTX text; 0 without one."""
+    """Return the number in the target of a PTX text; 0 without one."""
     found = re.search(r"sm_(\d+)", target)
     return int(found[1]) if found else 0
 

@@ -60,7 +60,7 @@ class DecodedInstruction:
     _given: tuple[Operand | None, ...]
 
     def operand(self, word: str) -> Operand | None:
-        """The source operand that the form calls so: ``members``, ``bar``, ``threads`` ..."""
+        """Return the source operand of a role: ``members``, ``bar``, ``threads`` ..."""
         named = zip(self.form.sources, self._given, strict=False)
         return next((operand for name, operand in named if name == word), None)
 
@@ -87,7 +87,7 @@ class DecodedInstruction:
 
 
 def roles(ins: Instruction) -> DecodedInstruction:
-    """An instruction's row, and what its operands are to it."""
+    """Return an instruction's row, and what its operands are to it."""
     found = ins.decoded
     if isinstance(found, DecodedInstruction):
         return found
@@ -136,7 +136,7 @@ _RUNNING = {
 
 
 def running(ins: Instruction) -> tuple[str, int]:
-    """Which running value an instruction continues, and the first operand that may hold it.
+    """Return which running value an instruction continues, and the first operand that may hold it.
 
     ``("", 0)`` if none; of a multiply-add only the addend holds the sum so far.
     """
@@ -158,7 +158,7 @@ def relaxed(ins: Instruction) -> bool:
 
 
 def callee(ins: Instruction) -> str:
-    """The function of this PTX that an instruction calls by its name, or nothing."""
+    """Return the function of this PTX that an instruction calls by its name, or nothing."""
     if not calls(ins):
         return ""
     name = ins.targets[0]
@@ -167,7 +167,7 @@ def callee(ins: Instruction) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def forms(opcode: str, modifiers: tuple[str, ...], target: str) -> Ways | Misfit | str:
-    """The forms an instruction may have, why it has none, or what it is about that is missing."""
+    """Return the forms of an instruction, or why it has none, or the subject that is missing."""
     rows = TABLE[opcode]
     numbers = {text: number for number, row in enumerate(rows) for text in row.signatures}
     matches = find(list(numbers), modifiers, target)
@@ -234,7 +234,7 @@ def decode(ins: Instruction, number: int, match: Match) -> DecodedInstruction:
 
 
 def halves(operand: Operand | None) -> Vector:
-    """A register of 128 bits is two of 64, the lower bits first."""
+    """Return registers with those of 128 bits as two of 64, the lower bits first."""
     name = operand.name if isinstance(operand, Reg) else ""
     return Vector(tuple(Reg(f"{name}{end}") if name else None for end in HALVES))
 

@@ -31,7 +31,7 @@ _EXTREME_PATTERNS = tuple(
 
 
 def bits_of(kind: str) -> str:
-    """The type of the shadow of a value of a PTX type."""
+    """Return the type of the shadow of a value of a PTX type."""
     return kind if kind == "pred" or kind[0] in "su" else f"b{TYPE_SIZES[kind] * 8}"
 
 
@@ -91,7 +91,7 @@ def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator
 
 @functools.cache
 def _type_limits(dtype: np.dtype[np.generic]) -> tuple[np.generic, np.generic]:
-    """The largest and the least value of a type."""
+    """Return the largest and the least value of a type."""
     if dtype == np.bool_:
         return np.bool_(True), np.bool_(False)
     info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)  # type: ignore[type-var]
@@ -99,7 +99,7 @@ def _type_limits(dtype: np.dtype[np.generic]) -> tuple[np.generic, np.generic]:
 
 
 def _filled(value: Lanes, shadow: Lanes, fill: Lanes) -> Lanes:
-    """A value with other content in its undefined bits."""
+    """Return a value with other content in its undefined bits."""
     bits: Lanes = value.view(shadow.dtype) & ~shadow | fill & shadow
     return bits.view(value.dtype)
 

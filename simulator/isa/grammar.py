@@ -75,7 +75,7 @@ _UNSAID = ("CC", "SP", "stack", "end", "own")
 
 @functools.cache
 def form(text: str) -> InstructionForm:
-    """A form, read from its line."""
+    """Return a form, read from its line."""
     modifiers, _, operands = f" {text} ".partition(" : ")
     head: list[Slot] = []
     slots: list[Slot] = []
@@ -151,7 +151,7 @@ def _missing(words: Sequence[str], placed: int) -> Misfit:
 
 
 def find(forms: Sequence[str], modifiers: tuple[str, ...], target: str) -> list[Match] | Misfit:
-    """The forms that modifiers have (their operands tell them apart), or why there is none."""
+    """Return the forms with these modifiers (operands distinguish them), or why none has."""
     number = re.search(r"sm_(\d+)([af]?)", target)
     found: list[Match] = []
     best = Misfit("it has no form", -1)

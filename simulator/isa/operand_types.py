@@ -101,7 +101,7 @@ class _Checker:
         self.register = register
 
     def type_of(self, spec: str) -> str:
-        """The type that a form's word stands for here."""
+        """Return the type that a form's word stands for here."""
         word = spec.rstrip("~%&*?!^-'")
         if word in ("t", "t0"):
             return self.types[-1 if word == "t" else 0]
@@ -113,7 +113,7 @@ class _Checker:
         return word
 
     def declared(self, reg: Reg) -> str:
-        """The type of a register.
+        """Return the type of a register.
 
         Raises:
             Wrong: It is not declared.
@@ -171,7 +171,7 @@ class _Checker:
             self.into(spec, operand)
 
     def items(self, spec: str, operand: Operand | None) -> list[tuple[str, Operand | None]]:
-        """The values of a vector, with their types.
+        """Return the values of a vector, with their types.
 
         ptxas looks at the kind of the first alone, or at none where several are mixed: those of
         one size may be, but for floats among integers.
@@ -194,7 +194,7 @@ class _Checker:
         return [(first, operand)]
 
     def common_types(self, items: Sequence[Operand | None]) -> set[str]:
-        """The types of the registers in braces, which have one size: no floats with integers."""
+        """Return the types of registers in braces: of one size, no floats with integers."""
         mixed = {self.declared(item) for item in items if isinstance(item, Reg)}
         kinds = {t if t == "f16x2" else t[0] for t in mixed} - {"b"}
         if len({bits(t) for t in mixed}) > 1 or (len(kinds) > 1 and kinds != {"u", "s"}):
@@ -202,7 +202,7 @@ class _Checker:
         return mixed
 
     def parts(self, vector: Operand | None) -> list[tuple[str, Operand | None]]:
-        """The parts of a packed value, each with its type."""
+        """Return the parts of a packed value, each with its type."""
         if not isinstance(vector, Vector):
             raise Wrong(f"values in braces are needed, not {shown(vector)}")
         self.common_types(vector.items)

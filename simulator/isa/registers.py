@@ -7,7 +7,7 @@ from kernels.ptx.module import Address, Imm, Operand, Pair, Reg, Special, Symbol
 
 @functools.cache
 def bits(type: str) -> int:
-    """The size of a type."""
+    """Return the size of a type."""
     if type in ("pred", "tf32", "i32"):
         return 1 if type == "pred" else 32
     number, _, times = type.lstrip("bfsu").partition("x")
@@ -36,7 +36,7 @@ def holds(register: str, type: str, wider: bool) -> bool:
 
 
 def shown(operand: Operand | None) -> str:
-    """An operand in a message."""
+    """Return an operand in a message."""
     if isinstance(operand, Reg | Special | Symbol):
         return repr(operand.name.split("#")[0])
     if isinstance(operand, Imm):

@@ -235,7 +235,7 @@ def row(
 
 
 def scalar_type(ins: Instruction, index: int = -1) -> str:
-    """The instruction's type suffix (the last one unless said otherwise)."""
+    """Return the instruction's type suffix (the last one unless said otherwise)."""
     types = ins.types
     if not types:
         raise Unsupported("no type: use one that the PTX ISA has")
@@ -247,7 +247,7 @@ _SCOPES = {word: word for word in ("mbarrier_init", "cta", "cluster", "gpu", "sy
 
 
 def named_space(ins: Instruction, address: int = 0) -> str:
-    """The state space that an instruction names for one of its addresses, if it names one."""
+    """Return the state space that an instruction names for one of its addresses, if any."""
     words = (m.split("::")[0] for m in ins.modifiers)
     named = [word for word in words if word in SPACES]
     if address == len(named) and any(m.startswith("mbarrier::") for m in ins.modifiers):
@@ -264,7 +264,7 @@ def reaches_far(ins: Instruction, address: int = 0) -> bool:
 
 
 def scope(ins: Instruction) -> str:
-    """The scope, or ``mbarrier_init``, that a fence or an access names: ``cta``, ``gpu`` ..."""
+    """Return the scope of a fence or access, ``cta``, ``gpu`` ..., or ``mbarrier_init``."""
     return next((_SCOPES[m] for m in ins.modifiers if m in _SCOPES), "")
 
 
@@ -278,25 +278,25 @@ def reach(ins: Instruction) -> int:
 
 
 def width(type: str) -> int:
-    """Bits of a PTX type."""
+    """Return bits of a PTX type."""
     return int(DTYPES[type].itemsize) * 8
 
 
 def same(value: Lanes) -> Lanes:
-    """The meaning of a copy."""
+    """Return the meaning of a copy."""
     return value
 
 
 def bits_or_float(type: str) -> str:
-    """The type as which a value is only passed on."""
+    """Return the type as which a value is only passed on."""
     return type if type in ("f32", "f64", "pred") else f"b{width(type)}"
 
 
 def signed(type: str) -> str:
-    """The signed type of the same width: where sign does not matter, views are saved."""
+    """Return the signed type of the same width: where sign does not matter, views are saved."""
     return f"s{width(type)}"
 
 
 def unsigned(type: str) -> str:
-    """The unsigned type of the same width."""
+    """Return the unsigned type of the same width."""
     return f"u{width(type)}"

@@ -57,14 +57,14 @@ def place(ins: Instruction) -> str:
 
 
 def invalid(ins: Instruction, why: str) -> PtxError:
-    """The error for what is not PTX."""
+    """Return the error for a form that is not PTX."""
     hint = hint_of(ins)
     why = f"{why} ({hint})" if hint else why
     return PtxError(f"{ins.name!r} is not PTX: {why}: {place(ins)}")
 
 
 def not_yet(ins: Instruction, about: str) -> PtxError:
-    """The error for what the table does not have; ``about``: what it is, what to use instead."""
+    """Return the error for a form the table lacks; ``about``: its subject and alternatives."""
     return PtxError(f"the simulator does not execute {ins.name!r} yet ({about}): {place(ins)}")
 
 
@@ -141,7 +141,7 @@ def shape(passed: Param | Variable) -> tuple[int, int, bool]:
 
 
 def _fitting(ins: Instruction, matches: Ways, function: Function) -> tuple[int, Match]:
-    """The form that takes the operands.
+    """Return the form that takes the operands.
 
     Raises:
         Wrong: There is none.
@@ -241,7 +241,7 @@ def _in_space(name: str, space: str, named: str) -> None:
 
 
 def _space(name: str, function: Function, module: Module) -> str | None:
-    """The state space of a declared name; ``function`` and ``label`` for those."""
+    """Return the state space of a declared name; ``function`` and ``label`` for those."""
     variable = function.variables.get(name) or module.variables.get(name)
     if variable:
         return variable.space

@@ -24,7 +24,7 @@ _STYLE = """
 
 
 def roofline_svg(kernels: Mapping[str, Roofline], measured: Mapping[str, float] = {}) -> str:
-    """The figure of one or several kernels under the roofs of one GPU.
+    """Return the figure of one or several kernels under the roofs of one GPU.
 
     Each kernel is a bar between its two intensities, at the height that it can attain: left without
     caches, right with each array moved once; a ring is what was measured. ``kernels`` are by the

@@ -117,7 +117,7 @@ ADJUSTED = (
 
 
 def rates(gpu: Gpu) -> Rates:
-    """The constants of a GPU.
+    """Return the constants of a GPU.
 
     One that was never measured has the data sheet's clock and bandwidth, and of what no data sheet
     says the reference's, by multiprocessors and clock.

@@ -26,7 +26,7 @@ from .flow_counts import flows
 def pieces(
     program: Program, code: MachineCode, warps: Mapping[int, int], rounds: Mapping[int, float]
 ) -> list[MachineBlock]:
-    """The machine code in basic blocks, with how often each ran.
+    """Return the machine code in basic blocks, with how often each ran.
 
     Args:
         program: The PTX, compiled for the simulator.

@@ -123,7 +123,7 @@ class Work:
 
 
 def scaled(one: SiteWork, share: float) -> SiteWork:
-    """An access so many times."""
+    """Return an access so many times."""
     figures = [f.name for f in fields(SiteWork) if f.name not in ("site", "space")]
     return replace(one, **{name: share * getattr(one, name) for name in figures})
 
@@ -137,7 +137,7 @@ def repeated(work: Work, times: float) -> Work:
 
 
 def issued(found: Sequence[MachineBlock], blocks: int) -> dict[str, float]:
-    """Warp instructions of a block by pipe; ``found``: the machine code, of so many blocks."""
+    """Return a block's warp instructions by pipe; ``found``: machine code of so many blocks."""
     counts: dict[str, float] = {}
     for piece in found:
         for instruction in piece.code:

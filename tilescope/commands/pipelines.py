@@ -249,7 +249,7 @@ class _Ordered:
         self._streams = {DEFAULT_STREAM: self.session.order.legacy}
 
     def _stream(self, table: dict[str, Any]) -> Stream:
-        """The launch's, which waits for others where it says so."""
+        """Return the launch's, which waits for others where it says so."""
         names = [table.get("stream", DEFAULT_STREAM), *table.get("wait", ())]
         for name in names:
             if name not in self._streams:

@@ -76,7 +76,7 @@ def predict_command(
 
 
 def _chip(name: str) -> tuple[Gpu, Measured | None]:
-    """A GPU by its name, or by the file of its own measurements."""
+    """Return a GPU by its name, or by the file of its own measurements."""
     if not name.endswith(".json"):
         return find(name), None
     try:
@@ -98,7 +98,7 @@ def _predict(
 
 
 def _targets(request: Request) -> list[Target]:
-    """The target; for library kernels, every further word is one more."""
+    """Return the target; for library kernels, every further word is one more."""
     words = [word for word in request.words if not is_argument(word)]
     if is_file(request.target) or not words or len(words) < len(request.words):
         return [_resolve(request, request.target, request.words)]

@@ -129,7 +129,7 @@ def _number(name: str, text: str) -> int:
 
 @contextlib.contextmanager
 def _executor(address: str | None) -> Iterator[Executor | None]:
-    """The cluster's at an address; without one, ``sweep`` has its own."""
+    """Yield the executor of a Dask cluster; ``None`` without an address."""
     if address is None:
         yield None
         return

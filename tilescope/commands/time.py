@@ -81,7 +81,7 @@ def time_command(
 
 
 def _targets(request: Request) -> list[Target]:
-    """The target; for library kernels, every further word is one more."""
+    """Return the target; for library kernels, every further word is one more."""
     first = resolve(dataclasses.replace(request, words=()), False) if _several(request) else None
     if first is None:
         return [resolve(request, False)]

@@ -124,7 +124,7 @@ class Captures:
         return found.graph
 
     def of(self, stream: Stream) -> _Capture | None:
-        """The capture in which a stream takes part."""
+        """Return the capture in which a stream takes part."""
         return self._by_stream.get(stream.number)
 
     def submit(self, stream: Stream, work: Work) -> Any:

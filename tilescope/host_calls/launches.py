@@ -99,7 +99,7 @@ def _misshaped(grid: Sequence[int], block: Sequence[int]) -> str:
 
 
 def _bad_pointers(device: Device, kernel: Kernel, args: Sequence[Any]) -> list[tuple[str, str]]:
-    """Parameters that are addresses of freed memory, or of the host's own: names, and which.
+    """Return parameters that are addresses of freed memory, or of the host's own: names, and which.
 
     Each is its name and what freed memory it points into, or nothing for the host's.
     """

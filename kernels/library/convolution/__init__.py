@@ -12,7 +12,7 @@ _WIDTH = 2 * _REACH + 1
 
 
 def filtered(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """The sums of products in float64, with the bound of a float32 inner product."""
+    """Return the sums of products in float64, with the bound of a float32 inner product."""
     image, weights = (np.asarray(array, np.float64) for array in args[:2])
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(image, _REACH), (_WIDTH, _WIDTH))
     with np.errstate(invalid="ignore", over="ignore"):

@@ -97,7 +97,7 @@ def _pair(
     without_input: bool = False,
     cluster: int = 1,
 ) -> tuple[LibraryKernel, LibraryKernel]:
-    """The kernel and its twin.
+    """Return the kernel and its twin.
 
     ``extra`` are further arguments, a word each: ``work``, ``flag``, ``tickets``: arrays; ``n``:
     elements of a ragged array; ``null``: no array. ``width``: threads of a block; ``racy``: the

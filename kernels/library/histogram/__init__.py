@@ -17,7 +17,7 @@ def counts(args: Sequence[Any]) -> Mapping[str, Expected]:
 
 
 def _launch(size: Size, rng: np.random.Generator, elements: int, cluster: int = 1) -> Launch:
-    """Bytes as texts have them: some are frequent; a thread takes ``elements`` of them.
+    """Return a launch on bytes, some of them frequent; a thread takes ``elements`` of them.
 
     ``cluster``: blocks of a cluster.
     """

@@ -14,7 +14,7 @@ _TINY = 2.0**-149
 
 
 def product(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """The product in float64, with the bound of a float32 inner product in any order.
+    """Return the product in float64, with the bound of a float32 inner product in any order.
 
     With u = 2**-24 and n roundings a term, the error of a sum of products is at most
     n*u/(1 - n*u) times the sum of their magnitudes (Higham, "Accuracy and Stability of
@@ -25,7 +25,7 @@ def product(args: Sequence[Any]) -> Mapping[str, Expected]:
 
 
 def tensor_product(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """The product in float64, with the bound of what tensor cores make of it.
+    """Return the product in float64, with the bound of what tensor cores make of it.
 
     They add eight or sixteen products and the sum so far at once, cut off toward zero 24 bits
     or more below the largest, and cut the sum off to 24 bits: eleven roundings for eight products.
@@ -47,7 +47,7 @@ def _launch(
     outputs: tuple[int, int],
     numbers: tuple[int, ...] | None = None,
 ) -> Launch:
-    """A launch whose blocks compute ``outputs`` elements of C each, along x and y."""
+    """Return a launch whose blocks compute ``outputs`` elements of C each, along x and y."""
     m, n, k = size
     a = rng.standard_normal((m, k), dtype=np.float32)
     b = rng.standard_normal((k, n), dtype=np.float32)

@@ -11,7 +11,7 @@ _WIDTH = 256
 
 
 def block_sums(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """Each block's sum in float64; any order of float32 additions is within the bound."""
+    """Return each block's sum in float64; any order of float32 additions is within the bound."""
     values = np.asarray(args[0], np.float64)
     blocks = -(-len(values) // _WIDTH)
     rows = np.zeros(blocks * _WIDTH)
@@ -20,7 +20,7 @@ def block_sums(args: Sequence[Any]) -> Mapping[str, Expected]:
 
 
 def total(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """The sum of everything.
+    """Return the sum of everything.
 
     An atomic addition in global memory takes subnormal operands for zero and gives none
     (PTX ISA, ``atom``): each block's may lose three numbers below the smallest normal one.

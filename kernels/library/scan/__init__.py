@@ -12,7 +12,7 @@ _WIDTH = 256
 
 
 def block_prefix_sums(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """Prefix sums within each block, modulo 2**32 as integers of CUDA wrap; exact."""
+    """Return prefix sums within each block, modulo 2**32 as integers of CUDA wrap; exact."""
     values = np.asarray(args[0], np.int64)
     rows = np.zeros(-(-len(values) // _WIDTH) * _WIDTH, np.int64)
     rows[: len(values)] = values
@@ -27,7 +27,7 @@ def _launch(size: Size, rng: np.random.Generator, threads: int) -> Launch:
 
 
 def prefix_sums(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """Prefix sums of all, modulo 2**32, and what the blocks tell each other in the end; exact."""
+    """Return all prefix sums modulo 2**32, and the blocks' final messages; exact."""
     sums = np.asarray(args[0], np.int64).cumsum()
     blocks = len(args[2]) - 1
     totals = np.append(sums[_WIDTH - 1 :: _WIDTH], sums[-1])[:blocks] % 2**32 + 2 * 2**32

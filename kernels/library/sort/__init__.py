@@ -11,7 +11,7 @@ _KEYS = 256
 
 
 def sorted_blocks(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """Each block sorted; exact."""
+    """Return each block sorted; exact."""
     keys = np.asarray(args[0], np.float64)
     blocks = np.full((-(-len(keys) // _KEYS), _KEYS), np.inf)
     blocks.reshape(-1)[: len(keys)] = keys

@@ -11,7 +11,7 @@ _THREADS = 128
 
 
 def sparse_product(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """The product in float64, with the bound of each row's float32 inner product."""
+    """Return the product in float64, with the bound of each row's float32 inner product."""
     starts, columns = args[:2]
     values, x = (np.asarray(array, np.float64) for array in args[2:4])
     lengths = np.diff(starts)
@@ -25,7 +25,7 @@ def sparse_product(args: Sequence[Any]) -> Mapping[str, Expected]:
 
 
 def _launch(size: Size, rng: np.random.Generator, rows: int) -> Launch:
-    """Rows of very different lengths, some empty; a block takes so many."""
+    """Return rows of very different lengths, some empty; a block takes so many."""
     m, n = size
     filled = rng.random(size) < rng.random((m, 1)) ** 3
     starts = np.concatenate([[0], np.cumsum(filled.sum(axis=1))]).astype(np.int32)

@@ -12,20 +12,20 @@ _UNIT = 2.0**-24
 
 
 def neighbour_sums(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """Sums of 2 * radius + 1 neighbours, zeros outside."""
+    """Return sums of 2 * radius + 1 neighbours, zeros outside."""
     padded = np.pad(np.asarray(args[0], np.float64), _RADIUS)
     return _sums("out", np.lib.stride_tricks.sliding_window_view(padded, 2 * _RADIUS + 1), 1.0)
 
 
 def neighbour_means(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """A quarter of the sum of the four neighbours, zeros outside."""
+    """Return a quarter of the sum of the four neighbours, zeros outside."""
     p = np.pad(np.asarray(args[0], np.float64), 1)
     around = (p[:-2, 1:-1], p[2:, 1:-1], p[1:-1, :-2], p[1:-1, 2:])
     return _sums("out", np.stack(around, axis=-1), 0.25)
 
 
 def _sums(name: str, terms: Any, factor: float) -> Mapping[str, Expected]:
-    """Sums along the last axis; any order of float32 additions is within the bound."""
+    """Return sums along the last axis; any order of float32 additions is within the bound."""
     n = terms.shape[-1]
     gamma = n * _UNIT / (1 - n * _UNIT)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -9,7 +9,7 @@ from ..catalog import Expected, Launch, LibraryKernel, Size
 
 
 def transposed(args: Sequence[Any]) -> Mapping[str, Expected]:
-    """The transpose, exactly."""
+    """Return the transpose, exactly."""
     return {"B": Expected(np.asarray(args[0], np.float64).T, np.float64(0))}
 
 

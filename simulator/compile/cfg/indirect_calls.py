@@ -91,7 +91,7 @@ class Dispatch:
         self.function.labels.update(self.labels)
 
     def formal(self, ins: Instruction) -> Sequence[Sequence[Param]]:
-        """The results and the parameters of what is called, as far as they are known."""
+        """Return the results and the parameters of what is called, as far as they are known."""
         name = ins.targets[0]
         if _through(self.function, ins):
             return self.function.prototypes.get(ins.targets[-1], ((), ()))
@@ -141,7 +141,7 @@ class Dispatch:
                 self.store(ins, result, Symbol(result.name), Reg(result.register))
 
     def fitting(self, ins: Instruction, operand: Operand | None, param: Param) -> Symbol:
-        """A variable like a function's parameter, for what a call has in its place.
+        """Return a variable like a function's parameter, for what a call has in its place.
 
         Raises:
             PtxError: That cannot be passed there.
@@ -191,7 +191,7 @@ class Dispatch:
         self.add(ins, "call", targets=(ASTRAY,))
 
     def candidates(self, ins: Instruction) -> Iterator[Function]:
-        """The functions that a call through a pointer may call."""
+        """Yield the functions that a call through a pointer may call."""
         home = self.function.variables
         given = [home[o.name] for o in ins.operands if isinstance(o, Symbol) and o.name in home]
         results = [home[name] for name in ins.results if name in home]
@@ -210,7 +210,7 @@ class Dispatch:
         return sorted(addressed(self.module))
 
     def passed(self, ins: Instruction, operand: Operand | None) -> str:
-        """A parameter's copy, which stands for that of one callee."""
+        """Return a parameter's copy, which stands for that of one callee."""
         assert isinstance(operand, Symbol)
         copy = self.variable(self.function.variables[operand.name])
         self.copy(ins, operand.name, copy)
@@ -237,17 +237,17 @@ class Dispatch:
         self.body.append(made)
 
     def name(self, word: str) -> str:
-        """A name that PTX cannot have."""
+        """Return a name that PTX cannot have."""
         return f"{word}#{len(self.body)}"
 
     def register(self, kind: str) -> Reg:
-        """A new register."""
+        """Return a new register."""
         name = f"%{kind}#{len(self.function.registers)}"
         self.function.registers[name] = kind
         return Reg(name)
 
     def variable(self, like: Variable) -> str:
-        """A new ``.param`` variable."""
+        """Return a new ``.param`` variable."""
         name = f"{like.name}#{len(self.function.variables)}"
         self.function.variables[name] = dataclasses.replace(like, name=name)
         return name
@@ -265,7 +265,7 @@ def _same_signature(given: Iterable[Variable], params: Iterable[Param]) -> bool:
 
 
 def addressed(module: Module) -> set[str]:
-    """The functions whose address something in the PTX takes."""
+    """Return the functions whose address something in the PTX takes."""
     found = {value.name for v in module.variables.values() for value in v.init
              if isinstance(value, Symbol)}  # fmt: skip
     for function in module.functions.values():

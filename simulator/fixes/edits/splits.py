@@ -176,7 +176,7 @@ def _assignment(node: Node | None) -> tuple[str, str, str] | None:
 
 
 def _commas(node: Node) -> list[str]:
-    """The expressions of a statement with commas between; none of another one."""
+    """Return the expressions of a statement with commas between; none of another one."""
     found: list[str] = []
     waiting = node.named_children[:1] if node.type == "expression_statement" else []
     while waiting:
@@ -190,7 +190,7 @@ def _commas(node: Node) -> list[str]:
 
 
 def _condition(node: Node) -> tuple[Node, Node] | None:
-    """The condition, without effects of its own, and the body of an ``if`` without ``else``."""
+    """Return condition (without side effects) and body of an ``if`` without ``else``."""
     if node.type != "if_statement" or node.child_by_field_name("alternative") is not None:
         return None
     clause, then = (node.child_by_field_name(name) for name in ("condition", "consequence"))
@@ -200,10 +200,10 @@ def _condition(node: Node) -> tuple[Node, Node] | None:
 
 
 def _asked(clause: Node) -> str:
-    """A condition without its parentheses."""
+    """Return a condition without its parentheses."""
     return node_text(clause)[1:-1].strip()
 
 
 def _operand(asked: str) -> str:
-    """A condition as one side of an "and"."""
+    """Return a condition as one side of an "and"."""
     return f"({asked})" if re.search(r"\|\||[?,]", asked) else asked

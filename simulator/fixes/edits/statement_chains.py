@@ -22,7 +22,7 @@ Link = tuple[StatementList, int, bool]
 def chain_edits(
     syntax: Syntax, places: Sequence[Levels], written: Sequence[bool], barrier: str
 ) -> Iterator[Edit]:
-    """The assignments at these places with a barrier inside each, and behind each as well.
+    """Yield the assignments at these places with a barrier inside each, and behind each as well.
 
     Those that are only ``written`` at are not split first, where that may do. What ends the row
     needs no barrier behind it, or does for the sake of what follows.
@@ -39,7 +39,7 @@ def chain_edits(
 
 
 def _chain(syntax: Syntax, places: Sequence[Levels], written: Sequence[bool]) -> list[Link]:
-    """The statements in their order; where threads may part at an ``if`` around one, that."""
+    """Return the statements in order; an ``if`` around one that may diverge stands for it."""
     row: dict[object, Link] = {}
     for levels, alone in zip(places, written, strict=True):
         fit = [
@@ -57,7 +57,7 @@ def _chain(syntax: Syntax, places: Sequence[Levels], written: Sequence[bool]) ->
 
 
 def _all_of(syntax: Syntax, links: Sequence[Link], behind: int, barrier: str) -> Edit | None:
-    """One edit of the links, the first so many of them with a barrier behind."""
+    """Return one edit of the links, the first so many of them with a barrier behind."""
     made, split = list[Edit](), 0
     for number, (body, at, inside) in enumerate(links):
         edit = None

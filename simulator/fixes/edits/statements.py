@@ -93,14 +93,14 @@ class Syntax:
         self._macros = MacroStatements(files, self.roots)
 
     def at(self, point: Point) -> list[Node]:
-        """The innermost statements that a line has a part of."""
+        """Return the innermost statements that a line has a part of."""
         found: list[Node] = []
         if point.file in self.roots:
             _innermost(self.roots[point.file], point.line - 1, found)
         return found
 
     def unused(self, file: Path, name: str, which: int = 1) -> str:
-        """A name like this one that a file does not have; ``which`` of those, from 1."""
+        """Return a name like this one that a file does not have; ``which`` of those, from 1."""
         known = self.taken | self._names[file]
         numbered = (f"{name}{number}" if number > 1 else name for number in itertools.count(1))
         free = (one for one in numbered if one.encode() not in known)
@@ -112,7 +112,7 @@ class Syntax:
             self.taken |= {*_NAME.findall(put)} - self._names[edit.file]
 
     def levels(self, points: list[Point]) -> list[tuple[StatementList, int]]:
-        """Lists of statements around a place, inwards out, each with the place's number in it.
+        """Return the statement lists around a place, innermost first, with its number in each.
 
         A place comes with the calls it was inlined through: where there are any, other calls of
         the same functions are of other places.
@@ -127,7 +127,7 @@ class Syntax:
         return list(unique.values())
 
     def all_lists(self, points: list[Point]) -> list[tuple[StatementList, int]]:
-        """Every list of statements of the functions that have these lines."""
+        """Return every list of statements of the functions that have these lines."""
         found: list[tuple[StatementList, int]] = []
         for point in points:
             if point.file not in self.roots:
@@ -140,7 +140,7 @@ class Syntax:
         return found
 
     def in_macros(self, points: list[Point]) -> list[tuple[StatementList, int]]:
-        """Every list of statements of the macros that these lines call."""
+        """Return every list of statements of the macros that these lines call."""
         bodies = [
             self._body(file, holder, holder)
             for point in points
@@ -186,7 +186,7 @@ class Syntax:
         return StatementList(file, listed, single, choices, loops) if listed else None
 
     def called(self, node: Node) -> list[StatementList]:
-        """The bodies of the user's functions that are called in a statement."""
+        """Return the bodies of the user's functions that are called in a statement."""
         found = []
         for call in descendants(node, {"call_expression"}):
             names = _NAME.findall(re.sub(rb"<.*", b"", field_text(call, "function")))
@@ -199,7 +199,7 @@ class Syntax:
         return found
 
     def _calls(self, name: str) -> Iterator[tuple[Path, Node]]:
-        """Calls of a function, or of a macro that calls it."""
+        """Yield calls of a function, or of a macro that calls it."""
         if not name:
             return
         names = {name.encode()}
@@ -249,7 +249,7 @@ def _is_single(holder: Node, child: Node) -> bool:
 
 
 def _listed(holder: Node) -> Iterator[Node]:
-    """The statements of a list."""
+    """Yield the statements of a list."""
     labels = [holder.child_by_field_name(name) for name in ("value", "condition", "name")]
     for node in holder.named_children:
         if node.type not in _NOT_LISTED and node not in labels:
@@ -257,7 +257,7 @@ def _listed(holder: Node) -> Iterator[Node]:
 
 
 def descendants(root: Node, types: set[str]) -> Iterator[Node]:
-    """All nodes of some types, in the order of the text."""
+    """Yield all nodes of some types, in the order of the text."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -272,13 +272,13 @@ def node_text(node: Node) -> str:
 
 
 def field_text(node: Node, name: str) -> bytes:
-    """The text of a node's part; empty where it has none."""
+    """Return the text of a node's part; empty where it has none."""
     child = node.child_by_field_name(name)
     return (child.text or b"") if child is not None else b""
 
 
 def _name(function: Node) -> str:
-    """The name a function or a lambda is called by; empty for a kernel or where unknown."""
+    """Return the name a function or a lambda is called by; empty for a kernel or where unknown."""
     if function.type == "lambda_expression":
         parent = function.parent
         named = parent is not None and parent.type == "init_declarator"

@@ -131,7 +131,7 @@ WAITED = ("copy", "bulk", "sent", "product")
 def remedies(
     syntax: Syntax, case: str, begun: Levels | None = None
 ) -> Sequence[tuple[str, int]] | None:
-    """Statements to try, likeliest first, each at how many places; ``None``: a barrier alone.
+    """Return statements to try, likeliest first, with places; ``None``: a barrier alone.
 
     ``begun``: where what is under way began: no end of its group is missing where one follows.
     """
@@ -162,7 +162,7 @@ def _follows(syntax: Syntax, what: _Statement, begun: Levels) -> bool:
 
 
 def named_barriers(syntax: Syntax) -> list[str]:
-    """Statements that meet at a barrier by its number, as the source has them.
+    """Return statements that meet at a barrier by its number, as the source has them.
 
     Where not all threads of a block come, one of these may be the one that is missing.
     """
@@ -187,12 +187,12 @@ def named_barriers(syntax: Syntax) -> list[str]:
 
 
 def grid_barriers(syntax: Syntax) -> list[str]:
-    """Statements at which a whole grid meets, in the source's own words; none where it has none."""
+    """Return the source's own statements that synchronise the whole grid."""
     return _syncs(syntax, _GRIDS)
 
 
 def lane_barriers(syntax: Syntax) -> list[str]:
-    """Statements at which lanes of a warp meet: of the source's tiles, and of all lanes."""
+    """Return statements at which lanes of a warp meet: of the source's tiles, and of all lanes."""
     return [*_syncs(syntax, _TILES), WARP_BARRIER]
 
 
@@ -203,7 +203,7 @@ def _syncs(syntax: Syntax, patterns: Sequence[bytes]) -> list[str]:
 
 
 def ptx_remedies(case: str) -> list[str]:
-    """The same in PTX; nothing where a barrier is all that there is to try."""
+    """Return PTX texts that may fix a case; empty if only a barrier may."""
     missing, shared = _REMEDIES.get(case, ((), False))
     codes = [f"{one.code};" for one in missing]
     return codes + [f"{code} bar.sync 0;" for code in codes[-1:] if shared]
@@ -250,7 +250,7 @@ def instead(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
 
 
 def _wrappers(syntax: Syntax, ptx: re.Pattern[bytes]) -> Iterator[str]:
-    """Calls of macros and functions that hold one such instruction and nothing else."""
+    """Yield calls of macros and functions that hold one such instruction and nothing else."""
     for root in syntax.roots.values():
         for node in descendants(root, {"preproc_function_def", "preproc_def"}):
             if _only(ptx, field_text(node, "value")):

@@ -21,7 +21,7 @@ _EITHER = "+&|^"
 
 
 def update_edits(syntax: Syntax, points: Iterable[Point], wide: bool) -> Iterator[Edit]:
-    """Each statement of some lines that updates something, with one atomic operation instead.
+    """Yield each statement of some lines that updates something, with one atomic operation instead.
 
     ``wide``: it is an integer of 64 bits, signed perhaps, which most of them do not take.
     """
@@ -101,7 +101,7 @@ def _calls(address: str, operator: str, value: str) -> Iterator[str]:
 
 
 def _unsigned(call: str) -> str:
-    """The same on unsigned numbers of 64 bits, whose sums have the same bits."""
+    """Return an atomic call on unsigned 64-bit numbers, whose sums have the same bits."""
     name, _, given = call.partition("(")
     return f"{name}((unsigned long long*){given}" if name == _FUNCTIONS["+"] else call
 

@@ -29,7 +29,7 @@ _READ = re.compile(rb"(?<=wait_group)[._]read(?![a-z])")
 def count_edits(
     syntax: Syntax, waits: Sequence[tuple[int, Sequence[Point]]], later: Sequence[Point], case: str
 ) -> Iterator[Edit]:
-    """Other waits in the place of those that are there.
+    """Yield other waits in the place of those that are there.
 
     Args:
         syntax: The source.
@@ -52,7 +52,7 @@ def count_edits(
 def _calls(
     syntax: Syntax, points: Sequence[Point], around: Sequence[Node]
 ) -> Iterator[tuple[Path, Node]]:
-    """Calls, and ``asm``, in the statements of a wait, if one of some others is in its loop."""
+    """Yield calls and ``asm`` of a wait's statements, if one of some others is in its loop."""
     for point in points:
         for statement in syntax.at(point):
             if any(_same_round(statement, other) for other in around):

@@ -41,7 +41,7 @@ def shuffle(ins: Instruction) -> Op:
 
 
 def shuffled(ins: Instruction, lane: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Mask]:
-    """The lane that each ``lane`` of a shuffle reads, and whether that one is in range."""
+    """Return the lane that each ``lane`` of a shuffle reads, and whether that one is in range."""
     mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
     b = b & 31
     segment, clamp = (c >> 8) & 31, c & 31

@@ -32,13 +32,13 @@ class ProductShape(NamedTuple):
 
 @functools.cache
 def shape(modifiers: tuple[str, ...]) -> ProductShape:
-    """The shape that an instruction names."""
+    """Return the shape that an instruction names."""
     found = (re.fullmatch(r"m(\d+)n(\d+)k(\d+)", modifier) for modifier in modifiers)
     return next(ProductShape(*map(int, m.groups())) for m in found if m)
 
 
 def kinds(modifiers: tuple[str, ...]) -> tuple[str, ...]:
-    """The types of D, A, B and C of a product; of a load or store, of its matrix."""
+    """Return the types of D, A, B and C of a product; of a load or store, of its matrix."""
     found = tuple(m for m in modifiers if m in BITS)
     if len(found) == 2:  # ``wmma`` of f16 names but D's and C's
         return found[0], "f16", "f16", found[1]
@@ -46,7 +46,7 @@ def kinds(modifiers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def register_type(kind: str) -> str:
-    """The type as which the registers of a matrix are read and written."""
+    """Return the type as which the registers of a matrix are read and written."""
     return kind if kind in ("f32", "f64") else "u32"
 
 
@@ -78,7 +78,7 @@ _HALVES = "f16x2"
 
 
 def _word(kind: str, name: str, modifiers: tuple[str, ...]) -> str:
-    """The type of a matrix's registers, as an operand's: what ptxas 13.0 takes."""
+    """Return the type of a matrix's registers, as an operand's: what ptxas 13.0 takes."""
     if kind in ("f32", "f64"):
         return kind
     whole = kind[0] in "su" or kind == "b1"
@@ -107,7 +107,7 @@ def _registers(modifiers: tuple[str, ...], size: ProductShape) -> tuple[int, str
 
 
 def stacked(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:
-    """Registers as ``(*split, warps, 8, 4, blocks or 1)``."""
+    """Return registers as ``(*split, warps, 8, 4, blocks or 1)``."""
     rows = [geometry.by_warp(word, word.dtype.type(0)) for word in words]
     columns = max(row.shape[2] for row in rows)
     stack = np.empty((len(rows), *rows[0].shape[:2], columns), rows[0].dtype)
@@ -117,7 +117,7 @@ def stacked(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:
 
 
 def elements(words: Lanes, bits: int) -> list[Lanes]:
-    """The elements that words hold, from the low ones on."""
+    """Return the elements that words hold, from the low ones on."""
     if bits >= 32:
         return [words]
     kind = np.uint16 if bits == 16 else np.uint8
@@ -126,7 +126,7 @@ def elements(words: Lanes, bits: int) -> list[Lanes]:
 
 
 def rows_of(geometry: Geometry, words: Sequence[Lanes], bits: int, rows: int = 8) -> Lanes:
-    """A matrix A of 8 or 16 rows, ``(K, rows, warps)``; of B the columns."""
+    """Return a matrix A of 8 or 16 rows, ``(K, rows, warps)``; of B the columns."""
     high = rows // 8
     parts = elements(stacked(geometry, words, len(words) // high, high), bits)
     depth, _, warps, _, _, columns = parts[0].shape
@@ -137,7 +137,7 @@ def rows_of(geometry: Geometry, words: Sequence[Lanes], bits: int, rows: int = 8
 
 
 def outputs_of(geometry: Geometry, words: Sequence[Lanes], bits: int, rows: int) -> Lanes:
-    """A matrix C of 8 or 16 rows and as many columns as there are, ``(rows, columns, warps)``."""
+    """Return a matrix C of 8 or 16 rows and all columns, ``(rows, columns, warps)``."""
     high, two = rows // 8, 2 if bits >= 32 else 1
     tiles = len(words) // (high * two)
     parts = elements(stacked(geometry, words, tiles, high, two), bits)
@@ -164,12 +164,12 @@ def to_registers(geometry: Geometry, matrix: Lanes) -> list[Lanes]:
 
 
 def bits_of(matrix: Lanes) -> Lanes:
-    """Single precision as its bits; others as they are."""
+    """Return single-precision values as their bits, others unchanged."""
     return matrix.view(np.uint32) if matrix.dtype == np.float32 else matrix
 
 
 def widest(*matrices: Lanes) -> list[Lanes]:
-    """Matrices that are the same in all blocks, given to each where others differ."""
+    """Return matrices that are the same in all blocks, given to each where others differ."""
     many = max(matrix.shape[2] for matrix in matrices)
     return [
         matrix if matrix.shape[2] == many else np.repeat(matrix, many // matrix.shape[2], axis=2)
@@ -181,13 +181,13 @@ def widest(*matrices: Lanes) -> list[Lanes]:
 
 
 def _quarters(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:
-    """Registers as ``(*split, warps, half, product, q, blocks or 1)``."""
+    """Return registers as ``(*split, warps, half, product, q, blocks or 1)``."""
     found = stacked(geometry, words, len(words))
     return found.reshape(*split, geometry.warps, 2, 4, 4, found.shape[-1])
 
 
 def quarter_rows(geometry: Geometry, words: Sequence[Lanes], along_k: bool) -> Lanes:
-    """Four matrices A or B, ``(4, 8, warps * 4)``; whether a lane's elements lie along K."""
+    """Return four matrices A or B, ``(4, 8, warps * 4)``; whether a lane's elements lie along K."""
     parts = elements(_quarters(geometry, words, len(words)), 16)
     found = np.stack(parts, 1).reshape(4, *parts[0].shape[1:])
     return found.transpose((0, 2, 4, 1, 3, 5) if along_k else (4, 2, 0, 1, 3, 5)).reshape(4, 8, -1)
@@ -199,7 +199,7 @@ those of the row, of the column, the rest."""
 
 
 def quarter_outputs(geometry: Geometry, words: Sequence[Lanes]) -> Lanes:
-    """Four matrices C, ``(8, 8, warps * 4)``."""
+    """Return four matrices C, ``(8, 8, warps * 4)``."""
     if len(words) == 8:
         found = _quarters(geometry, words, 2, 2, 2)
         lanes = found.reshape(*found.shape[:6], 2, 2, found.shape[-1])

@@ -122,7 +122,7 @@ def product(ins: Instruction, arch: int, warpgroup: bool = False, step: int = 0)
 def _matrices(
     geometry: Geometry, parts: Sequence[Sequence[Lanes]], types: Sequence[str], rows: int
 ) -> list[Lanes]:
-    """A, B and C of registers; of single bits, a word is an element."""
+    """Return A, B and C of registers; of single bits, a word is an element."""
     a, b, c = parts
     bits = [BITS[kind] if BITS[kind] > 1 else 32 for kind in types]
     a_rows = fragments.rows_of(geometry, a, bits[1], rows)

@@ -98,7 +98,7 @@ def product(
     ins: Instruction, arch: int, compressed: Lanes, where: Lanes, b: Lanes, c: Lanes,
     warpgroup: bool = False,
 ) -> Lanes:  # fmt: skip
-    """The sum of the products that there are; ``where``: of what is kept, its place along K."""
+    """Return the sum of the stored products; ``where``: their positions along K."""
     types = kinds(ins.modifiers)
 
     def spread(part: slice | Lanes) -> tuple[Lanes, Lanes]:

@@ -132,7 +132,7 @@ def _split(found: Lanes) -> Results:
 
 
 def _place(descriptor: Lanes, across: Lanes, along: Lanes, turns: bool) -> Lanes:
-    """The address of a row of sixteen bytes.
+    """Return the address of a row of sixteen bytes.
 
     Without turning, row ``across`` of M or N has some of them along K; with it, row ``along`` of K
     has one for each eight of M or N. What a swizzled row has no room for lies ``lead`` further on,
@@ -160,7 +160,7 @@ def _place(descriptor: Lanes, across: Lanes, along: Lanes, turns: bool) -> Lanes
 def _matrix(
     geometry: Geometry, words: tuple[Lanes, ...], bits: int, turns: bool, chunks: int = 2
 ) -> Lanes:
-    """A matrix of what ``_fetch`` has loaded, ``(K, rows, warps)``."""
+    """Return a matrix of what ``_fetch`` has loaded, ``(K, rows, warps)``."""
     found = stacked(geometry, words, len(words) // 4, 4)
     loads, _, warps, _, _, blocks = found.shape
     halves = (4 // chunks, 8 * chunks) if turns else (32 // chunks, chunks)

@@ -75,14 +75,14 @@ class FragmentAccess(NamedTuple):
 
 
 def _blocks(modifiers: tuple[str, ...]) -> tuple[int, int, bool]:
-    """Rows of A and columns of B in the product that is made, and whether it is transposed."""
+    """Return the computed product's rows of A and columns of B, and if it is transposed."""
     m, n, _ = shape(modifiers)
     return (n, m, True) if (m, n) == (8, 32) else (m, n, False)
 
 
 @functools.cache
 def pieces(modifiers: tuple[str, ...]) -> tuple[FragmentAccess, ...]:
-    """The accesses of a load or store."""
+    """Return the accesses of a load or store."""
     name = next(m for m in modifiers if m in ("a", "b", "c", "d"))
     kind, depth = kinds(modifiers)[0], shape(modifiers).k
     rows, columns, transposed = _blocks(modifiers)

@@ -53,7 +53,7 @@ def convert_address(ins: Instruction) -> Op:
 
 
 def to_generic(address: Addresses, own: Lanes) -> Addresses:
-    """A generic address of one in shared memory: the block's own says whose it is."""
+    """Return a generic address of one in shared memory: the block's own says whose it is."""
     if own.ndim == 0:  # no clusters
         return address + np.int64(WINDOWS["shared"])
     plain = address >> np.int64(RANK_BITS) == 0
@@ -62,7 +62,7 @@ def to_generic(address: Addresses, own: Lanes) -> Addresses:
 
 
 def from_generic(address: Addresses, own: Lanes) -> Addresses:
-    """An address in shared memory of a generic one: without saying so if it is the block's own."""
+    """Return the shared-memory address of a generic one; the own block's has no rank."""
     inside = address - np.int64(WINDOWS["shared"])
     if own.ndim == 0:
         return inside

@@ -17,7 +17,7 @@ _TO_SHARED = "async! {} .shared|shared::cta .global L2::64B|L2::128B|L2::256B?"
 
 
 def _copies() -> str:
-    """Each way to say how much is copied, for each cache operator, with and without a hint."""
+    """Return the forms: each size, for each cache operator, with and without a hint."""
     lines = []
     for cache, size in (("ca", "copied"), ("cg", "16")):
         modifiers = _TO_SHARED.format(cache)

@@ -27,7 +27,7 @@ _ANY = "and|or|xor|add|inc|dec|min|max"
 
 
 def _hinted(modifiers: str, operands: str) -> str:
-    """A form with and without a cache policy."""
+    """Return a form with and without a cache policy."""
     return f"""
         {modifiers} @90 : = {operands}
         {modifiers} L2::cache_hint @90 : = {operands} policy

@@ -27,7 +27,7 @@ def coordinates(geometry: str) -> int:
 
 
 def _fetches() -> Iterator[str]:
-    """Lines for each geometry and type of coordinates, way and offset."""
+    """Yield lines for each geometry and type of coordinates, way and offset."""
     for geometry, kind in itertools.product(_AXES, ("f32", "s32")):
         place = f"@{coordinates(geometry)}{'a' * (geometry[0] == 'a')}{kind[0]}"
         count = 4 if _AXES[geometry] == 3 else _AXES[geometry]
@@ -89,7 +89,7 @@ _WHERE = [(g, f"@{coordinates(g)}{'a' if g[0] == 'a' else ''}s") for g in _AXES]
 
 
 def _surfaces(line: str, units: tuple[str, ...]) -> str:
-    """Lines for each geometry and each number of elements."""
+    """Return lines for each geometry and each number of elements."""
     return "\n".join(
         line.format(geometry=geometry, many=many, place=place)
         for (geometry, place), many in itertools.product(_WHERE, units)
@@ -144,7 +144,7 @@ class CoordinateShape(NamedTuple):
 
 
 def shape(ins: Instruction) -> CoordinateShape:
-    """The coordinates of a fetch, a load or a store; none of a query."""
+    """Return the coordinates of a fetch, a load or a store; none of a query."""
     geometry = next((m for m in ins.modifiers if m in _AXES), "")
     if not geometry:
         return CoordinateShape(0, False, 0, False)

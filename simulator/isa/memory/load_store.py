@@ -30,7 +30,7 @@ _WIDER = (f"{_PRIORITY} v4 .{_64} @100", f"{_PRIORITY} v8 .{_32} @100")
 
 
 def _access(ways: list[str], operands: str) -> str:
-    """Lines for each way to reach memory, for each width, with and without a cache hint."""
+    """Return lines for each way to reach memory, for each width, with and without a cache hint."""
     lines = [f"{way} {width} : {operands}" for way, width in itertools.product(ways, _WIDTHS)]
     lines += [f"{re.sub(r'param(::[a-z]+)?[|]', '', way)} {_128} : {operands}" for way in ways]
     for way in (way for way in ways if "global" in way):
@@ -109,7 +109,7 @@ _VECTORS = """
 
 
 def _hinted(lines: str, way: str, operands: str, spaces: str = f"global|{_SHARED}?") -> str:
-    """The forms, and those with a cache hint, which have one more source."""
+    """Return the forms, and those with a cache hint, which have one more source."""
     plainly = lines.format(f"{way} {spaces}", operands)
     hinted = lines.format(f"{way} global? {_HINTED}", operands).splitlines()
     return plainly + "\n".join(f"{line} policy" for line in hinted if line.strip())

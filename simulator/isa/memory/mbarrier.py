@@ -22,7 +22,7 @@ _EACH, _SUM, PARITY = np.int64(20), np.int64(40), np.int64(62)
 
 
 def initial(count: Lanes) -> Lanes:
-    """The object at its start, for so many arrivals a phase (uint32); int64."""
+    """Return the object at its start, for so many arrivals a phase (uint32); int64."""
     wanted = count.astype(np.int64) & _ARRIVALS
     return wanted | wanted << _EACH
 
@@ -68,7 +68,7 @@ _FAR = "shared::cluster"
 
 
 def _arrivals(opcode_: str) -> str:
-    """The forms of ``arrive`` and ``arrive_drop``."""
+    """Return the forms of ``arrive`` and ``arrive_drop``."""
     ways = "\n".join(
         f"""
         {opcode_}! {order} {_AT} .b64 : u64* = @

@@ -32,7 +32,7 @@ def has_nan(x: Lanes) -> bool:
 
 
 def canonical(x: Lanes) -> Lanes:
-    """Every NaN replaced by the one the GPU writes (0x7fffffff in single precision)."""
+    """Return every NaN replaced by the one the GPU writes (0x7fffffff in single precision)."""
     nan = NAN32 if x.dtype == np.float32 else NAN64
     if not has_nan(x):
         return x
@@ -40,7 +40,7 @@ def canonical(x: Lanes) -> Lanes:
 
 
 def quiet(x: Lanes) -> Lanes:
-    """Every NaN with its quiet bit set, otherwise as it is."""
+    """Return every NaN with its quiet bit set, otherwise as it is."""
     word = np.uint32 if x.dtype == np.float32 else np.uint64
     bit = cast(Lanes, word(1 << (22 if x.dtype == np.float32 else 51)))
     nan = np.isnan(x)
@@ -50,7 +50,7 @@ def quiet(x: Lanes) -> Lanes:
 
 
 def propagate(result: Lanes, *operands: Lanes, quieted: bool = True) -> Lanes:
-    """A double precision result whose NaNs are the first NaN among some operands, made quiet.
+    """Return a float64 result whose NaNs are the first NaN among some operands, made quiet.
 
     Operands come in the order in which the hardware looks at them (measured on an H200);
     where none of them is NaN the result is the GPU's default NaN. ``quieted=False`` leaves
@@ -96,14 +96,14 @@ def _shape(a: Lanes, b: Lanes, c: Lanes) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=512)  # NumPy needs 2 microseconds
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that several broadcast to."""
+    """Return the shape that several broadcast to."""
     return np.broadcast_shapes(*shapes)
 
 
 def _fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
-    """The product of two float32 is exact in float64; the float64 sum is rounded.
+    """Compute ``a * b + c`` by a product that is exact in float64, and a rounded float64 sum.
 
-    Rounding it again to float32 errs only where that sum is exactly half way between
+    Rounding the sum again to float32 errs only where it is exactly half way between
     two float32 numbers, or where the result is subnormal (its half-way bit is elsewhere,
     and the cast signals underflow if it was not exact).
 
@@ -134,25 +134,25 @@ def _fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
 
 
 def two_sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
-    """The rounded sum and its exact error (Knuth)."""
+    """Return the rounded sum and its exact error (Knuth)."""
     s = x + y
     v = s - x
     return s, (x - (s - v)) + (y - v)
 
 
 def _round_sum(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
-    """The same through round-to-odd, which a second rounding cannot spoil."""
+    """Compute ``a * b + c`` through round-to-odd, which a second rounding cannot spoil."""
     p = np.multiply(a, b, dtype=np.float64)
     return canonical(to_odd(p, c.astype(np.float64)).astype(np.float32))
 
 
 def to_odd(x: Lanes, y: Lanes) -> Lanes:
-    """The float64 sum rounded to odd: where inexact, of the two neighbours the odd one."""
+    """Return the float64 sum rounded to odd: where inexact, of the two neighbours the odd one."""
     return _odd(*two_sum(x, y))
 
 
 def _odd(value: Lanes, residual: Lanes) -> Lanes:
-    """An inexact float64 made odd, so that rounding it again sees on which side the rest lies."""
+    """Return an inexact float64 made odd, so that a second rounding sees the rest's side."""
     bits = np.asarray(value).view(np.int64)
     inexact = (residual != 0) & np.isfinite(residual) & np.isfinite(value) & (value != 0)
     even = (bits & 1) == 0
@@ -187,7 +187,7 @@ def directed_f32(operation: str, mode: str, *args: Lanes) -> Lanes:
 
 
 def _exact_residual(x: Lanes, q: Lanes, y: Lanes) -> Lanes:
-    """The sign of ``x - q*y``, exact: by Dekker's product."""
+    """Return the sign of ``x - q*y``, exact: by Dekker's product."""
     high = q * y
     low = _product_error(q, y, high)
     return (x - high) - low
@@ -237,7 +237,7 @@ def fma_f64(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
 
 
 def _fma_f64(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
-    """The same in steps that NumPy promises.
+    """Compute ``a * b + c`` with one rounding, in operations that NumPy guarantees.
 
     Error-free product, then the sum of three through round-to-odd (Boldo and
     Melquiond, "Emulation of FMA and correctly rounded sums"). Lanes whose exponents

@@ -141,7 +141,7 @@ def _lg2(w: Lanes) -> Lanes:
 def _unless_positive(
     result: Lanes, w: Lanes, zero: Lanes | int, infinity: int, f: MufuFormat = SINGLE
 ) -> Lanes:
-    """A result, or what zeros, negative numbers and +infinity give instead."""
+    """Return a result, or what zeros, negative numbers and +infinity give instead."""
     if not np.any((w - f.normal).view(np.uint64) >= f.infinity - f.normal):
         return result
     result = np.where(w == f.infinity, infinity, np.where(w >= SIGN, NAN, result))
@@ -214,7 +214,7 @@ _WIDE: dict[str, tuple[Function, Function]] = {
 
 
 def single(name: str, ftz: bool) -> Function:
-    """A function of float32, with or without ``.ftz``."""
+    """Return a function of float32, with or without ``.ftz``."""
     there, wide = _WIDE.get(name, (None, None)) if not ftz else (None, None)
 
     def some(x: Lanes) -> Lanes:
@@ -227,7 +227,7 @@ def single(name: str, ftz: bool) -> Function:
 
 
 def _by_chunks(fn: Function) -> Function:
-    """A function of 1-D arrays, for arrays of all shapes."""
+    """Return a function of 1-D arrays, for arrays of all shapes."""
 
     def apply(x: Lanes) -> Lanes:
         flat = np.asarray(x).reshape(-1)
@@ -239,7 +239,7 @@ def _by_chunks(fn: Function) -> Function:
 
 @functools.cache
 def words(name: str, type: str) -> NDArray[np.uint16]:
-    """The results for all f16 or bf16 numbers: cut off, except that f16 overflows to infinity."""
+    """Return the results for all f16 or bf16 numbers, truncated; f16 overflows to infinity."""
     x = half.to_double(np.arange(1 << 16, dtype=np.uint16), type).astype(np.float32)
     result = single(name, ftz=True)(x).astype(np.float64)
     if type == "f16":

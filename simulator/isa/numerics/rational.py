@@ -18,7 +18,7 @@ def fma(a: float, b: float, c: float, mode: str) -> float:
 
 
 def _rounded(x: Fraction, mode: str) -> float:
-    """A rational number, not zero, as a float64."""
+    """Return a rational number, not zero, as a float64."""
     negative, m = x < 0, abs(x)
     exponent = m.numerator.bit_length() - m.denominator.bit_length()
     if Fraction(2) ** exponent > m:
@@ -43,7 +43,7 @@ def _rounded(x: Fraction, mode: str) -> float:
 
 
 def directed(operation: str, mode: str, values: tuple[float, ...], nearest: float) -> float:
-    """The opcode's operation on finite numbers; ``nearest``: its result, rounded to nearest."""
+    """Return the opcode's result on finite numbers; ``nearest``: rounded to nearest."""
     x = [Fraction(v) for v in values]
     if operation in ("div", "rcp"):
         numerator, divisor = (Fraction(1), x[0]) if operation == "rcp" else (x[0], x[1])

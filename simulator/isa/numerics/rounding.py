@@ -12,7 +12,7 @@ _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 
 def rounding(ins: Instruction) -> str:
-    """The rounding that an instruction names; to nearest even without one."""
+    """Return the rounding that an instruction names; to nearest even without one."""
     return next((m for m in ins.modifiers if m in _ROUNDINGS), "rn")
 
 
@@ -57,7 +57,7 @@ _NEAREST: dict[str, Function] = {
 
 
 def rounded(ins: Instruction, operation: str) -> Function:
-    """One of the basic operations with the instruction's rounding."""
+    """Return one of the basic operations with the instruction's rounding."""
     mode = rounding(ins)
     if mode == "rn":
         return _NEAREST[operation]

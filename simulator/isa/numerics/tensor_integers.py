@@ -36,7 +36,7 @@ def bits(a: Lanes, b: Lanes, c: Lanes, both: np.ufunc) -> Lanes:
 
 
 def _signed(words: Lanes, kind: str) -> Lanes:
-    """Bytes, or half ones, as 32-bit integers."""
+    """Return bytes, or half ones, as 32-bit integers."""
     if kind in ("u8", "u4"):
         return words.astype(np.int32)
     if kind == "s4":

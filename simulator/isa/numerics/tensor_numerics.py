@@ -46,7 +46,7 @@ class Numbers(NamedTuple):
     special: Lanes | None
 
     def part(self, at: Part) -> Numbers:
-        """Some of them."""
+        """Return the numbers of a part."""
         special = None if self.special is None else self.special[at]
         return Numbers(self.value[at], self.exponent[at], special)
 
@@ -79,7 +79,7 @@ _E4M3 = _small_floats()
 
 
 def decode(words: Lanes, kind: str, own: bool = False) -> Numbers:
-    """Numbers from their bits; ``own``: e4m3 with its own least exponent, not as f16."""
+    """Return numbers from their bits; ``own``: e4m3 with its own least exponent, not as f16."""
     if own and kind == "e4m3":
         found = decode(words, kind)
         np.maximum(found.exponent, _LEAST, out=found.exponent, where=found.exponent != NONE)
@@ -166,7 +166,7 @@ def unpacked(
 
 
 def pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
-    """A result's parts, rows and columns and warps, that fit the cache."""
+    """Yield a result's parts, rows and columns and warps, that fit the cache."""
     m, n, warps = shape
     many = min(warps, max(_PIECE // (m * n), 64))
     rows = min(m, max(_PIECE // (n * many), 8))
@@ -180,7 +180,7 @@ def pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
 def summed(
     a: Numbers, b: Numbers, c: Numbers, rule: SumRounding, out: str, there: Lanes | None = None
 ) -> Lanes:
-    """One step: the cut off sum as bits."""
+    """Return the truncated sum of one step, as bits."""
     shape, work = c.value.shape, a.value.dtype
     top = c.exponent.copy()
     exponent = np.empty(shape, np.int16)
@@ -268,7 +268,7 @@ def small(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str]) -> Lanes:
 
 
 def rounded(sums: Lanes) -> Lanes:
-    """Bits of f32 as the nearest f16's."""
+    """Return bits of f32 as the nearest f16's."""
     single = sums.view(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(np.isnan(single), NAN16, single.astype(np.float16).view(np.uint16))

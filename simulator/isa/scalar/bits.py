@@ -19,7 +19,7 @@ def population_count(ins: Instruction) -> Op:
 
 
 def highest_bit(a: Lanes) -> Lanes:
-    """Position of the highest one bit of an unsigned array, -1 where there is none."""
+    """Return position of the highest one bit of an unsigned array, -1 where there is none."""
     wide = a.astype(np.uint64)
     for shift in (1, 2, 4, 8, 16, 32):
         wide = wide | (wide >> np.uint64(shift))
@@ -72,7 +72,7 @@ def bit_reverse(ins: Instruction) -> Op:
 
 
 def _field(x: Lanes, bits: int) -> Lanes:
-    """A bit position or length: 32-bit forms take the low byte, 64-bit ones all of the word.
+    """Return a bit position or length: 32-bit forms take the low byte, 64-bit ones all of the word.
 
     PTX ISA says the low byte for both; an H200 clamps the whole word in the 64-bit forms.
     """

@@ -20,7 +20,7 @@ _ORDERED: dict[str, Function] = {
 
 
 def comparison(ins: Instruction, type: str) -> tuple[Function, str]:
-    """The compare function and the carrier type of its operands."""
+    """Return the compare function and the carrier type of its operands."""
     name = next(m for m in ins.modifiers if m in _ORDERED or m in _UNORDERED)
     if type in half.HALF_TYPES:
         return half.comparison(ins, type, _float_comparison(name)), half.carrier(type)
@@ -62,7 +62,7 @@ _FLOATS = f"{_SIGNED}|equ|neu|ltu|leu|gtu|geu|num|nan"
 
 
 def _combined(lines: str) -> str:
-    """The forms of a comparison, and those that combine it with a predicate."""
+    """Return the forms of a comparison, and those that combine it with a predicate."""
     more = (
         f"and|or|xor {x} {'predicate' if '.bf16' in x else 'pred'}"
         for x in lines.strip().splitlines()

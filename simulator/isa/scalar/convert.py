@@ -175,12 +175,12 @@ def _integer_to_float(ins: Instruction, target: str, source: str) -> Function:
 
 
 def _odd_double(a: Lanes) -> Lanes:
-    """A 64-bit integer as float64, rounded to odd."""
+    """Return a 64-bit integer as float64, rounded to odd."""
     return ieee.to_odd(*_halves(a))
 
 
 def _halves(a: Lanes) -> tuple[Lanes, Lanes]:
-    """Two float64 whose exact sum is a 64-bit integer."""
+    """Return two float64 whose exact sum is a 64-bit integer."""
     high = (a >> a.dtype.type(32)).astype(np.float64) * 2.0**32
     return high, (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
 

@@ -85,7 +85,7 @@ _SCALAR = {"add": add_sub, "sub": add_sub, "mul": mul, "fma": fma}
 
 
 def _single(ins: Instruction) -> Op:
-    """The same on ``.f32`` alone."""
+    """Return the operation of an instruction on single ``.f32`` values."""
     modifiers = (m for m in ins.modifiers if m not in ("f16", "bf16", "f32", "f32x2"))
     single = dataclasses.replace(ins, modifiers=(*modifiers, "f32"), decoded=None)
     return _SCALAR[ins.opcode](single)
@@ -94,7 +94,7 @@ def _single(ins: Instruction) -> Op:
 @row("add", "sub", "mul", section=SECTION, forms="rn|rz|rm|rp? ftz? .f32x2 @100 : bf64 = bf64 bf64")
 @row("fma", section=SECTION, forms="rn|rz|rm|rp ftz? .f32x2 @100 : bf64 = bf64 bf64 bf64")
 def pair(ins: Instruction) -> Op:
-    """Two ``.f32`` in a register of 64 bits, each by itself."""
+    """Build an operation on two ``.f32`` in a 64-bit register, each by itself."""
     one = _single(ins)
     f32, b64 = DTYPES["f32"], DTYPES["b64"]
 
@@ -121,7 +121,7 @@ def pair(ins: Instruction) -> Op:
     """,
 )  # fmt: skip
 def mixed(ins: Instruction) -> Op:
-    """``.f32`` with operands of 16 bits, which are exact in it."""
+    """Build an ``.f32`` operation with 16-bit operands, which are exact in it."""
     one, type = _single(ins), scalar_type(ins)
 
     def apply(*given: Lanes) -> Results:

@@ -56,7 +56,7 @@ class Products:
             self._begin(a, b, self._found())
 
     def last(self, a: Lanes, b: Lanes) -> Lanes:
-        """The sum after one more product."""
+        """Return the sum after one more product."""
         self.add(a, b)
         return self._found()
 

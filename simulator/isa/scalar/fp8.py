@@ -179,12 +179,12 @@ def from_power(ins: Instruction) -> Op:
 
 
 def _room(kind: str) -> int:
-    """The bits that a number has in a pair."""
+    """Return the bits that a number has in a pair."""
     return 4 if kind == "e2m1" else 8
 
 
 def _word(kind: str) -> str:
-    """The type of a pair's register."""
+    """Return the type of a pair's register."""
     return f"b{2 * _room(kind)}"
 
 

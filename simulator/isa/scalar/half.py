@@ -24,7 +24,7 @@ Words = NDArray[np.uint16]
 
 
 def to_double(words: Words, type: str) -> Lanes:
-    """Bits of f16 or bf16 as float64, exactly."""
+    """Return bits of f16 or bf16 as float64, exactly."""
     if type.startswith("bf"):
         return (words.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     return words.view(np.float16).astype(np.float64)
@@ -57,7 +57,7 @@ def from_double(x: Lanes, type: str, mode: str = "rn") -> Words:
 
 
 def infinity(type: str) -> np.uint16:
-    """The bits of infinity; above them are NaNs."""
+    """Return the bits of infinity; above them are NaNs."""
     return np.uint16(0x7F80 if type.startswith("bf") else 0x7C00)
 
 
@@ -81,7 +81,7 @@ def finish(ins: Instruction, type: str, words: Words) -> Words:
 
 
 def lanes(fn: Callable[..., Words], type: str) -> Function:
-    """A function of 16-bit words, applied to both halves of a pair."""
+    """Return a function of 16-bit words, applied to both halves of a pair."""
     if not type.endswith("x2"):
         return lambda *args: fn(*(a.view(np.uint16) for a in args)).view(np.int16)
 
@@ -93,12 +93,12 @@ def lanes(fn: Callable[..., Words], type: str) -> Function:
 
 
 def carrier(type: str) -> str:
-    """The type of the register that holds one number or a pair."""
+    """Return the type of the register that holds one number or a pair."""
     return "b32" if type.endswith("x2") else "b16"
 
 
 def operation(ins: Instruction, type: str, exact: Function, arity: int, flops: int = 1) -> Op:
-    """An operation given in float64 (exact, or rounded to odd)."""
+    """Return an operation given in float64 (exact, or rounded to odd)."""
     flushes = ins.has("ftz") and not type.startswith("bf")
 
     def words(*args: Words) -> Words:
@@ -148,7 +148,7 @@ def min_max(ins: Instruction) -> Op:
 
 
 def comparison(ins: Instruction, type: str, fn: Function) -> Function:
-    """A comparison of float64 values, on f16 or bf16 bits."""
+    """Return a comparison of float64 values, on f16 or bf16 bits."""
     flushes = ins.has("ftz") and not type.startswith("bf")
 
     def apply(*args: Lanes) -> Lanes:
@@ -159,13 +159,13 @@ def comparison(ins: Instruction, type: str, fn: Function) -> Function:
 
 
 def split(word: Lanes) -> tuple[Words, Words]:
-    """The low and the high half of 32-bit words."""
+    """Return the low and the high half of 32-bit words."""
     bits = word.view(np.uint32)
     return bits.astype(np.uint16), (bits >> np.uint32(16)).astype(np.uint16)
 
 
 def join(low: Words, high: Words) -> Lanes:
-    """Two halves as a 32-bit word."""
+    """Return two halves as a 32-bit word."""
     pair = low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))
     return pair.view(np.int32)
 

@@ -16,7 +16,7 @@ SIMPLE = (
 
 
 def saturated(fn: Function) -> Function:
-    """An operation on ``.s32`` that clamps."""
+    """Return an operation on ``.s32`` that clamps."""
 
     def apply(*args: Lanes) -> Lanes:
         wide = fn(*(a.astype(np.int64) for a in args))

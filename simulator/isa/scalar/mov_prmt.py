@@ -76,7 +76,7 @@ def move_halves(ins: Instruction) -> Op:
 
 
 def _parts(ins: Instruction, operand: int) -> tuple[str, int, str]:
-    """The type of one part, how many there are, and the type of the whole."""
+    """Return the type of one part, how many there are, and the type of the whole."""
     vector, type = ins.operands[operand], scalar_type(ins)
     assert isinstance(vector, Vector)
     count = len(vector.items)
@@ -117,7 +117,7 @@ def permute(ins: Instruction) -> Op:
 
 
 def pack(low_half: Lanes, high_half: Lanes, dtype: np.dtype) -> Lanes:
-    """Two values of half the width side by side."""
+    """Return two values of half the width side by side."""
     half = low_half.dtype.itemsize * 8
     word = np.dtype(f"u{dtype.itemsize}")
     a = low_half.view(f"u{low_half.dtype.itemsize}").astype(word)
@@ -126,7 +126,7 @@ def pack(low_half: Lanes, high_half: Lanes, dtype: np.dtype) -> Lanes:
 
 
 def upper(value: Lanes, part: int, dtype: np.dtype) -> Lanes:
-    """The ``part``-th piece of a value that is a vector of narrower ones."""
+    """Return the ``part``-th piece of a value that is a vector of narrower ones."""
     word = value.view(f"u{value.dtype.itemsize}")
     return (
         (word >> word.dtype.type(part * dtype.itemsize * 8))

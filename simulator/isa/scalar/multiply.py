@@ -14,7 +14,7 @@ _WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
 
 
 def mul_high(type: str) -> Function:
-    """The upper half of the double-width product."""
+    """Return the upper half of the double-width product."""
     if type in ("s64", "u64"):
         return _mul_high_64(type == "s64")
     wide = DTYPES[_WIDER[type]]
@@ -40,7 +40,7 @@ def _mul_high_64(is_signed: bool) -> Function:
 
 
 def _product(ins: Instruction) -> tuple[Function, str, str]:
-    """The product of ``mul``/``mad``: function, source type, result type."""
+    """Return the product of ``mul``/``mad``: function, source type, result type."""
     type = scalar_type(ins)
     if ins.has("wide"):
         wide = DTYPES[_WIDER[type]]
@@ -167,7 +167,7 @@ def rem(ins: Instruction) -> Op:
 
 
 def _ones(type: str) -> Lanes:
-    """All bits one."""
+    """Return all bits one."""
     return (
         DTYPES[type].type(-1) if type.startswith("s") else DTYPES[type].type(2 ** width(type) - 1)
     )

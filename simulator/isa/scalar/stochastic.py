@@ -38,7 +38,7 @@ _SMALL = {kind: _TargetFormat(t.fraction + 1, t.least, t.largest) for kind, t in
 
 
 def rounded(x: Lanes, noise: Lanes, drawn: int, target: _TargetFormat) -> Lanes:
-    """Numbers (float64), each in a format's precision; ``noise``: ``drawn`` bits for each."""
+    """Round float64 numbers to a format's precision; ``noise``: ``drawn`` bits for each."""
     last = (
         np.maximum(np.frexp(np.where(np.isfinite(x), x, 1.0))[1] - 1, target.least)
         - target.bits

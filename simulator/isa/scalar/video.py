@@ -40,12 +40,12 @@ def _part(operand: Operand | None) -> str:
 
 
 def _bits(part: str) -> int:
-    """The size of one of a part's pieces."""
+    """Return the size of one of a part's pieces."""
     return {"b": 8, "h": 16}.get(part[:1], 32)
 
 
 def _extended(value: Lanes, shift: int, bits: int, signed: bool) -> Lanes:
-    """Some bits of a value (of 64 bits), as an integer of its sign."""
+    """Return some bits of a value (of 64 bits), as an integer of its sign."""
     piece = value.astype(np.int64) >> np.int64(shift) & np.int64((1 << bits) - 1)
     top = np.int64(1 << (bits - 1))
     return (piece ^ top) - top if signed else piece
@@ -57,7 +57,7 @@ def _clamped(value: Lanes, bits: int, signed: bool) -> Lanes:
 
 
 def _put(into: Lanes, value: Lanes, shift: int, bits: int) -> Lanes:
-    """A value over some bits of another."""
+    """Return a value over some bits of another."""
     room = np.int64(((1 << bits) - 1) << shift)
     return into & ~room | value << np.int64(shift) & room
 
@@ -148,7 +148,7 @@ def _saturated(value: Lanes, bits: int, signed: bool) -> Lanes:
 
 
 def _shift(ins: Instruction) -> Callable[..., Lanes]:
-    """A shift by at most 32, or by the lowest five bits."""
+    """Return a shift by at most 32, or by the lowest five bits."""
 
     def shifted(x: Lanes, by: Lanes) -> Lanes:
         by = np.minimum(by, np.int64(32)) if ins.has("clamp") else by & np.int64(31)

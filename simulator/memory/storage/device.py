@@ -140,7 +140,7 @@ class Device:
     # -- memory ------------------------------------------------------------------------
 
     def allocate(self, nbytes: int, kind: str = "device", place: str = "") -> DeviceAllocation:
-        """Memory that nothing has written (managed and pinned: zeros, as the host maps them).
+        """Return uninitialised memory (managed and pinned: zeros, as the host maps them).
 
         Args:
             nbytes: Its size.
@@ -205,7 +205,7 @@ class Device:
         return freed.text if freed and inside else ""
 
     def live(self, number: int) -> DeviceAllocation | None:
-        """The allocation of a number; one whose memory is gone is freed first."""
+        """Return the allocation of a number; one whose memory is gone is freed first."""
         made = self.allocations.get(number)
         if made is None or made.exists():
             return made
@@ -213,7 +213,7 @@ class Device:
         return None
 
     def find(self, address: int) -> DeviceAllocation | None:
-        """The allocation in whose range of addresses one lies, or at whose end."""
+        """Return the allocation in whose range of addresses one lies, or at whose end."""
         made = self.live(array_number(address))
         return made if made and made.address <= address <= made.address + made.nbytes else None
 
@@ -297,7 +297,7 @@ class Device:
     def adopt(
         self, array: NDArray[np.generic], kind: str = "device", place: str = ""
     ) -> DeviceAllocation:
-        """The allocation in which an array of this process lies: memory of a front end.
+        """Return the allocation in which an array of this process lies: memory of a front end.
 
         If there is none, the memory of the array (or of what it is a view of) gets an address for
         as long as it exists. The device does not keep it alive.
@@ -346,7 +346,7 @@ class Device:
         )
 
     def lent(self, begin: int, nbytes: int = 0) -> DeviceAllocation | None:
-        """The allocation in whose bytes some of this process's memory lie."""
+        """Return the allocation in whose bytes some of this process's memory lie."""
         while True:
             at = bisect.bisect_right(self._hosts, (begin, HEAP)) - 1
             if at < 0:
@@ -357,14 +357,14 @@ class Device:
                 return made if begin + nbytes <= start + made.nbytes else None
 
     def address_of(self, array: NDArray[np.generic]) -> int:
-        """The address of an array's first element; see ``adopt``."""
+        """Return the address of an array's first element; see ``adopt``."""
         made = self.adopt(array)
         return made.address + first_byte(array) - first_byte(made.array)
 
     # -- module variables -----------------------------------------------------------------
 
     def module(self, ptx: str, number: int = 0) -> DeviceModule:
-        """The variables of a PTX text as launches and the host left them.
+        """Return the variables of a PTX text as launches and the host left them.
 
         ``number``: tells apart modules that were loaded from one text (``Kernel.module``).
 
@@ -428,5 +428,5 @@ def _moved(of: Texture | Surface, memory: Flat, other: Flat) -> Texture | Surfac
 
 
 def _padded(nbytes: int, unit: int) -> int:
-    """The next multiple of a unit, one at least."""
+    """Return the next multiple of a unit, one at least."""
     return -(-max(nbytes, 1) // unit) * unit

@@ -220,7 +220,7 @@ class ColumnIndex:
             self.lead = address.shape[:3]
 
     def load(self) -> tuple[Lanes, ...]:
-        """The elements, one array each."""
+        """Return the elements, one array each."""
         memory = self.memory
         if self.rows is None:
             return tuple(self._gather(i) for i in range(self.count))
@@ -244,7 +244,7 @@ class ColumnIndex:
         return where
 
     def _narrow(self, element: int) -> tuple[Flat, Lanes]:
-        """A sub-word element: the memory as such elements, and the position of each lane's."""
+        """Return memory as sub-word elements, and the position of each lane's."""
         per = 4 // self.size
         inside = ((self.address + element * self.size) & 3) >> (self.size - 1)
         return self.memory.flat.view(self.dtype), self._word(element) * per + inside
@@ -303,7 +303,7 @@ class ColumnIndex:
         return int(words * max(self.size // 4, 1) * per * self.memory.count + inside)
 
     def read(self, places: Flat) -> Flat:
-        """Elements by number; of a vector, a row of them."""
+        """Return elements by number; of a vector, a row of them."""
         parts = [self._read(places + self._beyond(i)) for i in range(self.count)]
         return parts[0] if self.count == 1 else np.stack(parts, -1)
 

@@ -6,7 +6,7 @@ from ...core.geometry import Flat, Lanes, Mask, Rows
 
 
 def unique(values: Flat) -> Flat:
-    """The values, each once, ascending.
+    """Return the values, each once, ascending.
 
     (``np.unique`` hashes, which keys of locations make slow, and imports ``numpy.ma``: 10 ms.)
     """
@@ -19,20 +19,20 @@ def unique(values: Flat) -> Flat:
 
 
 def changes(values: Flat) -> Flat:
-    """The values, of each run of equal ones one."""
+    """Return the values, of each run of equal ones one."""
     found: Flat = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
     return found
 
 
 def among(values: Rows, some: Flat) -> Rows:
-    """Which values are among some, of which there is mostly one."""
+    """Return which values are among some others, mostly one."""
     few = unique(some)
     found: Rows = values == few[0] if len(few) == 1 else np.isin(values, few)
     return found
 
 
 def join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
-    """Two words as one 64-bit value."""
+    """Return two words as one 64-bit value."""
     out = np.empty((*low.shape, 2), np.int32)
     out[..., 0] = low.view(np.int32)
     out[..., 1] = high.view(np.int32)
@@ -40,7 +40,7 @@ def join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
 
 
 def split(value: Lanes) -> tuple[Lanes, ...]:
-    """A value's 32-bit words, low first."""
+    """Return a value's 32-bit words, low first."""
     if value.dtype.itemsize == 4:
         return (value.view(np.int32),)
     wide = value.view(np.int64)

@@ -133,7 +133,7 @@ class TouchRecorder(Observer):
         return address.reshape(-1)
 
     def stored(self, number: int, nbytes: int) -> Flat:
-        """Which bytes of an array were written, ``(nbytes,)``, bool."""
+        """Return which bytes of an array were written, ``(nbytes,)``, bool."""
         found = np.zeros(nbytes, bool)
         for how in ("store", "atomic"):
             if (number, how) in self.marks:

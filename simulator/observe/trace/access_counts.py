@@ -70,7 +70,7 @@ class ArrayMap:
 
 
 def declared(program: Program, number: int) -> np.dtype[Any]:
-    """The element type of a module variable, as PTX declares it: often plain bytes."""
+    """Return the element type of a module variable, as PTX declares it: often plain bytes."""
     for placed in program.layout.placed.values():
         here = array_number(placed.address) == number
         if here and placed.variable.space in ("global", "const"):

@@ -52,7 +52,7 @@ def pieces(
 
 
 def _merged(moved: Sequence[BulkTransfer]) -> tuple[list[tuple[Flat, Flat]], int]:
-    """The bytes read and written in pieces of up to 16, all of them equally long."""
+    """Return the bytes read and written in pieces of up to 16, all of them equally long."""
     lists = [(piece.source, piece.into) for piece in moved]
     size = min((piece.size for piece in moved), default=_UNIT)
     while size < _UNIT and all(_pairs(side, size) for pair in lists for side in pair):

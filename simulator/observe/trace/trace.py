@@ -222,7 +222,7 @@ class Trace(Observer):
             self.batch.full = True
 
     def _crop(self, value: Any) -> Any:
-        """The recorded blocks' part of a register."""
+        """Return the recorded blocks' part of a register."""
         if self._whole or value is None or value.ndim == 0 or value.shape[3] == 1:
             return value
         return value[..., self._columns]
@@ -281,7 +281,7 @@ class Trace(Observer):
 
 
 def _places(address: Addresses) -> Lanes:
-    """The place of generic addresses."""
+    """Return the place of generic addresses."""
     window, array = address >> np.int64(60), array_number(address)
     near = (window == 1) & (address - WINDOWS["shared"] >> RANK_BITS <= 0)
     other = np.where(near, SHARED, np.where((window == 2) | (window == 3), LOCAL, NOWHERE))
@@ -289,7 +289,7 @@ def _places(address: Addresses) -> Lanes:
 
 
 def _start(place: Any) -> Addresses:
-    """The generic address at which a place begins."""
+    """Return the generic address at which a place begins."""
     space = np.where(place == SHARED, WINDOWS["shared"], WINDOWS["local"])
     array = array_address(place)
     return np.where(place >= 0, array, np.where(place == NOWHERE, 0, space))[()]

@@ -310,7 +310,7 @@ class RaceLog:
 
 
 def _after(one: Site, other: Site, turn: bool) -> bool:
-    """Which of two writes becomes the second side, by source lines, so that copies agree."""
+    """Return which of two writes becomes the second side, by source lines, so that copies agree."""
     first, second = str(one.line), str(other.line)
     return not turn if first == second else first > second
 
