@@ -194,14 +194,14 @@ class DeclarationParser:
 
 
 def _wrong_type(ptx_type: str) -> str:
-    """Why nothing can be declared with a type; empty if it can."""
+    """Return why nothing can be declared with a type; empty if it can."""
     if ptx_type in _NO_TYPE:
         return f"nothing is declared as .{ptx_type}: .b{8 * TYPE_SIZES[ptx_type]} holds it"
     return ""
 
 
 def _wrong_variable(variable: Variable, vector: int, module: dict[str, Variable] | None) -> str:
-    """Why a variable cannot be declared so; empty if it can.
+    """Return why a variable cannot be declared so; empty if it can.
 
     ``vector``: elements of ``.v2`` or ``.v4``, else 1; ``module``: its variables so far, ``None``
     within a function.

@@ -32,7 +32,7 @@ class NameScopes:
         return name in self.current.registers
 
     def open(self) -> None:
-        """A nested scope begins; a branch may come before the label that it means."""
+        """Open a nested scope with its labels, since a branch may precede its label."""
         self.scopes.append({})
         depth, at = 1, self.cursor.at
         while depth and self.cursor.tokens[at].kind != "end":

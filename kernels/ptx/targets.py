@@ -23,7 +23,7 @@ _OPTIONS = ("texmode_unified", "texmode_independent", "debug")
 
 
 def refusal(version: str, names: list[str]) -> str:
-    """Why no GPU runs PTX of such a version, with these for its target; nothing if one does."""
+    """Return why no GPU runs PTX of this version and target; empty if one does."""
     major, minor = map(int, version.split("."))
     if not 0 < major <= _NEWEST or minor > _LAST.get(major, minor):
         return f"there is no PTX of .version {version}, as far as this knows"

@@ -80,7 +80,7 @@ def applied(content: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def old_lines(content: bytes, edits: Iterable[Edit]) -> list[int]:
-    """For each line of the edited file the line, from 1, that it comes from."""
+    """Return, for each line of the edited file, the line (from 1) that it comes from."""
     made = [1]
     for text, start, copied in _segments(content, edits):
         line = line_of(content, start)

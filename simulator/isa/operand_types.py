@@ -143,7 +143,7 @@ class _Checker:
             raise Wrong(f"the register {reg.name!r} is .{found}, not .{type.replace('i32', 'b32')}")
 
     def result(self, spec: str, operand: Operand | None) -> None:
-        """A destination."""
+        """Check a destination operand."""
         if "|" in spec:
             first, second = spec.rstrip("?").split("|")
             if isinstance(operand, Pair):
@@ -212,7 +212,7 @@ class _Checker:
         return [(f"b{bits(self.types[-1]) // count}", item) for item in vector.items]
 
     def source(self, spec: str, operand: Operand | None) -> None:
-        """A source operand."""
+        """Check a source operand."""
         if spec[0] == "@" or spec.startswith(("{slope", "{offset", "{pixel")):
             self.coordinates(spec, operand)
         elif spec in _RANGES or spec in ("imm", "bar", "threads", "copied"):

@@ -104,7 +104,7 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
 
 
 def _call(ins: Instruction, function: Function, module: Module) -> None:
-    """A call gives and takes what the function that it calls does."""
+    """Check that a call's results and arguments fit the called function."""
     name = ins.targets[0]
     if name.startswith("%"):
         raise Wrong(f"{name!r} is not declared")
@@ -193,7 +193,7 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
 def _address(
     ins: Instruction, operand: Address, named: str, function: Function, module: Module
 ) -> None:
-    """An address in brackets, in the state space that the instruction names for it."""
+    """Check that an operand is an address in the state space that the instruction names."""
     base = operand.base
     if isinstance(base, Reg):
         found = function.registers.get(base.name)

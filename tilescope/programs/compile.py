@@ -94,7 +94,7 @@ def _wheel_folders(name: str) -> list[Path]:
 
 
 def _nvcc() -> Path:
-    """The user's nvcc, or the one of the wheels."""
+    """Return the user's nvcc, or the one of the wheels."""
     found = shutil.which("nvcc")
     if found:
         return Path(found)

@@ -53,7 +53,7 @@ class Connection:
         self.answer: Callable[[RuntimeCall], int] = lambda frame: 0
 
     def fileno(self) -> int:
-        """For ``selectors``."""
+        """Return the socket's number, for ``selectors``."""
         return self._channel.fileno()
 
     def close(self) -> None:
@@ -134,11 +134,11 @@ class Connection:
             self._ordered(_PRINT, len(content), content=content)
 
     def store_text(self, text: str) -> int:
-        """The address of a C string that lives as long as the program."""
+        """Return the address of a C string that lives as long as the program."""
         return self.store_bytes(text.encode())
 
     def store_bytes(self, content: bytes) -> int:
-        """The address of bytes that live as long as the program."""
+        """Return the address of bytes that live as long as the program."""
         return self._ordered(_TEXT, len(content), content=content)
 
     def find(self, library: str, name: str) -> int:
@@ -151,7 +151,7 @@ class Connection:
         self._ordered(_FLUSH)
 
     def read(self, address: int, nbytes: int) -> bytes:
-        """Memory of the program, by the program itself."""
+        """Return memory of the program, by the program itself."""
         self._order(_READ, address, nbytes)
         return self._receive(nbytes)
 
@@ -170,11 +170,11 @@ class Listener:
         self._socket.listen(16)
 
     def fileno(self) -> int:
-        """For ``selectors``."""
+        """Return the socket's number, for ``selectors``."""
         return self._socket.fileno()
 
     def accept(self) -> Connection:
-        """The process that has connected."""
+        """Return the process that has connected."""
         channel, _ = self._socket.accept()
         return Connection(channel)
 

@@ -33,7 +33,7 @@ class FatBinaryEntry:
 
 
 def entries(read: Callable[[int, int], bytes], address: int) -> Iterator[FatBinaryEntry]:
-    """The parts of the container at an address.
+    """Yield the parts of the container at an address.
 
     Args:
         read: Gives bytes by their address and number.

@@ -186,7 +186,7 @@ def _from_source(kernel: Kernel, sources: Sequence[Path], words: Sequence[str]) 
 
 
 def _names(entry: str) -> list[str]:
-    """How C++ may write a mangled kernel: ``tiled<16>``, ``ns::scale``, ``scale(float*, int)``."""
+    """Return C++ spellings of a mangled kernel: ``tiled<16>``, ``scale(float*, int)``."""
     tool = shutil.which("c++filt")
     if not entry.startswith("_Z") or tool is None:
         return [entry]

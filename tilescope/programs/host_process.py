@@ -33,7 +33,7 @@ class _Transfer(Protocol):
     """Transfer of bytes by the program itself, if the OS forbids access from outside."""
 
     def read(self, address: int, nbytes: int) -> bytes:
-        """Bytes of the program."""
+        """Return bytes of the program."""
 
     def write(self, address: int, content: bytes) -> None:
         """Replace bytes of the program."""
@@ -47,7 +47,7 @@ class HostProcess:
         self._fallback = instead
 
     def read(self, address: int, nbytes: int) -> bytes:
-        """Bytes at an address.
+        """Return bytes at an address.
 
         Raises:
             HostMemoryError: Not all of them are readable.
@@ -55,7 +55,7 @@ class HostProcess:
         return bytes(self.read_array(address, nbytes))
 
     def read_array(self, address: int, nbytes: int) -> Any:
-        """The same as a new array, uint8."""
+        """Return bytes at an address as a new array, uint8."""
         content = np.empty(nbytes, np.uint8)
         if nbytes and not self._move(_LIBC.process_vm_readv, address, content):
             content[:] = np.frombuffer(self._fallback.read(address, nbytes), np.uint8)
@@ -86,7 +86,7 @@ class HostProcess:
         return True
 
     def read_parts(self, parts: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Bytes at several places, each ``(address, size)``, in one call of the system."""
+        """Return bytes at several places, each ``(address, size)``, in one call of the system."""
         total = sum(nbytes for _, nbytes in parts)
         content = np.empty(max(total, 1), np.uint8)
         here = _Extent(int(content.__array_interface__["data"][0]), total)
@@ -103,7 +103,7 @@ class HostProcess:
         return found
 
     def text(self, address: int, longest: int = 1 << 16) -> str:
-        """A C string."""
+        """Return a C string."""
         found = b""
         while b"\0" not in found and len(found) < longest:
             at = address + len(found)

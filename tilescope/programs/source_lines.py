@@ -49,7 +49,7 @@ class SourceLines:
         return Source("", 0)
 
     def _user_file(self, name: str) -> str:
-        """The user's file whose lines a file of nvcc's has; empty if there is none."""
+        """Return the user's file whose lines a file of nvcc's has; empty if there is none."""
         generated = _GENERATED.fullmatch(os.path.basename(name))
         if generated is None:
             return name
@@ -58,7 +58,7 @@ class SourceLines:
         return next((str(path) for path in found if path.is_file() and not is_stub), "")
 
     def _mapped(self, address: int) -> tuple[str, int]:
-        """The file that is mapped there, and the address's place in it."""
+        """Return the file that is mapped there, and the address's place in it."""
         try:
             with open(f"/proc/{self._pid}/maps", encoding="utf-8") as maps:
                 for line in maps:

@@ -48,7 +48,7 @@ class CoreStream(SimulatedStream):
         self.sync, self.is_nonblocking = self.synchronize, not queue.blocking
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     def record(self, event: Any = None, options: Any = None) -> Any:
         """An event behind what is in it."""
@@ -65,7 +65,7 @@ class CoreStream(SimulatedStream):
         other.wait(self)
 
     def create_graph_builder(self) -> CoreGraphBuilder:
-        """A builder that captures the stream."""
+        """Return a builder that captures the stream."""
         return CoreGraphBuilder(self._machine, self.queue)
 
 
@@ -82,7 +82,7 @@ class CoreEvent(SimulatedEvent):
         return self.query()
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     def __sub__(self, other: Any) -> float:
         return float("nan")
@@ -107,7 +107,7 @@ class Buffer:
         self._free = weakref.finalize(self, _freed, machine, made)
 
     def _bytes(self, call: str, what: str) -> Any:
-        """Its bytes, to read and to write.
+        """Return the buffer's bytes, writable.
 
         Raises:
             RuntimeError: It is closed.
@@ -120,7 +120,7 @@ class Buffer:
         return found
 
     def copy_to(self, dst: Any = None, *, stream: Any = None) -> Any:
-        """Its contents in another buffer."""
+        """Copy the buffer's contents into another one."""
         dst = dst or Buffer(self._machine, self.size)
         call = "the copy of a buffer"
         if dst.size != self.size:
@@ -190,7 +190,7 @@ class ObjectCode:
         self._number = -1 - next(_NUMBERS)
 
     def get_kernel(self, name: Any) -> Kernel:
-        """A kernel by its name in C++ or in the PTX."""
+        """Return a kernel by its name in C++ or in the PTX."""
         entry = name.decode() if isinstance(name, bytes) else name
         if self.code_type == "ptx":
             kernel = Kernel.from_ptx(self.code, entry)
@@ -213,13 +213,13 @@ class CoreProgram:
     def compile(
         self, target_type: str = "ptx", name_expressions: Sequence[str] = (), logs: Any = None
     ) -> ObjectCode:
-        """The program; kernels are compiled when they are asked for."""
+        """Return the program; kernels are compiled when they are asked for."""
         if target_type not in ("ptx", "cubin"):
             raise RefusedError(f"tilescope exec has no stand-in for compile({target_type!r})")
         return ObjectCode(self._code, self._type, self._options)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
@@ -320,7 +320,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 
 
 def _shared(machine: VirtualDevice, obj: Any) -> Queue:
-    """The stream that another library has, PyTorch's say (``__cuda_stream__``)."""
+    """Return the stream that another library has, PyTorch's say (``__cuda_stream__``)."""
     number = obj.__cuda_stream__()[1] if hasattr(obj, "__cuda_stream__") else -1
     for queue in machine.order.streams:
         if queue.number == number:
@@ -342,7 +342,7 @@ class _Objects:
 
 
 def _argument(machine: VirtualDevice, arg: Any) -> Any:
-    """An argument of ``launch``: an address, a number, or an array."""
+    """Return an argument of ``launch``: an address, a number, or an array."""
     arg = machine.array(arg)
     if isinstance(arg, Buffer):
         return arg.handle

@@ -21,10 +21,10 @@ class CoreGraph:
         machine.captures.submit(machine.queue(stream), lambda q: graph.launch(machine.order, q))
 
     def upload(self, stream: Any) -> None:
-        """Nothing to upload."""
+        """Do nothing: there is nothing to upload."""
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     update = refuse("Graph.update", "complete a new graph")
 
@@ -58,7 +58,7 @@ class CoreGraphBuilder:
         return self
 
     def complete(self, options: Any = None) -> CoreGraph:
-        """The graph, to be launched.
+        """Return the graph, to be launched.
 
         Raises:
             RuntimeError: It takes work still.
@@ -80,7 +80,7 @@ class CoreGraphBuilder:
 
     @staticmethod
     def join(*builders: Any) -> Any:
-        """The first builder, behind what the others have taken."""
+        """Return the first builder, behind what the others have taken."""
         first = next((one for one in builders if not one.is_join_required), builders[0])
         for other in builders:
             if other is not first:
@@ -105,7 +105,7 @@ class CoreGraphBuilder:
         machine.captures.submit(self.queue, lambda q: graph.launch(machine.order, q))
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     create_condition = if_then = if_else = while_loop = switch = debug_dot_print = refuse(
         "conditional nodes", "launch without a graph"

@@ -17,7 +17,7 @@ _LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 def allocate(device: Device, nbytes: int, kind: str, place: str) -> DeviceAllocation:
-    """Memory of a kind that the host reaches, mapped at its address.
+    """Return memory of a kind that the host reaches, mapped at its address.
 
     Raises:
         AddressesExhaustedError: No address is left, or it is used by something else here.

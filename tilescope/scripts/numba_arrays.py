@@ -24,7 +24,7 @@ _OPERATORS = _ONE_SIDED.split() + [s + name for s in ("", "r", "i") for name in 
 
 
 def plain(array: Any) -> Any:
-    """The same memory as an array of NumPy's, which knows what nothing wrote."""
+    """Return a device array's memory as a NumPy array that tracks uninitialised bytes."""
     return np.ndarray.view(array, Unset) if isinstance(array, DeviceArray) else array
 
 
@@ -63,7 +63,7 @@ class Copied(DeviceArray):
         Unset.__setitem__(self, ..., np.asarray(ary).reshape(self.shape))
 
     def split(self, section: int, stream: Any = 0) -> Iterator[Any]:
-        """Its parts of so many elements each."""
+        """Return the parts of so many elements each."""
         for at in range(0, self.size, section):
             yield self[at : at + section]
 
@@ -141,7 +141,7 @@ def arrays(made_for: VirtualDevice) -> tuple[type[Copied], type[HostArray]]:
         def __new__(
             cls, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
         ) -> Any:
-            """A view of a device array's memory, or new memory."""
+            """Return a view of a device array's memory, or new memory."""
             if gpu_data is None:
                 return device_array(cls, shape, dtype)
             flat = plain(gpu_data)
@@ -248,7 +248,7 @@ def as_device_array(machine: VirtualDevice, kind: type, obj: Any) -> Any:
 
 
 def from_interface(machine: VirtualDevice, kind: type, known: Mapping[str, Any]) -> Any:
-    """A device array at the address that a ``__cuda_array_interface__`` names.
+    """Return a device array at the address that a ``__cuda_array_interface__`` names.
 
     Raises:
         ValueError: The address is none of the device.

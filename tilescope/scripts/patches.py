@@ -60,7 +60,7 @@ class Patches(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module as others find it, with a loader that patches it."""
+        """Return the module as others find it, with a loader that patches it."""
         if name not in self._hooks or name in self._busy:
             return None
         self._busy.add(name)

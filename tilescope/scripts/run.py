@@ -92,7 +92,7 @@ def run_script(path: Path, arguments: Sequence[str], machine: VirtualDevice) -> 
 
 
 def _trace(error: BaseException, path: Path) -> str:
-    """The traceback from the script's own first line on."""
+    """Return the traceback from the script's own first line on."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
         frames = frames.tb_next
@@ -100,7 +100,7 @@ def _trace(error: BaseException, path: Path) -> str:
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """The innermost line of the script itself that an exception went through."""
+    """Return the innermost line of the script itself that an exception went through."""
     lines = [n for frame, n in traceback.walk_tb(error.__traceback__)
              if frame.f_code.co_filename == str(path)]  # fmt: skip
     return f"{path.name}:{lines[-1]}" if lines else ""

@@ -29,7 +29,7 @@ class Streams:
         self._events: dict[int, SimulatedEvent] = {}
 
     def find(self, handle: Any) -> Stream:
-        """A stream by its handle.
+        """Return a stream by its handle.
 
         Raises:
             UnknownHandleError: There is none.
@@ -42,7 +42,7 @@ class Streams:
         return self._streams[number]
 
     def event(self, handle: Any) -> SimulatedEvent:
-        """An event by its handle; raises as ``find`` does."""
+        """Return an event by its handle; raises as ``find`` does."""
         if int(handle) not in self._events:
             raise UnknownHandleError(f"{handle!r} is no event of this script")
         return self._events[int(handle)]

@@ -28,7 +28,7 @@ class Tensor:
         self._device = device
 
     def data_ptr(self) -> int:
-        """Its address, whose alignment Triton asks for."""
+        """Return the address, whose alignment Triton asks for."""
         return self._device.address_of(self.array)
 
 

@@ -51,7 +51,7 @@ class RefusedError(NotImplementedError):
 
 
 def refuse(what: str, instead: str = "") -> Callable[..., Any]:
-    """A function that says that something has no stand-in."""
+    """Return a function that says that something has no stand-in."""
 
     def refused(*_: Any, **__: Any) -> Any:
         more = f"; {instead}" if instead else ""
@@ -167,7 +167,7 @@ class VirtualDevice:
         return type(arg), found is not None and missing_of(found.array) is not None
 
     def queue(self, stream: Any) -> Queue:
-        """A front end's stream as the order knows it; for ``None`` and 0 the current one."""
+        """Return a front end's stream as the order knows it; for ``None`` and 0 the current one."""
         found: Queue = getattr(stream, "queue", stream) or self.order.current
         return found
 
@@ -296,5 +296,5 @@ def nothing(*_: Any, **__: Any) -> None:
 
 
 def setting(names: Mapping[str, Any]) -> type:
-    """A class with some attributes, for what scripts only read."""
+    """Return a class with some attributes, for what scripts only read."""
     return type("Properties", (), dict(names))

@@ -135,7 +135,7 @@ class Dispatch:
             self.load(ins, param, saved, variable)
 
     def give(self, ins: Instruction) -> None:
-        """The function returns: its results are where the caller looks for them."""
+        """Return from the function, with the results where the caller expects them."""
         for result in self.function.results:
             if result.register:
                 self.store(ins, result, Symbol(result.name), Reg(result.register))
@@ -230,7 +230,7 @@ class Dispatch:
         self, at: Instruction, opcode: str, *modifiers: str, operands: tuple[Operand, ...] = (),
         guard: Reg | None = None, targets: tuple[str, ...] = (), results: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
-        """An instruction at the place of another."""
+        """Add an instruction at the source position of another."""
         where = at.line, at.location
         made = Instruction(opcode, modifiers, operands, guard, *where, targets, results)
         made.at = at.at

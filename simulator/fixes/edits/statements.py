@@ -68,7 +68,7 @@ class StatementList:
         return self.file, self.statements[0].start_byte, self.statements[-1].end_byte
 
     def gaps(self) -> list[int]:
-        """Where a statement may go: in front of the one of that number, or behind the last."""
+        """Return the positions of a new statement: in front of that number, or behind the last."""
         return [g for g in range(len(self.statements) + 1) if self._open(g)]
 
     def _open(self, gap: int) -> bool:
@@ -107,7 +107,7 @@ class Syntax:
         return next(itertools.islice(free, which - 1, None))
 
     def take(self, edit: Edit) -> None:
-        """An edit is made: what it calls its variables is taken."""
+        """Reserve the names of an edit's variables."""
         for _, _, put in edit.pieces:
             self.taken |= {*_NAME.findall(put)} - self._names[edit.file]
 

@@ -107,7 +107,7 @@ def _unsigned(call: str) -> str:
 
 
 def address(place: Node) -> str:
-    """Where the value stands: ``p`` of ``*p``."""
+    """Return the address of a value: ``p`` of ``*p``."""
     while place.type == "parenthesized_expression" and place.named_children:
         place = place.named_children[0]
     pointer = place.child_by_field_name("argument")

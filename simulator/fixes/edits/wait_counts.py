@@ -85,7 +85,7 @@ def _others(call: Node, pending: int, case: str) -> Iterator[bytes]:
 
 
 def _numbers(call: Node) -> Iterator[Node]:
-    """Where a call of what waits, or an ``asm``, may have its number of groups."""
+    """Yield the places where a wait's call or ``asm`` may have its number of groups."""
     if call.type == "gnu_asm_expression":
         for operand in descendants(call, {"gnu_asm_input_operand"}):
             value = operand.child_by_field_name("value")

@@ -72,7 +72,7 @@ def in_short(severity: str, message: str, involved: Sequence[Participant]) -> st
 
 
 def _calls(item: Participant) -> list[tuple[str, Source]]:
-    """How a kernel came to an instruction, and where in a header it stands."""
+    """Return the call path to an instruction, and its place in a header."""
     chain = [("called from", call) for call in item.calls]
     chain += [("and from   ", call) for call in item.also]
     return chain + ([("in", item.inside)] if item.inside else [])

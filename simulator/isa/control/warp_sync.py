@@ -176,7 +176,7 @@ def reduce_floats(ins: Instruction) -> Op:
 
 @row("activemask", section=PARALLEL, forms=".b32 : t =")
 def active_mask(ins: Instruction) -> Op:
-    """The lanes that execute this instruction together."""
+    """Build ``activemask``: the lanes that execute the instruction together."""
     return Op(lambda warp: warp.active().view(np.int32), (), ("b32",), warp=True)
 
 

@@ -20,7 +20,7 @@ ROW_WORDS = 4
 
 @row("movmatrix", section=SECTION, waits="lanes", forms="sync aligned m8n8 trans .b16 : b32 = b32!")
 def transpose(ins: Instruction) -> Op:
-    """The transposed matrix."""
+    """Build the transposition of a matrix."""
     return Op(functools.partial(_transposed, ins), ("u32",), ("u32",), warp=True)
 
 

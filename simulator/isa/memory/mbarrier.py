@@ -106,7 +106,7 @@ def _counted(opcode_: str) -> str:
     forms=f"init! {_AT} .b64 : = @ i32",
 )
 def init(ins: Instruction) -> Op:
-    """The object at its start."""
+    """Build ``mbarrier.init``."""
     return Op(initial, ("u32",), ("b64",))
 
 
@@ -133,7 +133,7 @@ register_effect_only(
 
 @row("mbarrier", section=PARALLEL, forms="pending_count! .b64 : i32 = u64")
 def count_pending(ins: Instruction) -> Op:
-    """The arrivals that are still to come."""
+    """Build ``mbarrier.pending_count``."""
 
     def pending(state: Lanes) -> Lanes:
         return (state & _ARRIVALS).astype(np.uint32)

@@ -57,7 +57,7 @@ def save(ins: Instruction) -> Op:
 
 @row("stackrestore", section=SECTION, forms=".u32|u64 : SP = t! stack")
 def restore(ins: Instruction) -> Op:
-    """The stack ends where it did, and has its room again."""
+    """Build ``stackrestore``, which frees what was allocated since ``stacksave``."""
     return Op(lambda end, start: end - start, (scalar_type(ins), "u64"), ("u64",))
 
 
@@ -77,7 +77,7 @@ _SECOND = "L2::evict_unchanged|L2::evict_first?"
     """,
 )  # fmt: skip
 def policy(ins: Instruction) -> Op:
-    """A hint to the cache, which changes no result: zero."""
+    """Build a cache hint, which changes no result: zero."""
     inputs = {"fractional": ("f32",), "range": ("u32", "u32"), "cvt": ("b64",)}[ins.modifiers[0]]
     given = () if len(ins.operands) == 1 else inputs
 

@@ -31,7 +31,7 @@ class ScratchBuffers(threading.local):
         self._flat: dict[type[np.complexfloating], tuple[Wide, Wide]] = {}
 
     def take(self, kind: type[np.complexfloating], lanes: int) -> tuple[Wide, Wide]:
-        """Room for so many ``(a + c j)``, and for ``(1 + b j)``, whose real parts are there."""
+        """Return buffers for so many ``(a + c j)`` and ``(1 + b j)``, real parts filled in."""
         if lanes > _ROOM:
             return np.empty(lanes, kind), np.ones(lanes, kind)
         if kind not in self._flat:

@@ -45,7 +45,7 @@ class Products:
         np.multiply(self.complex_a, self.right, out=self.complex_a)
 
     def add(self, a: Lanes, b: Lanes) -> None:
-        """The next product."""
+        """Add the next product."""
         if (
             self.sum is None
             and broadcast(self.shape, a.shape) == self.shape

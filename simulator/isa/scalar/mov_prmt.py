@@ -21,7 +21,7 @@ SECTION = "Data Movement and Conversion Instructions"
     """,
 )  # fmt: skip
 def move(ins: Instruction) -> Op:
-    """A copy."""
+    """Build a copy."""
     type = bits_or_float(scalar_type(ins))
     return Op(same, (type,), (type,))
 
@@ -54,13 +54,13 @@ def unpack_parts(ins: Instruction) -> Op:
 
 @row("mov", section=SECTION, forms=".b16|b32|b64 : {t} = {t}")
 def move_parts(ins: Instruction) -> Op:
-    """Parts to parts."""
+    """Refuse a move between two vectors."""
     raise Unsupported("a move between two vectors: use one for each part")
 
 
 @row("mov", section=SECTION, forms=".b128 : t = t\n.b128 : t = {t}\n.b128 : {t} = t")
 def move_halves(ins: Instruction) -> Op:
-    """A value of 128 bits, which is two of 64 or four of 32."""
+    """Build a copy between 128 bits and two parts of 64 or four of 32."""
     into, source = (len(o.items) if isinstance(o, Vector) else 2 for o in ins.operands)
     inputs, outputs = (f"b{128 // source}",) * source, (f"b{128 // into}",) * into
 

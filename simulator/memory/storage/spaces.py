@@ -297,7 +297,7 @@ class ColumnIndex:
         return np.broadcast_to(self._word(0), shape)[chosen]
 
     def _beyond(self, element: int) -> int:
-        """How far an element of a vector is from the first one."""
+        """Return the distance of a vector's element from the first one."""
         per = 4 // min(self.size, 4)
         words, inside = divmod(element, per)
         return int(words * max(self.size // 4, 1) * per * self.memory.count + inside)

@@ -61,7 +61,7 @@ class ArrayMap:
         self.owner[elements[inside]] = threads[inside]
 
     def copied(self, places: Flat, size: int, thread: int, access: str) -> None:
-        """A copy in bulk of a thread reads or writes pieces, by their generic addresses."""
+        """Count pieces that a thread's bulk copy reads or writes, by their generic addresses."""
         starts = (places - array_address(self.number))[:, None]
         elements = unique((starts + np.arange(0, size, min(size, self.size))) // self.size)
         self.count(elements, 1, access)

@@ -104,7 +104,7 @@ class Trace(Observer):
         allocations: dict[int, Allocation],
         arguments: Sequence[NDArray[Any]],
     ) -> None:
-        """A launch starts, perhaps over again: nothing is recorded yet."""
+        """Begin a launch, perhaps over again, with an empty record."""
         self.kernel, self.program = kernel, program
         self.grid, self.block = shape
         self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
@@ -133,7 +133,7 @@ class Trace(Observer):
             )  # fmt: skip
 
     def start(self, geometry: Geometry) -> None:
-        """A batch of blocks begins."""
+        """Begin a batch of blocks."""
         self.geometry = geometry
         numbers = geometry.blocks.tolist()
         self._columns = [i for i, n in enumerate(numbers) if n in self.sampled]

@@ -38,7 +38,7 @@ def _stride(case: PredictionCase, one: SiteWork) -> int | None:
 
 
 def _distance_text(case: PredictionCase, one: SiteWork) -> str:
-    """How the lanes of a wasteful access stand; nothing if it wastes little."""
+    """Return how the lanes of a wasteful access stand; empty if it wastes little."""
     stride, width = _stride(case, one), one.site.nbytes
     if not plain(one) or one.sectors < _SHIFTED * one.ideal:
         return ""

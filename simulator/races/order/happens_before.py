@@ -158,7 +158,7 @@ class HappensBefore:
         return bool(self._arrived) or any(one is not None for one in clocks)
 
     def known(self, mine: int, column: int) -> ThreadClock:
-        """Up to when a thread has seen each thread of its block."""
+        """Return a thread's clock within its block."""
         warp, pairs, lanes = mine // WARP, self.warp_clocks, self.lane_clocks
         threads = None if self.phases is None else self.phases.epochs[mine, :, column].copy()
         if self.cluster is not None:
@@ -174,7 +174,7 @@ class HappensBefore:
         )  # fmt: skip
 
     def _by_block(self, mine: int, column: int) -> dict[int, Flat] | None:
-        """Up to when a thread has seen those of other blocks of its cluster."""
+        """Return a thread's clock of other blocks of its cluster."""
         if self.cluster is None:
             return None
         others = self.cluster.others(mine, column)
@@ -194,7 +194,7 @@ class HappensBefore:
         return list(map(self.known, thread.tolist(), np.searchsorted(g.blocks, block).tolist()))
 
     def rows(self, threads: Flat) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Up to when threads have seen others: ``(threads, others, columns)`` by what others are.
+        """Return threads' clocks, ``(threads, others, columns)``, by the kind of others.
 
         (Together they say what ``near`` does.)
         """
@@ -216,7 +216,7 @@ class HappensBefore:
         return time <= self.known_epoch(other, mine, column)
 
     def known_epoch(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """Up to when threads ``mine`` have seen what threads ``other`` of their block did."""
+        """Return the epochs of threads ``other`` that threads ``mine`` of their block have acquired."""
         epoch = self.known_epoch_in_block(other, mine, column)
         if self.cluster is None:
             return epoch

@@ -36,7 +36,7 @@ def use(site: Site) -> str:
 
 
 def clash(one: Site, other: Site, clusters: bool = False) -> str:
-    """How accesses of two instructions to the same bytes race, if nothing orders them.
+    """Return how accesses of two instructions to the same bytes race, if nothing orders them.
 
     ``""``: not at all. ``race``: one of them is weak. ``size``: both are strong, and one
     covers a part of the other. ``scope``: both are strong, and race between blocks, since

@@ -37,7 +37,7 @@ _STEP = 362437
 
 
 def _xorshift(v: list[Any]) -> list[Any]:
-    """The next five words of the state."""
+    """Return the next five words of the state."""
     t = v[0] ^ (v[0] >> np.uint32(2))
     last = (v[4] ^ (v[4] << np.uint32(4))) ^ (t ^ (t << np.uint32(1)))
     return [v[1], v[2], v[3], v[4], last]
@@ -60,7 +60,7 @@ def _times(bits: Any, matrix: Any) -> Any:
 
 @functools.cache
 def _xorwow_power(exponent: int) -> Any:
-    """The matrix of 2^``exponent`` steps: a row of bits is multiplied from the left."""
+    """Return the matrix of 2^``exponent`` steps: a row of bits is multiplied from the left."""
     if exponent == 0:
         unit = _to_words(np.eye(_BITS, dtype=np.uint8))
         return _to_bits(np.stack(_xorshift(list(unit.T)), axis=1))
@@ -115,7 +115,7 @@ _A2 = ((0, 1, 0), (0, 0, 1), (-1370589, 0, 527612))
 
 
 def _power(matrix: Any, exponent: int, modulus: int) -> Any:
-    """A 3x3 matrix to the power of 2^``exponent``, in Python's whole numbers."""
+    """Return a 3x3 matrix to the power of 2^``exponent``, in Python's whole numbers."""
     made = np.array(matrix, object) % modulus
     for _ in range(exponent):
         made = made.dot(made) % modulus

@@ -29,7 +29,7 @@ def _level_1(of: _Level1, letter: str, scalar: str = "") -> Compute:
 
 
 def _level_1_ex(of: _Level1) -> Compute:
-    """The same with types as arguments; those of ``x`` and ``y`` have to agree."""
+    """Return a function of vectors with types as arguments; ``x`` and ``y`` have one type."""
 
     def compute(call: LibraryCall) -> None:
         names = call.arguments
@@ -96,7 +96,7 @@ def _nrm2(call: LibraryCall, alpha: Any, kind: NumberType, views: Any) -> Any:
 
 
 def _parts(x: Any) -> Any:
-    """The sum of the parts' absolute values, by which BLAS compares complex numbers."""
+    """Return the sum of the parts' absolute values, by which BLAS compares complex numbers."""
     return np.abs(x.real) + np.abs(x.imag)
 
 

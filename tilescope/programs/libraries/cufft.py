@@ -161,7 +161,7 @@ def _view(
     call: LibraryCall, name: str, plan: Plan, layout: BatchLayout, shape: tuple[int, ...],
     storage: tuple[int, ...] | None, of: NumberType, how: str,
 ) -> Any:  # fmt: skip
-    """A batch; ``storage``: extents of real data without a layout of its own."""
+    """Return a batch; ``storage``: extents of real data without a layout of its own."""
     if layout.extents is None and storage is not None:
         layout = BatchLayout(storage, 1, math.prod(storage))
     return call.view(name, (plan.batch, *shape), layout.strides(shape), of, how)

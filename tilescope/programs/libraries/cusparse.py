@@ -70,7 +70,7 @@ class DenseArray:
     order: int = 1
 
     def view(self, call: LibraryCall, name: str, how: str) -> Any:
-        """The elements, ``(rows, columns)``."""
+        """Return the elements, ``(rows, columns)``."""
         steps = (self.leading, 1) if self.order == _ROW_MAJOR else (1, self.leading)
         shape = self.rows, self.columns
         return call.view(name, shape, steps, self.of, how, self.values)

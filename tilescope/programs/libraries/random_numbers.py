@@ -37,7 +37,7 @@ class _Form:
 
 
 def _bits(z: Any) -> Any:
-    """Words of MRG32k3a's differences."""
+    """Return words of MRG32k3a's differences."""
     return (z * _MRG_BITS).astype(np.uint32)
 
 
@@ -52,7 +52,7 @@ def _double(low: Any, high: Any) -> Any:
 
 
 def _normal(x: Any, y: Any) -> Any:
-    """Two normal numbers of two words, by Box and Muller."""
+    """Return two normal numbers of two words, by Box and Muller."""
     angle = y.astype(np.float32) * _TURN + _TURN / 2
     radius = np.sqrt(np.float32(-2) * np.log(_uniform(x)))
     return np.sin(angle) * radius, np.cos(angle) * radius

@@ -28,11 +28,11 @@ def stands_in_for(*names: str) -> Callable[[_Handler], _Handler]:
 
 
 def plain_name(export: str) -> str:
-    """The function's name without the suffix of its per-thread-stream variant."""
+    """Return the function's name without the suffix of its per-thread-stream variant."""
     return export.removesuffix("_ptsz").removesuffix("_ptds")
 
 
 def signed(word: Any) -> int:
-    """The low 32 bits of a register as an ``int``."""
+    """Return the low 32 bits of a register as an ``int``."""
     value = int(word) & 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value

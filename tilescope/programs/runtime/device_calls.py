@@ -84,7 +84,7 @@ def valid_devices(runtime: Runtime, table: int, count: int, *_: int) -> int:
     "cudaDeviceFlushGPUDirectRDMAWrites",
 )  # fmt: skip
 def accepted(runtime: Runtime, *_: int) -> int:
-    """A setting that changes no result."""
+    """Accept a setting that changes no result."""
     return SUCCESS
 
 

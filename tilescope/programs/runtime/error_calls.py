@@ -19,7 +19,7 @@ def get_error_name(runtime: Runtime, code: int, *_: int) -> int:
 
 @stands_in_for("cudaGetLastError")
 def get_last_error(runtime: Runtime, *_: int) -> int:
-    """An error after which nothing works is returned by each call, but here only once."""
+    """Return and clear the last error; this call returns a sticky error once only."""
     last, runtime.last_error = runtime.last_error, SUCCESS
     return last
 

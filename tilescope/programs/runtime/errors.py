@@ -18,7 +18,7 @@ CAPTURE_MERGE = 902
 
 @functools.cache
 def _texts() -> dict[int, tuple[str, str]]:
-    """Names and texts by code, as ``cudaGetErrorString`` of CUDA 13.0 gives them."""
+    """Return names and texts by code, as ``cudaGetErrorString`` of CUDA 13.0 gives them."""
     lines = (Path(__file__).parent / "error_texts.txt").read_text().splitlines()
     rows = (line.split("\t") for line in lines)
     return {int(code): (name, text) for code, name, text in rows}

@@ -27,7 +27,7 @@ _CLUSTER, _LARGE_CLUSTER = 8, 16
 
 
 def _count_registers(runtime: Runtime, function: int) -> int:
-    """Registers of a thread by the machine code of NVRTC's assembler; 0: not known here."""
+    """Return registers of a thread by the machine code of NVRTC's assembler; 0: not known here."""
     kernel = kernel_of(runtime, function)
     try:
         return (registers(kernel) if kernel else None) or 0
@@ -36,7 +36,7 @@ def _count_registers(runtime: Runtime, function: int) -> int:
 
 
 def program_of(runtime: Runtime, function: int) -> Program | None:
-    """The compiled kernel of a host function's address; ``None``: it is none."""
+    """Return the compiled kernel of a host function's address; ``None``: it is none."""
     kernel = kernel_of(runtime, function)
     return compile_ptx(kernel.ptx, kernel.entry) if kernel else None
 

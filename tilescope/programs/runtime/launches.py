@@ -40,7 +40,7 @@ _LEAST_STACK, _LARGEST_STACK = 1024, 1 << 16
 
 
 def _dim3(first: int, second: int) -> tuple[int, int, int]:
-    """A ``dim3`` as the ABI passes it: x and y in one register, z in the next."""
+    """Return a ``dim3`` as the ABI passes it: x and y in one register, z in the next."""
     return first & 0xFFFFFFFF, first >> 32, second & 0xFFFFFFFF
 
 

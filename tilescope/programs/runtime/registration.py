@@ -98,7 +98,7 @@ def register_variable(
 def register_managed(
     runtime: Runtime, handle: int, host: int, device: int, name: int, external: int, nbytes: int
 ) -> int:
-    """Its bytes are the module variable's and, in a file that the host maps, the host's."""
+    """Share the variable's bytes with the host, in a file that the host maps."""
     module, text = runtime.modules[handle], runtime.process.text(name)
     made = runtime.device.allocate(nbytes, "variable", text)
     if module.ptx is None or not runtime.connection.map(made.address, made.mapped_bytes, made.file):
@@ -110,7 +110,7 @@ def register_managed(
 
 
 def kernel_of(runtime: Runtime, function: int) -> Kernel | None:
-    """The kernel that a host function's address stands for; ``None``: it stands for none.
+    """Return the kernel that a host function's address stands for; ``None``: it stands for none.
 
     Raises:
         ProgramRefusedError: The program has no PTX of it.

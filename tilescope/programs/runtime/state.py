@@ -195,7 +195,7 @@ class Runtime:
         self.symbols = dict(parent.symbols)
 
     def answer(self, frame: RuntimeCall) -> int:
-        """The result of one call.
+        """Return the result of one call.
 
         Raises:
             UnsupportedCallError: It has no stand-in.
@@ -383,7 +383,7 @@ class Runtime:
         return _NAMES[self.frame.index][0]
 
     def stack_words(self, count: int) -> tuple[int, ...]:
-        """The seventh integer argument and further ones."""
+        """Return the seventh integer argument and further ones."""
         raw = self.process.read(self.frame.stack, 8 * count)
         return tuple(int.from_bytes(raw[i : i + 8], "little") for i in range(0, 8 * count, 8))
 
@@ -424,7 +424,7 @@ class Runtime:
         self.process.write(address, (value & (1 << 8 * nbytes) - 1).to_bytes(nbytes, "little"))
 
     def text(self, text: str) -> int:
-        """The address of a C string in the program."""
+        """Return the address of a C string in the program."""
         if text not in self._texts:
             self._texts[text] = self.connection.store_text(text)
         return self._texts[text]

@@ -42,7 +42,7 @@ def exports() -> list[tuple[int, str]]:
 
 
 def shims() -> list[Path]:
-    """The compiled shims, by ``VERSIONS``, in one folder.
+    """Return the compiled shims, by ``VERSIONS``, in one folder.
 
     Raises:
         ShimError: Another system than Linux on x86-64, or no C compiler.

@@ -40,7 +40,7 @@ class _DriverApi:
         self._graphs = DriverGraphs(module, machine, self._streams, self._launching)
 
     def calls(self) -> dict[str, Callable[..., tuple[Any, ...]]]:
-        """The stand-ins by name; each gives what the driver's gives, the result first."""
+        """Return the stand-ins by name; each gives what the driver's gives, the result first."""
         parts = (self, self._memory, self._graphs)
         own = {name: getattr(one, name) for one in parts for name in dir(one) if name[:2] == "cu"}
         d = self.module
@@ -172,7 +172,7 @@ class _DriverApi:
         self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], given: Any,
         shared: int, cooperative: bool = False,
     ) -> Work:  # fmt: skip
-        """A launch with its parameters as they are now."""
+        """Return a launch with its parameters as they are now."""
         kernel = self._functions[int(function)]
         raws = _parameters(given, [p.nbytes for p in kernel.params])
         allowed = max(self._allowed.get(int(function), 0), MAX_STATIC_SHARED)
@@ -188,7 +188,7 @@ class _DriverApi:
 
 
 def _parameters(given: Any, sizes: Sequence[int]) -> list[bytes]:
-    """The bytes of each parameter: from an array of addresses, or (values, ctypes)."""
+    """Return the bytes of each parameter: from an array of addresses, or (values, ctypes)."""
     if not sizes:
         return []
     if isinstance(given, tuple):
@@ -217,7 +217,7 @@ def _plain(value: Any) -> Any:
 def driver_calls(
     module: ModuleType, machine: VirtualDevice
 ) -> dict[str, Callable[..., tuple[Any, ...]]]:
-    """The stand-ins by name, the same for all that ask: their handles are one another's."""
+    """Return the stand-ins by name, the same for all that ask: their handles are one another's."""
     if machine.driver is None:
         machine.driver = _DriverApi(module, machine).calls()
     return machine.driver
@@ -233,6 +233,6 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 
 
 def install_nvrtc(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
-    """Where a script asks NVRTC for machine code, it gets the PTX of the same program."""
+    """Let NVRTC return a program's PTX where a script asks for machine code."""
     patches.set(module, "nvrtcGetCUBINSize", module.nvrtcGetPTXSize)
     patches.set(module, "nvrtcGetCUBIN", module.nvrtcGetPTX)

@@ -112,7 +112,7 @@ class DriverMemory:
     # -- copies and fills ------------------------------------------------------------------
 
     def _bytes(self, call: str, address: int, nbytes: int, what: str) -> Any:
-        """Bytes of the device's memory; ``None``, and a finding, where they are none."""
+        """Return bytes of the device's memory; ``None``, and a finding, where they are none."""
         found = self.device.bytes_at(address, nbytes)
         if found is None:
             source = user_line()
@@ -146,7 +146,7 @@ class DriverMemory:
         return (self.done if code is None else code,)
 
     def _pinned(self, place: Any, nbytes: int) -> Any:
-        """The bytes of the host's if they are pinned or managed memory; else ``None``."""
+        """Return the bytes of the host's if they are pinned or managed memory; else ``None``."""
         if isinstance(place, (bytes, bytearray, memoryview)):
             return None
         return self.device.bytes_at(at(place), nbytes)
@@ -230,7 +230,7 @@ def place(source: Source) -> str:
 
 
 def at(place: Any) -> int:
-    """The address of a host's memory that a script gives."""
+    """Return the address of a host's memory that a script gives."""
     if isinstance(place, np.ndarray):
         return int(place.ctypes.data)
     if hasattr(place, "__array_interface__"):
@@ -239,7 +239,7 @@ def at(place: Any) -> int:
 
 
 def host(place: Any, nbytes: int) -> Any:
-    """Bytes of the host's memory: a buffer, an array, or an address."""
+    """Return bytes of the host's memory: a buffer, an array, or an address."""
     if isinstance(place, (bytes, bytearray, memoryview)):
         return memoryview(place).cast("B")[:nbytes]
     return memoryview((ctypes.c_char * nbytes).from_address(at(place))).cast("B")

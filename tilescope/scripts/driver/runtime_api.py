@@ -58,7 +58,7 @@ class _RuntimeApi:
         self._last = 0
 
     def calls(self) -> dict[str, Callable[..., tuple[Any, ...]]]:
-        """The stand-ins by name."""
+        """Return the stand-ins by name."""
         made = {name: self._through(driver) for name, driver in _SAME.items()}
         return made | {name: getattr(self, name) for name in dir(self) if name[:4] == "cuda"}
 

@@ -36,7 +36,7 @@ def advice(name: str) -> str:
 
 
 def stand_ins(machine: VirtualDevice, places: TorchDeviceTags) -> dict[str, Any]:
-    """By the names behind ``torch.cuda``."""
+    """Return the stand-ins by their names in ``torch.cuda``."""
     order = machine.order
 
     class TorchEvent(stand_in.SimulatedEvent):
@@ -178,7 +178,7 @@ def stand_ins(machine: VirtualDevice, places: TorchDeviceTags) -> dict[str, Any]
 
 
 def of_accelerator(cuda: dict[str, Any]) -> dict[str, Any]:
-    """By the names behind ``torch.accelerator``, whose functions are those of ``torch.cuda``."""
+    """Return the stand-ins by their names in ``torch.accelerator``."""
     same = ("is_available", "device_count", "synchronize", "current_stream", "set_stream",
             "empty_cache", "get_device_capability")  # fmt: skip
     return {

@@ -96,7 +96,7 @@ def is_capturing(runtime: Runtime, stream: int, out: int, *_: int) -> None:
 def capture_info(
     runtime: Runtime, stream: int, status: int, number: int, graph: int, table: int, sixth: int
 ) -> int:
-    """The nodes' table belongs to the runtime: it is written to memory of the program's."""
+    """Write the nodes' table, which belongs to the runtime, to memory of the program."""
     handle = runtime.stream(stream)
     runtime.streams.find(handle)
     capture = runtime.graphs.captures.get(handle)

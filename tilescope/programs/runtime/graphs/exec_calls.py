@@ -145,7 +145,7 @@ def node_enabled(runtime: Runtime, handle: int, node: int, value: int, *_: int) 
 
 @stands_in_for("cudaGraphExecUpdate")
 def exec_update(runtime: Runtime, handle: int, graph: int, result: int, *_: int) -> int:
-    """Nodes correspond by their order, as in two captures of the same code."""
+    """Update nodes in order; they correspond as in two captures of the same code."""
     own, other = runtime.graphs.executable(handle).graph, runtime.graphs.graph(graph)
     code, node = _difference(own, other)
     runtime.process.write(result, struct.pack("<I4xQQ", code, node, 0))

@@ -361,7 +361,7 @@ def set_node(runtime: Runtime, node: int, params: int, *_: int) -> int:
 
 @stands_in_for("cudaGraphKernelNodeGetParams")
 def get_kernel_node(runtime: Runtime, node: int, out: int, *_: int) -> int:
-    """The arguments' table and their bytes are written to memory of the program's."""
+    """Write the arguments' table and their bytes to memory of the program."""
     work = runtime.graphs.node(node).work
     if not isinstance(work, KernelLaunch):
         return INVALID_VALUE
@@ -428,7 +428,7 @@ def user_object(runtime: Runtime, out: int, *_: int) -> None:
 @stands_in_for("cudaUserObjectRetain", "cudaUserObjectRelease", "cudaGraphRetainUserObject",
                "cudaGraphReleaseUserObject", "cudaDeviceGraphMemTrim")  # fmt: skip
 def object_hint(runtime: Runtime, *_: int) -> int:
-    """The program's destructor of it is not called."""
+    """Accept the object; its destructor is never called."""
     return SUCCESS
 
 

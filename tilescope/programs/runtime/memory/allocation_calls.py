@@ -221,7 +221,7 @@ def pool_hint(runtime: Runtime, pool: int, *_: int) -> int:
 
 @stands_in_for("cudaHostRegister")
 def host_register(runtime: Runtime, address: int, nbytes: int, flags: int, *_: int) -> int:
-    """Its pages become a file in memory that the device shares."""
+    """Make the pages a file in memory that the device shares."""
     if not address or not nbytes:
         return INVALID_VALUE
     start = address // _PAGE * _PAGE

@@ -161,7 +161,7 @@ def _linear(
     runtime: Runtime, array: int, x: int, y: int, linear: int, nbytes: int, kind: int,
     stream: int | None, to_array: bool,
 ) -> int:  # fmt: skip
-    """Bytes that go on in the next row, as ``cudaMemcpyToArray`` (deprecated) has them."""
+    """Copy bytes that continue in the next row, as ``cudaMemcpyToArray`` (deprecated) does."""
     found = runtime.arrays.get(array)
     if found is None:
         return INVALID_RESOURCE_HANDLE
@@ -252,7 +252,7 @@ def memcpy_3d_async(runtime: Runtime, params: int, stream: int, *_: int) -> int:
 
 @stands_in_for("cudaMemcpy3DPeer", "cudaMemcpy3DPeerAsync")
 def memcpy_3d_peer(runtime: Runtime, params: int, stream: int, *_: int) -> int:
-    """The structure names the devices behind each pointer."""
+    """Copy by a structure that names the device behind each pointer."""
     raw = runtime.process.read(params, 168)
     if struct.unpack_from("<i", raw, 64)[0] or struct.unpack_from("<i", raw, 136)[0]:
         return INVALID_VALUE
@@ -264,7 +264,7 @@ def memcpy_3d_peer(runtime: Runtime, params: int, stream: int, *_: int) -> int:
 
 @stands_in_for("cudaMemset3D", "cudaMemset3DAsync")
 def memset_3d(runtime: Runtime, value: int, stream: int, *_: int) -> int:
-    """The pitched pointer and the extents are on the stack."""
+    """Fill memory; the pitched pointer and the extents are on the stack."""
     address, pitch, _row, rows, width, height, depth = runtime.stack_words(7)
     chosen = stream if "Async" in runtime.name else None
     extent = Extent(width, height, depth)

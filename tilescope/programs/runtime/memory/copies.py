@@ -47,7 +47,7 @@ class Extent:
         return self.width * self.height * self.depth
 
     def span(self, box: Box) -> int:
-        """Bytes from the first one to behind the last one."""
+        """Return bytes from the first one to behind the last one."""
         rows = (self.height - 1) * box.pitch if self.height > 1 else 0
         return (self.depth - 1) * box.slice * (self.depth > 1) + rows + self.width
 
