@@ -16,6 +16,7 @@ from .execute.prepare import PreparedLaunch
 from .hazards.hazard import Hazard, Source
 from .hazards.hazard_list import HazardList
 from .hazards.kinds import CHECKS, EQUAL
+from .hazards.races.certainty import with_certainty
 from .isa.architectures import MEASURED
 from .memory.site import Site
 from .observe.counters.aggregate import SourcePlaces, collect
@@ -205,13 +206,15 @@ def report(
     kernel, program, sources = launch.kernel, launch.program, observers.sources
     counters, lines = collect(program.analysis(_places), observers.ran, observers.traffic, sources)
     hazards, own = _without_libraries(observers.findings.hazards())
+    steered = functools.partial(_dependence, launch, observers, False)
+    hazards = with_certainty(hazards, steered, observers.one_order)
     own += kernel.notes + (kernel.adapter.notes if kernel.adapter else ())
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
         launch.shared_bytes, str(launch.schedule), counters, lines, hazards,
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
-        functools.partial(_dependence, launch, observers), observers.trace,
+        functools.partial(_dependence, launch, observers, True), observers.trace,
         _notes(program, observers) + own, tuple(launch.arguments.warnings), observers.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
         padding=tuple(sorted(observers.padding)), one_order=observers.one_order,
@@ -272,12 +275,18 @@ def _notes(program: Program, observers: Observers) -> tuple[str, ...]:
     return notes
 
 
-def _dependence(launch: PreparedLaunch, observers: Observers) -> Source | None:
+def _dependence(launch: PreparedLaunch, observers: Observers, with_verdicts: bool) -> Source | None:
+    """Return the source line that ``depends_on_data`` finds, if any.
+
+    ``with_verdicts``: whether verdicts that values decide count, such as equal writes.
+    """
+    judged = observers.judged() if with_verdicts else None
+
     def spaces(site: Site) -> set[str]:
         """Return the address spaces that a site accessed; all it may, if nothing was counted."""
         if launch.counted:
             return set(observers.traffic.traffic(site))
         return {site.space} if site.space != "generic" else set(COUNTED_SPACES)
 
-    steered = depends_on_data(launch.program, spaces, observers.judged())
+    steered = depends_on_data(launch.program, spaces, judged)
     return observers.sources.of(steered) if steered else None

@@ -151,13 +151,17 @@ def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
     return _with(stay, beneath)
 
 
-def fold_updates(hazards: Sequence[Hazard]) -> list[Hazard]:
-    """Fold the hazards of one multi-step update into one, for a report."""
+def fold_causes(hazards: Sequence[Hazard]) -> list[Hazard]:
+    """Fold hazards of one cause into one, for a report.
+
+    One cause is an update in several steps, or a barrier that is missing between warps and
+    therefore between lanes of a warp too.
+    """
     updates = sorted((hazard for hazard in hazards if hazard.case in UPDATES), key=_telling)
     beneath: dict[int, list[Hazard]] = {}
     stay: list[Hazard] = []
     for hazard in hazards:
-        first = _same_steps(hazard, updates)
+        first = _same_steps(hazard, updates) or _same_barrier(hazard, hazards)
         if first is None or first is hazard:
             stay.append(hazard)
         else:
@@ -193,6 +197,11 @@ def _same_steps(hazard: Hazard, updates: Sequence[Hazard]) -> Hazard | None:
         return None
     where = hazard.space, hazard.variable
     return next(h for h in updates if (h.space, h.variable) == where and h.places >= hazard.places)
+
+
+def _same_barrier(hazard: Hazard, others: Sequence[Hazard]) -> Hazard | None:
+    """Return a race between warps whose barrier also orders a race between lanes of a warp."""
+    return next((other for other in others if other.is_wider(hazard)), None)
 
 
 def _telling(hazard: Hazard) -> tuple[bool, int, bool, int]:

@@ -16,6 +16,7 @@ SEVERITIES = {row.name: row.severity for row in KINDS.values()}
 
 _FOLLOW = "follows from the above:"
 _STEPS = "one update in several steps explains these {count}{how}: the above and"
+_NEAR = "between lanes of one warp as well: {}"
 _ATOMIC = " (an atomic operation does it in one)"
 
 
@@ -39,6 +40,7 @@ class Hazard:
         capped: Whether there are more pairs than ``count``.
         locations: Of a race: number of elements on which the counted pairs race.
         notes: Further information, a line each.
+        certainty: Of a race: in which schedules and for which array contents it occurs.
         fix: A verified fix, if a search found one.
         builds: Builds that show the hazard, if several were checked.
         reach: Of a race: the threads between which it occurs, a key of ``REACHES``.
@@ -58,6 +60,7 @@ class Hazard:
     locations: int = 0
     capped: bool = False
     notes: tuple[str, ...] = ()
+    certainty: str = ""
     also: tuple[str, ...] = ()
     fix: Fix | None = None
     builds: tuple[str, ...] = ()
@@ -122,8 +125,24 @@ class Hazard:
         why = _FOLLOW
         if self.case in UPDATES:
             why = _STEPS.format(count=1 + len(self.follows), how="" if self.fix else _ATOMIC)
-        beneath = why, [hazard.in_short() for hazard in self.follows]
-        return report(headline, self.involved, self.notes, self.fix, columns, beneath)
+        near = [
+            hazard for hazard in self.follows if hazard.reach == "lane" and self.is_wider(hazard)
+        ]
+        notes = [*self.notes, *(_NEAR.format(hazard.notes[0].partition(":")[0]) for hazard in near)]
+        notes += [f"sure: {self.certainty}"] if self.certainty else []
+        others = [hazard.in_short() for hazard in self.follows if hazard not in near]
+        return report(headline, self.involved, notes, self.fix, columns, (why, others))
+
+    def is_wider(self, other: Hazard) -> bool:
+        """Whether this race between warps includes the lines of another between lanes of a warp."""
+        return (
+            self.row.is_race
+            and self.row is other.row
+            and (self.severity, self.reach, other.reach) == ("error", "warp", "lane")
+            and self.space == other.space
+            and other.variables <= self.variables
+            and other.places <= self.places
+        )
 
     def in_short(self) -> str:
         """Return the finding in one sentence."""
@@ -146,6 +165,7 @@ class Hazard:
             "pairs_capped": self.capped,
             "locations": self.locations,
             "notes": list(self.notes),
+            "certainty": self.certainty or None,
             "fix": self.fix.to_dict() if self.fix else None,
             "builds": list(self.builds),
             "follows": [hazard.to_dict() for hazard in self.follows],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kernels.source.source_edit import INSTEAD, Edit
 from kernels.source_access import display_path
@@ -31,6 +32,20 @@ class Source:
         return {"file": self.file, "line": self.line, "code": self.code}
 
 
+class Opponent(NamedTuple):
+    """The thread that a participant races with, where the report does not list its access.
+
+    Attributes:
+        role: Role of its access.
+        thread: Its index, x first.
+        block: Index of its block, x first.
+    """
+
+    role: str
+    thread: Triple
+    block: Triple
+
+
 @dataclass(frozen=True)
 class Participant:
     """An instruction that takes part in a hazard, with an example thread.
@@ -44,6 +59,9 @@ class Participant:
         calls: Call sites that led to the source line, innermost first.
         also: Other call sites of the function that contains ``source``.
         inside: Its line in a toolkit header, if ``source`` calls one.
+        element: Of a race: the element that the example thread accesses, such as ``tile[3][0]``.
+        value: Of a race: the value that it stores there, if known.
+        opponent: Of a race: the other thread of its pair, if it is no other participant's thread.
     """
 
     role: str
@@ -55,6 +73,9 @@ class Participant:
     calls: tuple[Source, ...] = ()
     also: tuple[Source, ...] = ()
     inside: Source | None = None
+    element: str = ""
+    value: str = ""
+    opponent: Opponent | None = None
 
     def called(self, *calls: Source) -> Participant:
         """Return the participant with further call sites of the same function."""
@@ -74,6 +95,9 @@ class Participant:
             "calls": [source.to_dict() for source in self.calls],
             "also_called": [source.to_dict() for source in self.also],
             "inside": self.inside.to_dict() if self.inside else None,
+            "element": self.element or None,
+            "value": self.value or None,
+            "opponent": self.opponent._asdict() if self.opponent else None,
         }
 
 

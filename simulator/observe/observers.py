@@ -26,6 +26,7 @@ from ..hazards.sources import Sources
 from ..hazards.traps import compiler_inserted_reason
 from ..hazards.wording.array_shapes import Shapes
 from ..hazards.wording.naming import variable_at
+from ..hazards.wording.race_places import RacePlaces
 from ..memory.event import BadAccess
 from ..memory.site import Granules
 from ..memory.storage.spaces import Allocation
@@ -116,10 +117,11 @@ class Observers:
             _ALL if adapter and adapter.repeats else MAX_PAIRS
         )  # whose readers are all asked about
         book = RaceLog(sites, order, functools.partial(variable_at, layout), max_pairs)
-        races = RaceHazards(book, sources, steering, launch.kernel.scratch)
+        shapes = functools.cache(functools.partial(Shapes, launch))
+        places = RacePlaces(layout, shapes, granules)
+        races = RaceHazards(book, sources, steering, places, launch.kernel.scratch)
         own = functools.partial(compiler_inserted_reason, launch.kernel)
         functions = program.module.functions
-        shapes = functools.partial(Shapes, launch)
         self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
         self.trace, self.output = trace, PrintCollector()
         warps = -(-math.prod(launch.block) // WARP) * math.prod(launch.cluster)

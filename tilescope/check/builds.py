@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from simulator import Hazard, Run
-from simulator.hazards.folding import fold_updates
+from simulator.hazards.folding import fold_causes
 from simulator.races.report.pairs import MAX_PAIRS
 
 SOURCE_ALONE = "seen in the source build alone"
@@ -52,7 +52,7 @@ def merge(runs: Sequence[Run], tried: Sequence[Run] | None = None) -> list[Hazar
         merged = [_in_device(hazard, tried or ()) for hazard in merged]
         merged = [_with_note(hazard, tried is not None) for hazard in merged]
         merged = [_beneath(hazard, merged) for hazard in merged]
-    return sorted(fold_updates(merged), key=lambda h: h.severity != "error")
+    return sorted(fold_causes(merged), key=lambda h: h.severity != "error")
 
 
 def _collapsed(run: Run) -> list[Hazard]:

@@ -136,7 +136,7 @@ def reach(verdict: Verdict) -> list[str]:
     lines = ["reach: every content of the arrays, at this launch shape"]
     if steered:
         place = steered[0]
-        text = f"reach: these inputs alone; what arrays hold may steer the kernel at {place}"
+        text = f"reach: these inputs alone; the verdict may depend on what arrays hold, at {place}"
         lines = [wrapped(text), *code(place.code)]
     return lines + [wrapped(f"reach: {text}") for text in assumed(verdict)]
 

@@ -5,7 +5,7 @@ import textwrap
 from kernels.library import Agreement
 from kernels.source_access import plain
 from simulator import CHECKS, Counters, Run
-from simulator.hazards.folding import fold_updates
+from simulator.hazards.folding import fold_causes
 from simulator.observe.counters.totals import ARITHMETIC, TENSOR
 
 from ..check.outcome import Outcome
@@ -147,7 +147,7 @@ def results(outcome: Outcome) -> list[str]:
 def verdict(outcome: Outcome) -> str:
     """Return in one line whether anything is wrong, and what was not checked."""
     run, bad = outcome.run, [a.name for a in outcome.agreements if not a.within]
-    hazards = fold_updates(run.hazards)
+    hazards = fold_causes(run.hazards)
     found = [sum(h.severity == s for h in hazards) for s in ("error", "warning", "note")]
     many = [
         f"{n} {noun}{'s' if n > 1 else ''}"
@@ -198,7 +198,7 @@ def hazards(outcome: Outcome) -> list[str]:
     run, known = outcome.run, outcome.set_aside
     if run.hazards:
         omitted = [f"ignored by comments: {known:,} of the hazards found"] if known else []
-        return [*(hazard_text(hazard) for hazard in fold_updates(run.hazards)), *omitted]
+        return [*(hazard_text(hazard) for hazard in fold_causes(run.hazards)), *omitted]
     if not run.checked:
         return ["hazards: not checked"]
     missing = [check for check in CHECKS if check not in run.checked]

@@ -4,7 +4,7 @@ import textwrap
 
 from kernels.source_access import display_path
 from simulator import Hazard
-from simulator.hazards.folding import fold_updates
+from simulator.hazards.folding import fold_causes
 from simulator.observe.counters.traffic import Traffic
 
 from ..sessions.recorded_launch import Predicted, RecordedLaunch
@@ -106,7 +106,7 @@ def _place(place: str, some: list[RecordedLaunch], known: int) -> str:
                 f"global {kind} {traffic.sectors_per_request:.1f} sectors a request, "
                 f"{asked:.1f}x the bytes asked for"
             )
-    found = fold_updates(distinct(some))
+    found = fold_causes(distinct(some))
     checked = any(launch.run.checked for launch in some)
     clean = "no hazards" if checked else "not checked"
     said.append(_found(found, clean + _ignored(known)))

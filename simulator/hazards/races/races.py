@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kernels.ptx.module import Instruction
 
@@ -13,8 +13,9 @@ from ...races.in_flight.async_copies import UNDER_WAY
 from ...races.report.race_log import OVERRUN, UNACQUIRED, RaceGroup, RaceLog
 from ..hazard import Hazard
 from ..kinds import EQUAL, GUESS, LOOK, RAW_RACE, REACHES, SCRATCH, WAR_RACE, WAW_RACE, HazardKind
-from ..participants import ROLES
+from ..participants import ROLES, Opponent, Participant
 from ..sources import Sources, Who
+from ..wording.race_places import RacePlaces
 from ..wording.titles import race_title
 from .race_cases import TOO_FEW, WAITS
 from .read_modify_write import Steps
@@ -24,14 +25,16 @@ from .relaxed_reads import FRESH
 class RaceHazards:
     """Converts a race log to hazards.
 
-    ``scratch``: the compiler's own shared array, if there is one.
+    ``places``: names racing elements. ``scratch``: the compiler's own shared array, if there is
+    one.
     """
 
     def __init__(
-        self, book: RaceLog, sources: Sources, steering: ForwardSlices, scratch: str = ""
-    ) -> None:
+        self, book: RaceLog, sources: Sources, steering: ForwardSlices, places: RacePlaces,
+        scratch: str = "",
+    ) -> None:  # fmt: skip
         self.book, self.sources, self.steering = book, sources, steering
-        self.scratch = scratch
+        self.scratch, self.places = scratch, places
         self.sites, self.steps = book.sites, Steps(book, steering)
         self.of_registers = RegisterRaces(sources)
 
@@ -60,14 +63,21 @@ class RaceHazards:
         said = kind.case(case)
         example = group.examples[group.in_order]
         sides = group.sides if group.in_order else group.sides[::-1]
+        threads = example.first, example.second
         involved = tuple(
-            self.sources.part(
-                ROLES[self.sites[site].access],
-                [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
-                *g.place(number % group.threads, number // group.threads),
+            dataclasses.replace(
+                self.sources.part(
+                    ROLES[self.sites[site].access],
+                    [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
+                    *g.place(number % group.threads, number // group.threads),
+                ),
+                element=self.places.element(
+                    group.name, example.array, example.at, self.sites[site]
+                ),
+                value=self.places.value(example.array, bits, self.sites[site]),
             )
-            for site, side, number in zip(
-                example.sites, sides, (example.first, example.second), strict=True
+            for site, side, number, bits in zip(
+                example.sites, sides, threads, example.bits, strict=True
             )
         )  # fmt: skip
         place, who = f"{group.space} {group.name}", REACHES[group.distance]
@@ -168,11 +178,23 @@ def _join(races: Sequence[tuple[RaceGroup, Hazard]]) -> tuple[RaceGroup, Hazard]
     for group, hazard in others:
         first.pairs.update(group.pairs)
         first.take_places(group)
-        into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
+        into.involved += tuple(_with_opponents(hazard, into))
         into.pairs += hazard.pairs
         if hazard.variable != into.variable and hazard.variable not in into.also:
             into.also = (*into.also, hazard.variable)
     return first, into
+
+
+def _with_opponents(hazard: Hazard, into: Hazard) -> Iterator[Participant]:
+    """Yield a pair's accesses at lines that ``into`` lacks, each with the thread it races with."""
+    known = into.sources
+    for mine, other in zip(hazard.involved, hazard.involved[::-1], strict=True):
+        if mine.source in known:
+            continue
+        if other.source in known and other.thread is not None and other.block is not None:
+            opponent = Opponent(other.role, other.thread, other.block)
+            mine = dataclasses.replace(mine, opponent=opponent)
+        yield mine
 
 
 def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:

@@ -47,7 +47,7 @@ def report(
             if item.block is not None and item.block != block:
                 who += f" of block {triple(item.block)}"
                 block = item.block
-            text.append(f"{indent}{who}")
+            text += wrap(f"{who}{_action(item)}", columns, indent, indent)
     for note in notes:
         text += wrap(note, columns, "  ", "    ")
     text += fix_lines(fix, columns) if fix else []
@@ -69,6 +69,23 @@ def in_short(severity: str, message: str, involved: Sequence[Participant]) -> st
     places = list(dict.fromkeys(str(item.source) for item in involved))
     where = " and ".join(filter(None, (", ".join(places[:-1]), *places[-1:])))
     return f"{severity}: {message}{', ' * bool(where)}{where}"
+
+
+_ACTIONS = {"read": "reads", "write": "writes", "atomic": "updates"}
+
+
+def _action(item: Participant) -> str:
+    """What a racing thread does to its element, and which thread it races with."""
+    if not item.element or item.role not in _ACTIONS:
+        return ""
+    did = f"{_ACTIONS[item.role]} {item.element}"
+    if item.value:
+        did = f"stores {item.value} in {item.element}"
+    other = item.opponent
+    if other is None:
+        return f" {did}"
+    far = f" of block {triple(other.block)}" if other.block != item.block else ""
+    return f" {did}, which thread {triple(other.thread)}{far} {_ACTIONS[other.role]}"
 
 
 def _calls(item: Participant) -> list[tuple[str, Source]]:

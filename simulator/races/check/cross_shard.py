@@ -40,7 +40,9 @@ def _write_down(
         free = other_values(earlier, asked.start, first.threads, later.values)
         free |= later.table.varied_far
     for conflict in first.races(earlier, asked, _unordered, "block", None, bound, free):
-        unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
+        unequal, quiet, stored = compare(
+            conflict, earlier, later.site, earlier.site, later.values, "block"
+        )
         if later.values is not None:  # the last that each thread left, of several perhaps
             varied = later.table.varied_far[conflict.lane]
             unequal = unequal | varied
@@ -48,7 +50,7 @@ def _write_down(
             if len(again.lane):
                 some = np.zeros(len(again.lane), bool)
                 book.add(race, again, ~some, some)
-        book.add(race, conflict, unequal, quiet)
+        book.add(race, conflict, unequal, quiet, stored)
 
 
 def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:

@@ -48,7 +48,9 @@ class ShadowChecker:
 
     def __init__(self, granules: Granules, book: RaceLog, steering: ForwardSlices) -> None:
         self.granules, self.book, self.steering = granules, book, steering
-        self.lock_ordered_pairs: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
+        self.lock_ordered_pairs: list[
+            tuple[Lock, int, tuple[Race, Conflict, Flat, Flat, Flat]]
+        ] = []
         self._doubted = 0
         self.in_step = InStep()
         self.first: dict[tuple[int, object], Firsts] = {}  # by array and line
@@ -271,7 +273,7 @@ class ShadowChecker:
                             if part.any():
                                 remaining = conflict.some(at[part])
                                 self.book.add(
-                                    one, remaining, *(column[at[part]] for column in found)
+                                    one, remaining, *(column[..., at[part]] for column in found)
                                 )
                     race.behind = False
 

@@ -16,10 +16,11 @@ import numpy as np
 
 from ...core.geometry import Flat
 from ...memory.site import Site
-from ..accesses import Race
+from ..accesses import SHARED, Race
 from ..order.stale_reads import Loaded
 from ..shadow.conflicts import FREED
 from ..shadow.shadow_memory import Conflict
+from ..shadow.stored_values import UNKNOWN_BITS
 from .pair_limit import PairBound
 from .pairs import MAX_PAIRS, Pairs
 from .program_order import ProgramOrder
@@ -27,12 +28,25 @@ from .raced_elements import LOCATIONS, RacedElements
 
 
 class _Example(NamedTuple):
-    """An example pair of threads; the smallest is shown. ``second``: the one named last."""
+    """An example pair of threads; the smallest is shown.
+
+    Attributes:
+        second: The thread named last.
+        first: The thread named first.
+        element: The element, in units of the second access's element size.
+        sites: Sites of the first and the second access.
+        array: Number of the array; -1 for shared memory.
+        at: Byte address of the location, in shared memory or from the start of the array.
+        bits: Bits that the first and the second access store, or ``UNKNOWN_BITS``.
+    """
 
     second: int
     first: int
     element: int
     sites: tuple[int, int]
+    array: int
+    at: int
+    bits: tuple[int, int]
 
 
 READING = ("product", "bulk")
@@ -189,16 +203,22 @@ class RaceLog:
         """Whether a race of this kind is logged."""
         return _sites(race) in self._by_sites
 
-    def add(self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat) -> None:
-        """Log racing pairs; ``unequal``, ``quiet``: see ``stored_values.compare``."""
+    def add(
+        self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat, stored: Flat | None = None
+    ) -> None:
+        """Log racing pairs; ``unequal``, ``quiet``, ``stored``: see ``stored_values.compare``."""
+        if stored is None:
+            stored = np.full((2, len(unequal)), UNKNOWN_BITS)
         overrun = race.overruns(conflict.place)
         for still, over in itertools.product((False, True), repeat=2):
             at = np.flatnonzero((quiet == still) & (overrun == over))
             if at.size:
                 how = "quiet" if still else race.how
-                self._add(race, conflict, at, unequal, OVERRUN if over else how)
+                self._add(race, conflict, at, unequal, OVERRUN if over else how, stored[:, at])
 
-    def _add(self, race: Race, conflict: Conflict, at: Flat, unequal: Flat, how: str) -> None:
+    def _add(
+        self, race: Race, conflict: Conflict, at: Flat, unequal: Flat, how: str, stored: Flat
+    ) -> None:
         one, other = race.other, race.site
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
@@ -206,6 +226,7 @@ class RaceLog:
         turn = how == SENT or self.find_order().named(one, other, race.distance, race.behind)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
+            stored = stored[::-1]
         turn &= how not in (*READING, FREED)
         distance = race.distance
         if how == "race" and race.space == "shared":
@@ -214,6 +235,7 @@ class RaceLog:
         same = one.line == other.line
         if same and not reads:
             turn = True
+            stored = np.where(earlier <= later, stored, stored[::-1])
             earlier, later = np.minimum(earlier, later), np.maximum(earlier, later)
         key = (how, distance, race.space, name, one.line, other.line, reads)
         group = self.groups.get(key)
@@ -237,11 +259,16 @@ class RaceLog:
         group.meets.add((one.number, other.number))
         size, elements = one.size, conflict.place[at]
         elements = elements // race.columns if race.space == "shared" else elements
+        array = race.allocation.number if race.allocation else SHARED
         for turn, first, second in ((True, earlier, later), (False, later, earlier)):
             pick = _smallest(second, first, elements)
-            element = self._element(race, int(elements[pick]), other if turn else one)
+            place, (low, high) = int(elements[pick]), stored[:, pick].tolist()
             sites = (one.number, other.number) if turn else (other.number, one.number)
-            example = _Example(int(second[pick]), int(first[pick]), element, sites)
+            example = _Example(
+                int(second[pick]), int(first[pick]),
+                self._element(race, place, other if turn else one), sites,
+                array, place * race.granule, (low, high) if turn else (high, low),
+            )  # fmt: skip
             group.examples[turn] = min(example, group.examples.get(turn, example))
         places = elements * race.granule // size
         if race.space == "shared":  # a block's own

@@ -12,6 +12,9 @@ from ..accesses import Accesses
 from .access_history import AccessHistory
 from .shadow_memory import Conflict
 
+UNKNOWN_BITS = -1
+"""Stands for the bits of an access that stores none, or none that are known."""
+
 
 def written(
     event: AccessEvent, lanes: Accesses, g: Geometry, offset: int, granule: int
@@ -51,6 +54,34 @@ def located(
 
 
 def compare(
+    conflict: Conflict, history: AccessHistory | None, site: Site, other: Site,
+    values: Flat | None, distance: str,
+) -> tuple[Flat, Flat, Flat]:  # fmt: skip
+    """Return for each pair whether values differ, an atomic is silent, and the stored bits.
+
+    The bits, ``(2, pairs)``, are those of the earlier and the later access; see ``UNKNOWN_BITS``.
+    """
+    unequal, quiet = _compared(conflict, history, site, other, values, distance)
+    return unequal, quiet, _stored_bits(conflict, history, site, other, values)
+
+
+def _stored_bits(
+    conflict: Conflict, history: AccessHistory | None, site: Site, other: Site, values: Flat | None
+) -> Flat:
+    """Return the bits that both accesses of each pair store."""
+    found = np.full((2, len(conflict.lane)), UNKNOWN_BITS)
+    if site.access == "store" and values is not None:
+        found[1] = values[conflict.lane].astype(np.int64)
+    if other.access != "store":
+        return found
+    if history is None:
+        found[0] = found[1] if values is None else values[conflict.entry].astype(np.int64)
+    elif history.values is not None:
+        found[0] = history.values[conflict.entry].astype(np.int64)
+    return found
+
+
+def _compared(
     conflict: Conflict, history: AccessHistory | None, site: Site, other: Site,
     values: Flat | None, distance: str,
 ) -> tuple[Flat, Flat]:  # fmt: skip
