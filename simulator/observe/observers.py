@@ -117,7 +117,7 @@ class Observers:
             _ALL if adapter and adapter.repeats else MAX_PAIRS
         )  # whose readers are all asked about
         book = RaceLog(sites, order, functools.partial(variable_at, layout), max_pairs)
-        shapes = functools.cache(functools.partial(Shapes, launch))
+        shapes = functools.partial(Shapes, launch)
         places = RacePlaces(layout, shapes, granules)
         races = RaceHazards(book, sources, steering, places, launch.kernel.scratch)
         own = functools.partial(compiler_inserted_reason, launch.kernel)

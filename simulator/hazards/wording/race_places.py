@@ -1,0 +1,50 @@
+"""Elements on which threads race, and the values that they store, as reports print them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from ...isa import DTYPES
+from ...memory.site import Granules, Site
+from ...memory.storage.layout import Layout
+from ...races.accesses import SHARED
+from ...races.shadow.stored_values import UNKNOWN_BITS
+from .array_shapes import Shapes
+from .naming import place_at
+
+
+class RacePlaces:
+    """Names racing elements by their array's shape.
+
+    Args:
+        layout: The program's variables.
+        shapes: Returns the shapes of the launch's arrays.
+        granules: Bytes of a location.
+    """
+
+    def __init__(self, layout: Layout, shapes: Callable[[], Shapes], granules: Granules) -> None:
+        self._layout, self._make, self._granules = layout, shapes, granules
+
+    @functools.cached_property
+    def _shapes(self) -> Shapes:
+        return self._make()
+
+    def element(self, name: str, array: int, at: int, site: Site) -> str:
+        """Return ``tile[3][0]`` for a byte of an array; ``array``: its number, or ``SHARED``."""
+        shapes = self._shapes
+        if array == SHARED:
+            return place_at(self._layout, shapes, "shared", at, site)[2]
+        return f"{name}{shapes.index(shapes.argument(array, site.size), at // site.size)}"
+
+    def value(self, array: int, bits: int, site: Site) -> str:
+        """Return the value of the bits that a site stores in an element; empty if unknown."""
+        granule = self._granules.shared if array == SHARED else self._granules.array
+        if bits == UNKNOWN_BITS or site.size != granule:
+            return ""
+        if site.type[0] == "b" and site.size > 1:
+            return f"{bits:#x}"
+        value = np.array(bits, f"u{site.size}").view(DTYPES[site.type])
+        return str(value[()])

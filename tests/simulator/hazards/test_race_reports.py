@@ -1,0 +1,104 @@
+"""Races in reports: pairs of threads that belong together, elements, values and certainty."""
+
+import re
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from simulator import Hazard
+from simulator.hazards.folding import fold_causes
+from tests.support.launches import BUILDS
+
+TOTALS = """
+__global__ void k(const float* in, float* out) {
+    __shared__ float totals[32];
+    int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    for (int round = 0; round < 2; round++) {
+        if (lane == 0) totals[warp] = in[warp + 4 * round];
+        __syncthreads();
+        float sum = totals[0];
+        for (int w = 1; w < 4; w++) sum += totals[w];
+        out[128 * round + threadIdx.x] = sum;
+    }
+}
+"""
+
+
+def found(text: str, threads: int = 128, build: str = "device") -> list[Hazard]:
+    """What a block is reported for; its arrays hold 0, 1, 2, ... and zeros."""
+    args = [np.arange(256, dtype=np.float32), np.zeros(256, np.float32)]
+    return simulator.launch(Kernel.from_cuda(text, "k", build=build), 1, threads, args).hazards
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_both_threads_of_a_line_are_one_pair(build: str) -> None:
+    """A warp's first lane alone writes the warp's total, so an element names its writer."""
+    hazard = found(TOTALS, build=build)[0]
+    reads = [item for item in hazard.involved if item.role == "read"]
+    write = next(item for item in hazard.involved if item.role == "write")
+    assert len(reads) == 2
+    for read in reads:
+        writer = read.opponent.thread if read.opponent else write.thread
+        assert read.element == f"totals[{writer[0] // 32}]"
+        assert writer[0] % 32 == 0
+        assert writer != read.thread
+        if read.opponent is not None:
+            text = f"reads {read.element}, which thread ({writer[0]},0,0) writes"
+            assert text in str(hazard)
+    assert float(write.value) == 4 + write.thread[0] // 32
+
+
+def test_one_barrier_is_one_report() -> None:
+    lanes = [hazard for hazard in found(TOTALS) if hazard.reach == "lane"]
+    [hazard] = fold_causes(found(TOTALS))
+    assert lanes
+    assert hazard.reach == "warp"
+    assert list(hazard.follows) == lanes
+    assert re.search(r"between lanes of one warp as well: [\d,]+ pairs", str(hazard))
+    alone = found(TOTALS.replace("w < 4", "w < 1"), threads=32)
+    assert [h.reach for h in fold_causes(alone)] == ["lane"]
+
+
+TILE = """
+__global__ void k(const float* in, float* out) {
+    __shared__ float tile[8][9];
+    int x = threadIdx.x & 7, y = threadIdx.x / 8;
+    tile[y][x] = in[threadIdx.x];
+    if (CONDITION) out[threadIdx.x] = tile[x][y];
+}
+"""
+
+
+def test_elements_have_their_array_s_shape_and_writes_their_value() -> None:
+    hazard = next(h for h in found(TILE.replace("CONDITION", "true"), 64) if h.reach == "warp")
+    write, read = hazard.involved
+    column, row = write.thread[0] % 8, write.thread[0] // 8
+    assert write.element == read.element == f"tile[{row}][{column}]"
+    assert float(write.value) == write.thread[0]
+    assert read.value == ""
+    for columns in (40, 80):
+        text = hazard.text(columns)
+        assert max(map(len, text.splitlines())) <= columns
+        assert f"stores {write.value} in {write.element}" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("true", "sure: no schedule orders the two, whatever the arrays hold"),
+        ("in[x] > 0", "sure: no schedule orders the two with these inputs; what the arrays hold"),
+    ],
+)
+def test_it_says_for_which_inputs_a_race_is_certain(condition: str, words: str) -> None:
+    for hazard in found(TILE.replace("CONDITION", condition), 64):
+        assert words in " ".join(str(hazard).split())
+
+
+def test_values_that_collide_do_not_make_a_race_a_matter_of_the_inputs() -> None:
+    [hazard, *_] = found(
+        "__global__ void k(const float* in, float* out) { out[0] = in[threadIdx.x]; }"
+    )
+    assert [item.value for item in hazard.involved] == ["0.0", "1.0"]
+    assert "whatever the arrays hold" in hazard.certainty
