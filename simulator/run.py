@@ -3,7 +3,7 @@
 import functools
 import importlib.metadata
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,8 @@ class Run:
             were treated as padding.
         one_order: Why races on locks, tickets and counters were checked in this run's order only;
             empty if other orders were tried or the program has none.
+        inactive_reads: Source lines whose shuffles read lanes that do not run, used or not, if
+            uninitialised reads were checked.
         work: Machine-independent cost of the simulation (``WorkCounter``).
         batch_steps: Upper bound of the basic blocks that one batch executed.
         engine: Engine that executed the launch, ``numpy`` or ``native``.
@@ -93,6 +95,7 @@ class Run:
     workers: int = 1
     padding: tuple[str, ...] = ()
     one_order: str = ""
+    inactive_reads: tuple[Source, ...] = ()
     work: int = 0
     batch_steps: int = 0
     engine: str = "numpy"
@@ -208,6 +211,8 @@ def report(
     hazards, own = _without_libraries(observers.findings.hazards())
     steered = functools.partial(_dependence, launch, observers, False)
     hazards = with_certainty(hazards, steered, observers.one_order)
+    inactive_reads = tuple(sources.of(read[0]) for read in observers.shuffles.reads.values())
+    own += _unused_reads(hazards, inactive_reads)
     own += kernel.notes + (kernel.adapter.notes if kernel.adapter else ())
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
@@ -218,6 +223,7 @@ def report(
         _notes(program, observers) + own, tuple(launch.arguments.warnings), observers.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
         padding=tuple(sorted(observers.padding)), one_order=observers.one_order,
+        inactive_reads=inactive_reads,
         work=observers.work.work, batch_steps=observers.work.max_batch_steps,
     )  # fmt: skip
 
@@ -273,6 +279,15 @@ def _notes(program: Program, observers: Observers) -> tuple[str, ...]:
     if observers.idle_reads:
         notes += ("what several threads load for one to use is no race with those that do not",)
     return notes
+
+
+def _unused_reads(hazards: Sequence[Hazard], reads: Sequence[Source]) -> tuple[str, ...]:
+    """Return a note on shuffles that read inactive lanes without a hazard."""
+    found = {source for hazard in hazards for source in hazard.sources}
+    places = [str(source) for source in reads if source not in found]
+    if not places:
+        return ()
+    return (f"shuffles read lanes that do not run, and no result depends on it: {places[0]}",)
 
 
 def _dependence(launch: PreparedLaunch, observers: Observers, with_verdicts: bool) -> Source | None:

@@ -52,24 +52,32 @@ def trials(
 def _other(
     launcher: Launcher, kernels: Mapping[str, Kernel], known: Sequence[Hazard]
 ) -> Target | None:
-    """Return the target in another shape, ragged if possible."""
+    """Return the target in another shape, ragged if possible.
+
+    A shape at which shuffles read lanes that do not run is left out, unless those of the target do
+    so too: the kernel may need whole warps.
+    """
     target = launcher.target
     if target.entry is not None:
         return _resized(target, target.entry)
 
-    def behind(at: Target) -> Sequence[Hazard]:
-        """Return hazards other than races; these might explain races away."""
+    def behind(at: Target) -> Run:
+        """Run without a check of races, which might hide other hazards."""
         kernel = next(iter(kernels.values()))
-        return launcher.observe(kernel, _NO_RACES, launcher.schedule, at)[0].hazards
+        return launcher.observe(kernel, _NO_RACES, launcher.schedule, at)[0]
 
-    usual = [*known, *behind(target)]
+    here = behind(target)
+    usual = [*known, *here.hazards]
     for grid, block in _shapes(target.grid, target.block):
         other = dataclasses.replace(target, grid=grid, block=block, expected=None)
         try:
             suits = all(
                 nothing_new(_run(launcher, other, kernel, launcher.schedule)[0].hazards, known)
                 for kernel in kernels.values()
-            ) and nothing_new(behind(other), usual)
+            )
+            there = behind(other) if suits else here
+            suits = suits and nothing_new(there.hazards, usual)
+            suits = suits and {*there.inactive_reads} <= {*here.inactive_reads}
         except (SimulatorError, ValueError):
             continue
         if suits:

@@ -29,8 +29,8 @@ WORDS = {
     "race": "Two threads access the same bytes, at least one writes, and no barrier, fence or "
     "atomic orders them. RAW, WAR and WAW say which access comes first in the program: read after "
     "write, write after read, write after write.",
-    "pairs of threads": "Threads that race with each other, each two counted once, up to 4,096 pairs. "
-    "The two threads below a race's lines are one of these pairs.",
+    "pairs of threads": "Threads that race with each other, each two counted once, up to 4,096 "
+    "pairs. The two threads below a race's lines are one of these pairs.",
     "sure": "The schedules and array contents for which a race occurs. The happens-before order "
     "proves it; no schedule has to show it.",
     "fix": "An edit of the source that was compiled in both builds and verified by running it.",
