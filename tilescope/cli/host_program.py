@@ -44,10 +44,7 @@ def launches_of(
 
 
 def single_launch(file: str, options: Sequence[str], kernel: str = "") -> int:
-    """Return the number of the only launch (of ``kernel``, if given); 0: none, or several.
-
-    A launch of which a part is unknown counts, but is not returned.
-    """
+    """Return the number of the only launch (of ``kernel``, if given); 0: none, or several."""
     if not is_cuda(file) or not Path(file).is_file():
         return 0
     launches, others = launches_of(file, options)
@@ -58,8 +55,7 @@ def single_launch(file: str, options: Sequence[str], kernel: str = "") -> int:
     ]  # fmt: skip
     if len(fitting) != 1 or others:
         return 0
-    number, launch = fitting[0]
-    return number if launch.known else 0
+    return fitting[0][0]
 
 
 def plain_entry(entry: str) -> str:

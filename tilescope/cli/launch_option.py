@@ -65,8 +65,11 @@ def _lacking(
     number = str(request.launch)
     options = spelled_options(request.options)
     typed = [request.target, "--launch", number, *words, *examples, *options]
+    count = len(unknown)
+    parts = [*missing, *[f"{count} argument{'s' * (count != 1)}"] * bool(count)]
+    listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     where = place(launch.file, launch.line)
-    head = error_text(f"--launch {number}, {where}: not all of it is known; give")
+    head = error_text(f"launch {number}, {where}: the host code does not say {listed}; give")
     return UserError("\n".join([head, *lines, "as in", *command(typed, "  ")]))
 
 

@@ -210,8 +210,7 @@ def _with_own_launch(request: Request) -> Request:
     """Choose the only launch in the file's host code, read from the text, and say so.
 
     Raises:
-        UserError: There are several, or a part of it is unknown, or there is none; the message has
-            commands to choose from.
+        UserError: There are several, or there is none; the message has commands to choose from.
     """
     file, options = request.target, request.options
     if not is_cuda(file) or not all(names_a_kernel(w, file, options) for w in request.words):
@@ -223,8 +222,9 @@ def _with_own_launch(request: Request) -> Request:
         refuse_with_proposal(file, options, entry)
         return request
     one = host_launch(file, number, options)
-    words = shlex.join(one.words(plain_name(file)))
-    note(f"launch {number}, {place(one.file, one.line)}, as the host code says: {words}")
+    if one.known:
+        words = shlex.join(one.words(plain_name(file)))
+        note(f"launch {number}, {place(one.file, one.line)}, as the host code says: {words}")
     return replace(request, launch=number)
 
 

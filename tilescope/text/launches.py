@@ -66,7 +66,7 @@ def listing(
     """Return the message if a command names no launch; ``others``: unsupported launches."""
     head = f"--grid is missing: its kernel, --grid and --block have to be written for {file}"
     if launches:
-        head = f"--grid is missing, or --launch N: which launch of {file}?"
+        head = f"which launch of {file}? Choose one with --launch N, or write --grid and --block"
     return "\n".join([error_text(head), *overview(file, launches, others, kernels, options)])
 
 
@@ -77,8 +77,7 @@ def overview(
     """Return a file's kernels, and its launches as commands."""
     lines = [fitted(f"kernels: {', '.join(kernels) or 'none found'}")]
     if launches or others:
-        what = "; words behind --launch N stand for the arguments' ?" if launches else ""
-        lines.append(fitted(f"launches in its host code{what}:"))
+        lines.append(fitted(f"launches in its host code{_how_to_complete(launches, file)}:"))
     for number, launch in enumerate(launches, 1):
         about = [place(launch.file, launch.line), launch.called, plain_name(launch.bound)]
         lines.append(fitted(f"  {number}  {', '.join(filter(None, about))}"))
@@ -89,6 +88,12 @@ def overview(
     return lines + [
         fitted(f"  not read: {place(at, line)}, {called}") for at, line, called in others
     ]
+
+
+def _how_to_complete(launches: Sequence[HostLaunch], file: str) -> str:
+    """Return how to give what the text of launches does not say; empty if it says all."""
+    lacking = {word for one in launches for word in one.words(file) if "?" in word}
+    return "; the text does not say each ?: --launch N tells what to add" if lacking else ""
 
 
 def place(file: str, line: int) -> str:

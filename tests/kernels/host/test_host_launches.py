@@ -168,7 +168,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     done = tilescope("run", "a.cu", "--launch", 1)
     assert done.exit_code == 0
     assert "grid 16, block 256: 4,096 threads" in done.stdout
-    for number, message in ((2, "not all of it is known"), (4, "a.cu has 3 launches")):
+    for number, message in ((2, "the host code does not say"), (4, "a.cu has 3 launches")):
         done = tilescope("check", "a.cu", "--launch", number)
         assert done.exit_code == 2
         assert message in done.stderr

@@ -103,7 +103,7 @@ def test_each_part_that_is_unknown_is_named(
 ) -> None:
     done = tilescope("run", file, "--launch", *words)
     assert done.exit_code == 2
-    assert done.stderr.startswith(f"error: --launch {words[0]}, line ")
+    assert done.stderr.startswith(f"error: launch {words[0]}, line ")
     assert told in done.stderr
     assert "tilescope check a.cu" in tilescope("check", file, "--launch", *words).stderr
 
@@ -138,3 +138,27 @@ def test_targets_without_launches(file: str, tmp_path: Path) -> None:
 def test_another_kernel_beside_a_launch(file: str) -> None:
     done = tilescope("run", file, "--launch", 2, 64, "--grid", 2, "--compare", "lib::set<64>")
     assert done.exit_code == 0, done.stderr
+
+
+def test_the_only_launch_says_what_its_text_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No shape is asked for that the text has, and no ``?`` is explained where there is none."""
+    monkeypatch.chdir(tmp_path)
+    kernel = "__global__ void k(float *a, int n) { a[threadIdx.x] = n; }\n"
+    Path("one.cu").write_text(kernel + "void f(float *d) { k<<<2, 64>>>(d, 3); }\n")
+    done = tilescope("check", "one.cu")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "error: launch 1, line 2: the host code does not say 1 argument; give\n"
+        "  a  float *, as in 'f32[1024]'\nas in\n"
+        "  tilescope check one.cu --launch 1 'f32[1024]'\n"
+    )
+    typed = done.stderr.splitlines()[-1].split()[1:]
+    assert tilescope(*[word.strip("'") for word in typed]).exit_code == 0
+    launches = "k<<<1, 64>>>(d, 1); k<<<2, 64>>>(d, 2);"
+    for known in (True, False):
+        made = "float *d; cudaMalloc(&d, 4096);" if known else ""
+        Path("two.cu").write_text(f"{kernel}void f(float *d) {{ {{ {made} {launches} }} }}\n")
+        listed = tilescope("run", "two.cu").stderr
+        assert ("?:" in listed) == (not known)

@@ -72,6 +72,8 @@ def _cuda(file: str) -> list[str]:
     if known:
         rows.append(("check", [file], "the launches that the text says wholly"))
         rows += [(name, [file, "--launch", str(known[0])], "") for name in ("view", "predict")]
+    elif launches:
+        rows.append(("check", [file, "--launch", "1"], "says what to add to it"))
     elif kernels and not count:
         lines.append("launches of the first are proposed from its signature; sizes are guesses")
         words = proposed(file, declared(file)[0])
