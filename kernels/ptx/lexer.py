@@ -1,5 +1,6 @@
 """PTX text to tokens, and a cursor over them."""
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -40,8 +41,11 @@ class Token(NamedTuple):
     at: int = 0
 
 
-def tokens(text: str) -> list[Token]:
+@functools.lru_cache(maxsize=4)
+def tokens(text: str) -> tuple[Token, ...]:
     """Split a PTX text; comments are gone, and what is in sections; lines are counted.
+
+    The last texts are remembered: each of a module's kernels is compiled by itself.
 
     LLVM gives each further line of inline assembly the next line of the source, which is not its.
     """
@@ -56,7 +60,7 @@ def tokens(text: str) -> list[Token]:
             if rest:
                 line += text.count("\n", counted, len(text) - len(rest))
                 raise PtxError(f"PTX line {line}: cannot read {rest.split()[0][:40]!r}")
-            return found
+            return tuple(found)
         start = m.start(m.lastgroup)
         line += text.count("\n", counted, start)
         counted = start
@@ -85,7 +89,7 @@ class Cursor:
     """Reads tokens one after the other."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = tokens(text)
+        self.tokens = list(tokens(text))
         self.tokens.append(Token("end", "", self.tokens[-1].line if self.tokens else 1))
         self.at = 0
 

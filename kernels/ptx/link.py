@@ -35,7 +35,7 @@ class _UnitStatement:
     """
 
     unit: int
-    tokens: list[Token]
+    tokens: Sequence[Token]
     end: int
     linkage: str
     kind: str
@@ -112,7 +112,7 @@ def _statements(unit: int, text: str) -> Iterator[_UnitStatement]:
         at = stop
 
 
-def _stop(found: list[Token], at: int) -> int:
+def _stop(found: Sequence[Token], at: int) -> int:
     """Return the number of the token behind a statement."""
     first = found[at].text
     if first in (".version", ".target", ".address_size", ".file"):
@@ -137,7 +137,7 @@ def _stop(found: list[Token], at: int) -> int:
     return at
 
 
-def _statement(unit: int, part: list[Token], end: int) -> _UnitStatement:
+def _statement(unit: int, part: Sequence[Token], end: int) -> _UnitStatement:
     words = [one.text for one in part]
     linkage = words[0] if words[0] in _LINKAGE else ""
     kind = next((w for w in words[:3] if w in _FUNCTIONS or w in _SPACES), words[0])

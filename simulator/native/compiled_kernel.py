@@ -8,9 +8,9 @@ from ..compile.ir import Compute
 from ..compile.program import Program
 from ..execute.machine import flow_map
 from . import jit, library
+from .codegen.kernel_code import KernelCode
+from .codegen.lane_code import FrameSlot, NotNative
 from .eligibility import why_not_program
-from .kernel_code import KernelCode
-from .lane_code import FrameSlot, NotNative
 
 OPTIMISATION = 2
 """LLVM's level for kernels."""

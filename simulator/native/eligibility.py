@@ -11,6 +11,7 @@ from ..core.geometry import WARP
 from ..execute.machine import flow_map
 from ..execute.prepare import PreparedLaunch
 from ..memory.site import Site
+from ..memory.storage.layout import HEAP
 from ..memory.storage.spaces import Allocation
 from .runtime.atomics import NAMES
 
@@ -31,13 +32,13 @@ def why_not_program(program: Program) -> str:
     """Why no launch of a program is native, but for instructions; empty if launches may be."""
     if program.layout.reserved:
         return "shared memory that the system reserves"
+    if {block.called for block in program.blocks} & {"malloc", "free"}:
+        return "memory from malloc"
     if any(block.group for block in program.blocks):
         return "functions that call themselves"
     if program.watched is not None or program.flights:
         return "a trace, or wgmma"
     flow = program.analysis(flow_map)
-    if flow.convergence.yields:
-        return "a loop that waits for what other threads write"
     if flow.orders:
         return "barriers that warps may come to in several orders"
     if any(
@@ -61,7 +62,7 @@ def _why_not_site(site: Site) -> str:
     if site.nbytes > 16 or site.count not in (1, 2, 4):
         return what
     if site.access != "atomic":
-        return f"{what}: a strong access" if site.strong else ""
+        return ""
     plain = site.count == 1 and site.type in _ATOMIC_TYPES and site.operation in NAMES
     if not plain or site.space in ("local", "const", "param"):
         return f"{what}: an atomic of this kind"
@@ -79,6 +80,8 @@ def why_not_launch(
         return "blocks that wait for each other, or clusters"
     if launch.pointers.names:
         return "restricted pointers to one array"
+    if HEAP in allocations:
+        return "memory from malloc"
     for allocation in allocations.values():
         missing = allocation.missing
         scattered = missing is not None and (missing.itemsize > 1 or not missing.flags.c_contiguous)
@@ -90,7 +93,8 @@ def why_not_launch(
         for site in program.sites:
             if site.access == "atomic" and (site.returns or site.operation not in _COMMUTATIVE):
                 return f"{site.instruction.name}: results depend on the order of warps"
-        if "races" in checks and program.analysis(ForwardSlices).synchronising_reads:
+        reads = program.analysis(ForwardSlices).synchronising_reads if "races" in checks else ()
+        if any(program.sites[n].access == "atomic" for n in reads):
             return "atomics that put accesses in order"
     grain = launch.granules.array
     shadow = sum(-(-a.nbytes // grain) * 16 for a in allocations.values() if a.writable)

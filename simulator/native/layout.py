@@ -15,6 +15,7 @@ ALIVE = _next()  # lanes of the running warp that have not exited
 EXISTING = _next()  # lanes of the running warp that the block has
 MASK = _next()  # the lanes that run next, where a warp goes on
 OTHERS = _next()  # blocks at which other lanes of the running warp stand
+TURNS = _next()  # rounds of loops that wait, of the running warp to its next barrier
 WAITING = _next()  # lanes of the running warp in front of warp-synchronous instructions
 STEP = _next()  # basic blocks that the running warp has run, for tokens
 FUEL = _next()  # rounds of loops until native code returns to Python
@@ -85,6 +86,8 @@ SCRATCH = _next()
 CONTEXT_WORDS = _next()
 
 MAX_THREADS = 1024
+MAX_TURNS = 4096
+"""Rounds of a loop that waits, after which it may be spinning."""
 
 # -- an array --------------------------------------------------------------------
 _next = count().__next__
@@ -96,8 +99,8 @@ SHADOW = _next()  # address of its slots, or 0
 MISSING = _next()  # address of a byte for each of its bytes: 1 if nothing wrote it; or 0
 READ_ONLY_LOADS = _next()  # whether ld.global.nc has read it
 WRITTEN = _next()
-TOUCHED = _next()  # addresses of a byte for each location, or 0: for loads, stores, atomics
-_next(), _next()
+TOUCHED = _next()  # addresses of a byte for each location, or 0: for each of ``TOUCHES``
+_next(), _next(), _next()
 ARRAY_WORDS = _next()
 
 # -- a site: a load, store or atomic ---------------------------------------------
@@ -109,6 +112,7 @@ COUNTED = _next()
 OPERATION = _next()
 SIGNED = _next()
 READ_ONLY = _next()  # ld.global.nc
+TOUCH = _next()  # which of ``TOUCHES`` it is
 FIGURES = _next()  # by space, eight each
 FIGURES_END = FIGURES + 24
 PATTERN_MASK = FIGURES_END  # the last pattern of addresses, and its figures
@@ -131,6 +135,8 @@ ABSENT_LANE = _next()
 HELD_FOR_EVER = _next()
 BARRIER_APART = _next()
 TOO_LONG = _next()
+STOPPED = _next()
+WAITS = _next()
 REASONS = {
     OUT_OF_BOUNDS: "an access out of bounds", MISALIGNED: "a misaligned access",
     READ_ONLY_ARRAY: "a write to read-only memory", NO_ARRAY: "an address outside of all arrays",
@@ -140,6 +146,8 @@ REASONS = {
     HELD_FOR_EVER: "lanes wait for others of their warp",
     BARRIER_APART: "threads do not come to a barrier together",
     TOO_LONG: "more epochs than the race filter counts",
+    STOPPED: "a trap, a failed assertion or a call of the system",
+    WAITS: "lanes wait for what others of their warp write",
 }  # fmt: skip
 
 # -- what a kernel's function returns besides the number of a basic block ---------

@@ -13,8 +13,8 @@ from ..execute.prepare import PreparedLaunch
 from ..memory.site import Site
 from ..memory.storage.layout import MODULE_VARIABLES, PARAMETERS
 from ..memory.storage.spaces import Allocation
+from ..observe.checks.array_footprint import TOUCHES, touch_kind
 from . import layout
-from .access_names import ACCESSES
 from .compiled_kernel import CompiledKernel
 from .row_calls import RowCalls
 from .runtime.atomics import NAMES
@@ -132,7 +132,7 @@ class NativeState:
                 slots = np.zeros(2 * (-(-allocation.nbytes // grain) + 1), np.int64)
                 row[layout.SHADOW] = self._address(slots)
             if self.launch.followed and number < count:
-                for what, how in enumerate(ACCESSES):
+                for what, how in enumerate(TOUCHES):
                     marks = np.zeros(-(-allocation.nbytes // grain), bool)
                     row[layout.TOUCHED + what] = self._address(marks)
                     self._marks[number, how] = marks
@@ -159,6 +159,7 @@ class NativeState:
         if site.access == "atomic":
             row[layout.OPERATION] = NAMES.index(site.operation)
             row[layout.SIGNED] = int(site.type[0] == "s")
+        row[layout.TOUCH] = TOUCHES.index(touch_kind(site))
         row[layout.READ_ONLY] = int(site.access == "load" and site.instruction.has("nc"))
 
     def _block_shape(self) -> None:

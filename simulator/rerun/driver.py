@@ -30,6 +30,7 @@ from ..memory.event import BadAccess
 from ..memory.site import PHASE
 from ..memory.storage.layout import HEAP
 from ..memory.storage.spaces import Allocation
+from ..native.eligibility import is_one_warp
 from ..native.selection import NATIVE, NUMPY, ChangeEngine, EngineChoice
 from ..observe.checks.undefined_uses import UntypedArray, UseFinder
 from ..observe.observers import Observers
@@ -133,7 +134,9 @@ def _judged(
     first, precision = outcome.observers, precision or {}
     _keep_used_reads(launch, first, together)
     _tell_used_shuffles(launch, first, together)
-    if "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads:
+    is_same_in_all = outcome.engine == NATIVE and not is_one_warp(launch)  # see docs/native.md
+    reads = "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads
+    if reads and not is_same_in_all:
         find_races_in_other_orders(launch, first, precision, together)
     if launch.kernel.adapter and launch.kernel.adapter.repeats:
         drop_idle_reads(launch, first, together)

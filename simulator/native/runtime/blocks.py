@@ -29,6 +29,7 @@ from ..layout import (
     LOCAL_BYTES,
     LOCAL_DEFINED,
     MAX_THREADS,
+    MAX_TURNS,
     OTHERS,
     PARAMETERS,
     PAUSED,
@@ -48,6 +49,7 @@ from ..layout import (
     THREADS,
     TOKENS,
     TOO_LONG,
+    TURNS,
     WAITING,
     WARP,
     WARP_ALIVE,
@@ -106,6 +108,7 @@ def begin_warp(x: int, warp: int) -> int:
     store64(x + EXISTING * WORD, (1 << (32 if here > 32 else here)) - 1)
     store64(x + OTHERS * WORD, 0)
     store64(x + WAITING * WORD, 0)
+    store64(x + TURNS * WORD, MAX_TURNS)
     store64(x + STEP * WORD, 0)
     fill(load64(x + TOKENS * WORD), 0, 256)
     fill(load64(x + SAVED * WORD), 0, load64(x + POINTS * WORD) * 256)

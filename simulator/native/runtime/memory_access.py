@@ -57,6 +57,7 @@ from ..layout import (
     SHARED_GRAIN,
     SHARED_SHADOW,
     SITES,
+    TOUCH,
     TOUCHED,
     UNDEFINED,
     UNINITIALISED,
@@ -289,6 +290,7 @@ def look_global(
     now_at = now(x, warp)
     look = load64(x + RACES * WORD) and load64(site + COUNTED * WORD)
     grain = load64(x + GLOBAL_GRAIN * WORD)
+    touch = (TOUCHED + load64(site + TOUCH * WORD)) * WORD
     array = 0
     first = 0
     end = 0
@@ -311,7 +313,7 @@ def look_global(
         store64(place + lane * 8, address + move)
         inside = address - first
         thread = warp * 32 + lane
-        marks = load64(array + (TOUCHED + what) * WORD)
+        marks = load64(array + touch)
         if marks:
             for touched in range(inside >> grain, (inside + nbytes - 1 >> grain) + 1):
                 store8(marks + touched, 1)

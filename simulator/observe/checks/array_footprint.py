@@ -63,6 +63,8 @@ class ArrayFootprint:
                    existence(array))  # fmt: skip
 
 
+TOUCHES = ("load", "store", "atomic", "peek")
+"""Kinds of touches; a strong load is a ``peek``, a strong store counts as ``atomic``."""
 _LANES = 1 << 18
 """Addresses that are gathered before they are marked."""
 
@@ -109,7 +111,7 @@ class TouchRecorder(Observer):
     def _mark(self) -> None:
         for (number, _), events in self._gathered.items():
             site, home = events[0].site, events[0].home
-            key = number, _how(site)
+            key = number, touch_kind(site)
             if key in self.whole:
                 continue
             if key not in self.marks:
@@ -154,7 +156,8 @@ class TouchRecorder(Observer):
         ]
 
 
-def _how(site: Site) -> str:
+def touch_kind(site: Site) -> str:
+    """Return how a site touches arrays: one of ``TOUCHES``."""
     if not site.strong or site.narrow:
         return site.access
     return "peek" if site.access == "load" else "atomic"

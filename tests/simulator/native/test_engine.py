@@ -62,6 +62,18 @@ SOURCES = {
     "vectors": """float4 v = ((float4*)a)[i]; v.x += v.y; v.z *= v.w; ((float4*)a)[i] = v;""",
     "bytes": """unsigned char* p = (unsigned char*)a; p[i] = p[i] + 1;
         ((short*)a)[600 + i] = -i;""",
+    "volatile": """volatile float* p = a; float x = p[i];
+        for (int r = 0; r < n; r++) { x += p[i] * 0.5f; p[i] = x + 1; }
+        a[i] = x;""",
+    "volatile in a block": """__shared__ volatile int found, at; int t = threadIdx.x;
+        if (!t) found = 0; __syncthreads();
+        while (true) { if (!t) { at = found; found = found + 3; } __syncthreads();
+            if (at > n) break; a[i] += at; __syncthreads(); }""",
+    "asserted": "assert(n < 1000); a[i] += n; if (n == 77) __trap();",
+    "switch": """int k = (int)a[i] & 7; for (int r = 0; r < n; r++) switch ((k + r + i) % 9) {
+        case 0: k += 3; break; case 1: k ^= i; case 2: k *= 5; break; case 4: a[i] += 1; break;
+        case 5: k -= r; break; case 6: k = ~k; break; case 7: k >>= 1; break; default: k += 9; }
+        a[i] += k;""",
     "strides": """float x = 0; for (int r = 0; r < n; r++) x += a[(i * 7 + r * r) & 511];
         a[512 + i] = x;""",
 }  # fmt: skip

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compile.ir import Compute, CountLanes, IrOp, Move
-from ..compile.ir_values import (
+from ...compile.ir import Compute, CountLanes, IrOp, Move
+from ...compile.ir_values import (
     Constant,
     Parameter,
     Register,
@@ -17,12 +17,12 @@ from ..compile.ir_values import (
     SpecialRegisterValue,
     Temporary,
 )
-from ..isa.decoded import OWN
-from . import layout
-from .forms.catalog import native_form
-from .forms.table import Operand
-from .layout import LANE_WORD
-from .lines import Lines, bits_of
+from ...isa.decoded import OWN
+from .. import layout
+from ..forms.catalog import native_form
+from ..forms.table import Operand
+from ..layout import LANE_WORD
+from ..lines import Lines, bits_of
 
 
 class NotNative(Exception):

@@ -7,13 +7,10 @@ block run first, as in the NumPy engine.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..compile.cfg.basic_blocks import EXIT
-from ..compile.ir import (
-    BarrierOp,
+from ...compile.ir import (
     Compute,
     FenceOp,
     IrOp,
@@ -21,19 +18,17 @@ from ..compile.ir import (
     Terminator,
     WarpCompute,
 )
-from ..compile.ir_values import Constant, Register, SourceValue
-from ..compile.program import CompiledBlock, Program
-from ..execute.sync.barrier_divergence import is_aligned
-from ..execute.sync.branch_history import ControlFlowMap
-from ..execute.sync.convergence_regions import NEW
-from . import layout
-from .access_names import access_name
-from .forms.across_lanes import across_lanes
-from .lane_code import Frame, LaneCode, NotNative
-from .lane_loop import LaneLoops
-from .layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
-from .lines import Lines, bits_of
-from .row_calls import is_called_back
+from ...compile.ir_values import Constant, Register, SourceValue
+from ...compile.program import CompiledBlock, Program
+from ...execute.sync.branch_history import ControlFlowMap
+from .. import layout
+from ..access_names import access_name
+from ..forms.across_lanes import across_lanes
+from ..layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
+from ..lines import bits_of
+from ..row_calls import is_called_back
+from .block_ends import BlockEnds
+from .lane_code import LaneCode, NotNative
 
 WHOLE_WARP = 0xFFFFFFFF
 POINTERS = ("x", "frame", "scratch", "parameters", "thread_x", "thread_y", "thread_z")
@@ -48,11 +43,10 @@ class Segment(NamedTuple):
     last: IrOp | None
 
 
-class KernelCode:
+class KernelCode(BlockEnds):
     """The LLVM IR of a kernel for one shape of block.
 
     Attributes:
-        frame: Where registers lie; ``points``: numbers of convergence points by basic block.
         accesses: Names of the runtime's functions for memory that it calls.
         called_back: Steps whose NumPy functions it calls, by number.
         text: The module, once it is made.
@@ -62,8 +56,7 @@ class KernelCode:
     def __init__(
         self, program: Program, flow: ControlFlowMap, block_shape: tuple[int, int, int]
     ) -> None:
-        self.program, self.facts, self.shape = program, flow.convergence, block_shape
-        self.frame, self.lines = Frame(), Lines()
+        super().__init__(program, flow, block_shape)
         self.accesses: set[str] = set()
         self.called_back: list[Compute] = []
         self.text = ""
@@ -71,11 +64,7 @@ class KernelCode:
         self.heads = {head: number for number, head in enumerate(self.inner)}
         barriers = [b.number for b in program.blocks if b.terminator_kind == "barrier"]
         self.about = {n: sum(1 << self.heads[h] for h in flow.about(n)) for n in barriers}
-        saved = sorted({p for points in self.facts.saves.values() for p in points})
-        self.points = {point: number for number, point in enumerate(saved)}
         self.affected = self.facts.affected
-        self.block: CompiledBlock
-        self.loops = LaneLoops(self.lines, self.frame, block_shape)
         self.is_head = {
             to for b in program.blocks for to in _ways(b) if 0 <= to <= b.number
         }  # fmt: skip
@@ -125,6 +114,8 @@ class KernelCode:
         x.begin(f"B{block.number}")
         if block.number in self.is_head:
             self.use_fuel()
+        if block.number in self.facts.yields:
+            self.wait_for_nobody()
         if block.gate:
             self.gate()
         if self.facts.edges:
@@ -139,6 +130,9 @@ class KernelCode:
         segments = self.segments()
         for place, segment in enumerate(segments):
             later = {r.number for r in block.lowered.live_out}
+            if block.lowered.end:
+                sources = (source.value for source in block.lowered.end.sources)
+                later.update(s.number for s in sources if isinstance(s, Register))
             later.update(*(_reads(other) for other in segments[place + 1 :]))
             self.segment(segment, later)
             if isinstance(segment.last, MemoryOp):
@@ -162,6 +156,19 @@ class KernelCode:
         self.runtime("join", str(self.block.number), self.mask())
         x.emit("br label %paused")
         x.begin(on)
+
+    def wait_for_nobody(self) -> None:
+        """Give up at a waiting loop if other lanes of the warp run first, or if it may spin."""
+        x, waits, alone = self.lines, self.lines.label(), self.lines.label()
+        at = x.word_at("%x", layout.TURNS)
+        rest = x.value(f"sub i64 {x.value(f'load i64, ptr {at}')}, 1")
+        x.emit(f"store i64 {rest}, ptr {at}")
+        over = x.value(f"icmp slt i64 {rest}, 0")
+        others = x.value(f"icmp ne i64 {x.word('%x', layout.OTHERS)}, 0")
+        x.emit(f"br i1 {x.value(f'or i1 {over}, {others}')}, label %{waits}, label %{alone}")
+        x.begin(waits)
+        self.give_up(layout.WAITS)
+        x.begin(alone)
 
     def gate(self) -> None:
         """Hold lanes until all of the warp have come."""
@@ -299,188 +306,6 @@ class KernelCode:
         # Given the memory that it changes: LLVM takes for granted that nothing else does.
         scratch = x.value("ptrtoint ptr %scratch to i64")
         self.check(x.value(f"call i64 {function}(i64 {number}, i64 {scratch})"))
-
-    def check(self, result: str) -> None:
-        """Give up if the runtime did."""
-        x, on = self.lines, self.lines.label()
-        bad = x.value(f"icmp ne i64 {result}, 0")
-        x.emit(f"br i1 {bad}, label %bail, label %{on}")
-        x.begin(on)
-
-    def give_up(self, why: int) -> None:
-        """Note why, and give up."""
-        x = self.lines
-        x.emit(f"store i64 {why}, ptr {x.word_at('%x', layout.WHY)}")
-        x.emit(f"store i64 -1, ptr {x.word_at('%x', layout.WHERE)}")
-        x.emit("br label %bail")
-
-    # -- ends ----------------------------------------------------------------------------
-
-    def end(self, end: Terminator | None) -> None:
-        """Send the lanes on."""
-        block = self.block.block
-        if end is None:
-            self.go_all(block.follow)
-        elif isinstance(end, BarrierOp):
-            self.barrier(end)
-        elif end.how == "goto":
-            self.go_all(block.targets[0] if block.targets else block.follow)
-        elif end.how == "branch" and end.guard is None:
-            self.go_all(block.targets[0])
-        elif end.how in ("branch", "exit"):
-            target = block.targets[0] if end.how == "branch" else EXIT
-            if end.guard is None:
-                self.go_all(target)
-            else:
-                self.part(target, block.follow, end.how == "branch")
-        elif end.how == "call":
-            self.call()
-        elif end.how == "return":
-            self.leave_function(end)
-        else:
-            raise NotNative({"system": "a call of the system"}.get(end.how, end.how))
-
-    def call(self) -> None:
-        """All lanes go into a function; they note where they go on behind the call."""
-        block = self.block
-        self.forget()
-        place = self.frame.slot(Register(block.return_register, "s32")).offset
-        follow = str(block.block.follow)
-        self.loops.some_lanes(lambda code: code.store_lane("%frame", place, 32, follow))
-        self.go_all(block.call_entry)
-
-    def leave_function(self, end: Terminator) -> None:
-        """Lanes go back to where their function was called from; the others go on."""
-        x, block = self.lines, self.block
-        if end.guard:
-            raise NotNative("a guarded return")
-        self.forget()
-        place = self.frame.slot(Register(block.return_register, "s32")).offset
-        for follow in self.returns():
-            self.loops.some_lanes(functools.partial(self.guard_return, place, follow))
-            some, on = x.label(), x.label()
-            lanes = x.value("load i64, ptr %guard_at")
-            x.emit(f"br i1 {x.value(f'icmp eq i64 {lanes}, 0')}, label %{on}, label %{some}")
-            x.begin(some)
-            self.go(follow, lanes)
-            x.emit(f"br label %{on}")
-            x.begin(on)
-        x.emit("br label %pick")
-
-    def guard_return(self, place: int, follow: int, code: LaneCode) -> None:
-        """Gather a lane that goes back to a basic block."""
-        to = code.load_lane("%frame", place, 32)
-        code.guard(self.lines.value(f"icmp eq i32 {to}, {follow}"))
-
-    def returns(self) -> list[int]:
-        """Basic blocks behind the calls of the function that ends here."""
-        blocks, own = self.program.blocks, self.block.block.function
-        entry = min(b.number for b in blocks if b.block.function is own)
-        return sorted(
-            {
-                b.block.follow
-                for b in blocks
-                if b.terminator_kind == "call" and b.call_entry == entry
-            }
-        )
-
-    def forget(self) -> None:
-        """Nothing has written the local variables of a function that begins or ends."""
-        for places in self.block.forgets:
-            self.runtime("forget", self.mask(), str(places.start), str(len(places)))
-
-    def part(self, target: int, follow: int, counts: bool) -> None:
-        """Send the lanes whose guard holds to one block, the others to another."""
-        x = self.lines
-        mask = self.mask()
-        taking = x.value(f"and i64 {mask}, {x.value('load i64, ptr %guard_at')}")
-        staying = x.value(f"xor i64 {mask}, {taking}")
-        all_go, some, none_goes, both = (x.label() for _ in range(4))
-        x.emit(f"br i1 {x.value(f'icmp eq i64 {staying}, 0')}, label %{all_go}, label %{some}")
-        x.begin(all_go)
-        self.go_all(target)
-        x.begin(some)
-        x.emit(f"br i1 {x.value(f'icmp eq i64 {taking}, 0')}, label %{none_goes}, label %{both}")
-        x.begin(none_goes)
-        self.go_all(follow)
-        x.begin(both)
-        if counts:
-            x.add_to(x.word_at(self.table(layout.PARTED), self.block.number), "1")
-        self.go(follow, staying)
-        self.go(target, taking)
-        x.emit("br label %pick")
-
-    def go_all(self, to: int) -> None:
-        """Send all lanes of the mask to one block; they run it at once if no other may go first."""
-        x = self.lines
-        if to == EXIT:
-            self.go(to, self.mask())
-            x.emit("br label %pick")
-            return
-        alone, others = x.label(), x.label()
-        count = x.word("%x", layout.OTHERS)
-        x.emit(f"br i1 {x.value(f'icmp eq i64 {count}, 0')}, label %{alone}, label %{others}")
-        x.begin(alone)
-        self.pass_edge(to, self.mask())
-        x.emit(f"br label %B{to}")
-        x.begin(others)
-        self.go(to, self.mask())
-        x.emit("br label %pick")
-
-    def go(self, to: int, lanes: str) -> None:
-        """Send lanes to a block; at ``EXIT`` they end."""
-        if to == EXIT:
-            self.runtime("leave", lanes)
-            return
-        self.pass_edge(to, lanes)
-        self.runtime("join", str(to), lanes)
-
-    def pass_edge(self, to: int, lanes: str) -> None:
-        """Give lanes that go to a block the tokens that they have there."""
-        what = self.facts.edges.get((self.block.number, to))
-        if what == NEW:
-            self.runtime("renew", lanes)
-        elif what is not None:
-            self.runtime("restore", str(self.points[what]), lanes)
-
-    def barrier(self, end: BarrierOp) -> None:
-        """Leave native code at a block barrier that all lanes of the warp have come to."""
-        zeros = all(
-            isinstance(source.value, Constant) and int(source.value.value) == 0
-            for source in end.sources
-        )
-        if end.guard or end.reduction or end.cluster or not end.waits or not zeros:
-            raise NotNative(f"{end.instruction.name} with a count, a number or a reduction")
-        x, number = self.lines, self.block.number
-        some, whole = x.label(), x.label()
-        missing = x.value(f"xor i64 {self.mask()}, {x.word('%x', layout.ALIVE)}")
-        missing = x.value(f"or i64 {missing}, {x.word('%x', layout.OTHERS)}")
-        x.emit(f"br i1 {x.value(f'icmp ne i64 {missing}, 0')}, label %{some}, label %{whole}")
-        x.begin(some)
-        self.give_up(layout.BARRIER_APART)
-        x.begin(whole)
-        x.add_to(x.word_at(self.table(layout.RELEASED), number), "1")
-        if not is_aligned(self.block):
-            raise NotNative("a barrier that is not aligned")
-        if self.block.block.follow == EXIT:
-            raise NotNative("a barrier at the end of a function")
-        x.emit(f"ret i64 {number}")
-
-    # -- words -----------------------------------------------------------------------------
-
-    def mask(self) -> str:
-        """Return the lanes that run."""
-        return self.lines.value("load i64, ptr %mask_at")
-
-    def table(self, word: int) -> str:
-        """Return the pointer that a word of the context is."""
-        return self.lines.value(f"inttoptr i64 {self.lines.word('%x', word)} to ptr")
-
-    def runtime(self, name: str, *arguments: str) -> str:
-        """Call a function of the runtime with the context and other words."""
-        return self.lines.call(
-            name, "i64", ("i64", "%context"), *(("i64", value) for value in arguments)
-        )
 
 
 def _ways(block: CompiledBlock) -> Sequence[int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.geometry import WARP
+from ...core.geometry import WARP
+from ..lines import Lines
 from .lane_code import Frame, LaneCode
-from .lines import Lines
 
 FEW = 6
 """Lanes up to which they run one by one."""
