@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 from collections.abc import Collection
 
 from ..analysis.influence import ForwardSlices
@@ -19,8 +21,15 @@ _COMMUTATIVE = ("add", "min", "max", "and", "or", "xor")
 _ATOMIC_TYPES = ("b32", "s32", "u32", "b64", "s64", "u64")
 _SPACES = ("global", "const", "param", "shared", "local", "generic")
 MAX_HEADS = 62
-_MAX_SHADOW = 1 << 29
-"""Bytes of the race filter's slots."""
+_SHADOW_SHARE = 4
+"""One in so many bytes of the machine's memory may be the race filter's slots."""
+
+
+@functools.cache
+def _machine_memory() -> int:
+    if not hasattr(os, "sysconf"):
+        return 1 << 32
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def is_one_warp(launch: PreparedLaunch) -> bool:
@@ -98,6 +107,6 @@ def why_not_launch(
             return "atomics that put accesses in order"
     grain = launch.granules.array
     shadow = sum(-(-a.nbytes // grain) * 16 for a in allocations.values() if a.writable)
-    if "races" in checks and shadow > _MAX_SHADOW:
+    if "races" in checks and shadow * _SHADOW_SHARE > _machine_memory():
         return "arrays too large for the race filter"
     return ""

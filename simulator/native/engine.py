@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 
 from ..execute.batches import Progress, batches
@@ -10,7 +11,7 @@ from ..memory.storage.spaces import Allocation
 from ..observe.counters.traffic_counter import COUNTED_SPACES
 from ..observe.observers import Observers
 from . import jit, layout, library
-from .compiled_kernel import compiled
+from .compiled_kernel import compiled, ran
 from .eligibility import why_not_launch
 from .state import NativeState
 
@@ -60,7 +61,10 @@ def _run_batches(state: NativeState, observers: Observers, progress: Progress | 
         resumed = 0
         while result == layout.PAUSED:
             context[layout.FUEL] = FUEL
+            began = time.perf_counter()
             result = run_blocks(at, resumed)
+            spent = time.perf_counter() - began
+            state.use(ran(state.kernel, launch.program, launch.block, spent))
             resumed = 1
             if int(state.warps.sum()) - before > launch.step_limit:
                 raise GaveUp("more basic blocks than the step limit")

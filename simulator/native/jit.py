@@ -104,6 +104,12 @@ def load(text: str, level: int) -> LoadedObject:
     return LoadedObject(engine, stored is not None)
 
 
+def is_stored(text: str, level: int) -> bool:
+    """Return whether a module's machine code is on the disk."""
+    folder = cache_folder()
+    return folder is not None and (folder / _key(text, level)).is_file()
+
+
 def export(name: str, address: int) -> None:
     """Let later modules call a function by a name."""
     import llvmlite.binding as llvm

@@ -39,8 +39,8 @@ _BLOCK, _STEP, _ACCESS, _CALL = 20e-9, 3e-9, 250e-9, 15e-6
 """Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
 a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC)."""
 _ADDITION = 3.4e-7
-_OFTEN = 64
-"""Basic blocks between two looks at the clock, at least."""
+_LOOKS = 8
+"""Looks at the costs while the time of a launch doubles."""
 
 _preferred = ContextVar("preferred engine", default=AUTO)
 """The engine of launches for which ``auto`` is asked."""
@@ -167,7 +167,7 @@ class _Watch:
     def __init__(self, choice: EngineChoice) -> None:
         self.choice, self.began = choice, time.perf_counter()
         self.warps = [0] * len(choice.launch.program.blocks)
-        self.steps, self.next_look = 0, _OFTEN
+        self.next_look = self.began + PATIENCE
         self.is_settled = False
 
     def block_executed(self, block: int, threads: int, warps: int) -> None:
@@ -177,13 +177,11 @@ class _Watch:
             ChangeEngine: It would be.
         """
         self.warps[block] += warps
-        self.steps += 1
-        if self.steps < self.next_look or self.is_settled:
+        now = time.perf_counter()
+        if now < self.next_look or self.is_settled:
             return
-        self.next_look = self.steps + max(_OFTEN, self.steps >> 3)
-        elapsed = time.perf_counter() - self.began
-        if elapsed < PATIENCE:
-            return
+        elapsed = now - self.began
+        self.next_look = now + elapsed / _LOOKS
         blocks = self.choice.launch.program.blocks
         costs = (n * _cost(block) for n, block in zip(self.warps, blocks, strict=True) if n)
         if sum(costs) * _slowness() < MARGIN * elapsed:

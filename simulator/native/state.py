@@ -76,8 +76,14 @@ class NativeState:
             UNINITIALISED=int(self.judges_missing),
             GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, HEADS=kernel.heads,
             START=program.start,
-            KERNEL=kernel.address, CALLBACK=self.rows.address,
+            CALLBACK=self.rows.address,
         )  # fmt: skip
+        self.use(kernel)
+
+    def use(self, kernel: CompiledKernel) -> None:
+        """Go on with other machine code of the same kernel."""
+        self.kernel = kernel
+        self._set(KERNEL=kernel.address)
 
     # -- words --------------------------------------------------------------------------
 

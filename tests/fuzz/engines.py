@@ -41,20 +41,16 @@ _AGAIN = 4
 """Of so many programs that native code gives up one is run in both engines."""
 
 
-_ORDERS = {True: "gpu", False: "weak"}
-"""Of atomics, and of other accesses, that native code takes."""
-
-
 @contextmanager
 def quick_compilation() -> Iterator[None]:
     """Compile kernels without optimisation, and leave the user's folder alone."""
-    level, folder = compiled_kernel.OPTIMISATION, jit.cache_folder
-    compiled_kernel.OPTIMISATION = 0
+    level, folder = compiled_kernel.OPTIMISED, jit.cache_folder
+    compiled_kernel.OPTIMISED = compiled_kernel.QUICK
     jit.cache_folder = lambda: None
     try:
         yield
     finally:
-        compiled_kernel.OPTIMISATION, jit.cache_folder = level, folder
+        compiled_kernel.OPTIMISED, jit.cache_folder = level, folder
 
 
 def mended(program: Program, rng: random.Random) -> Program:
@@ -63,8 +59,8 @@ def mended(program: Program, rng: random.Random) -> Program:
     for step in program.steps:
         if isinstance(step, Access):
             atomic = step.kind in ("atomic", "quiet")
-            wide = atomic and step.order in ("gpu", "sys")
-            steps.append(replace(step, order=step.order if wide else _ORDERS[atomic], peer=0))
+            wide = not atomic or step.order in ("gpu", "sys")
+            steps.append(replace(step, order=step.order if wide else "gpu", peer=0))
         elif isinstance(step, Fence) and step.scope == "cluster":
             continue
         elif isinstance(step, (BlockBarrier, WarpBarrier, Fence)):

@@ -16,7 +16,7 @@ from kernels import Kernel, library
 from kernels.errors import LaunchError
 from simulator import Run
 from simulator.launch import listen
-from simulator.native import engine, jit, row_calls, selection
+from simulator.native import compiled_kernel, engine, jit, row_calls, selection
 from simulator.observe.checks.array_footprint import ArrayFootprint
 from tests.support.engines import both, copied, outcome
 from tilescope.cli.main import main
@@ -286,9 +286,9 @@ def test_auto_tries_once_what_native_code_gives_up(monkeypatch: pytest.MonkeyPat
 def test_short_launches_and_many_lanes_stay_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulator.launch(kernel(LONG + "/* short */"), 1, 32, [np.ones(64, np.float32), 9])
     assert (run.engine, run.engine_note) == ("numpy", "")
-    monkeypatch.setattr(selection, "PATIENCE", 0.0)
+    monkeypatch.setattr(selection, "PATIENCE", 0.02)
     product = library.get("matmul_tiled")
-    many = product.launch((128, 128, 128), 16)
+    many = product.launch((256, 256, 256), 16)
     for name in ("numpy", "auto"):  # the first compiles for NumPy
         args, shared = copied(many.args), many.shared_bytes
         run = simulator.launch(product.kernel(16), many.grid, many.block, args, shared, engine=name)
@@ -379,3 +379,20 @@ def test_arrays_that_nothing_has_filled(checks: str) -> None:
         unset.append(int(args[0].missing.view(np.uint8).astype(bool).sum()))
     assert unset[0] == unset[1]
     assert unset[0] == (4 * (512 - 137) if checks == "all" else 0)
+
+
+def test_optimised_code_takes_over_where_a_warp_has_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILESCOPE_CACHE", "off")
+    monkeypatch.setattr(engine, "FUEL", 50)
+    monkeypatch.setattr(compiled_kernel, "_LINE_SECONDS", 1e-9)
+    levels = []
+    load = jit.load
+
+    def loaded(text: str, level: int) -> jit.LoadedObject:
+        levels.extend([level] if "@kernel" in text else [])
+        return load(text, level)
+
+    monkeypatch.setattr(jit, "load", loaded)
+    slow = kernel(SOURCES["early exits"] + "/* optimised */")
+    differ, run = both(slow, 3, 64, lambda: [np.ones(4096, np.float32), 60])
+    assert (differ, run.engine, levels) == ([], "native", [0, 2])
