@@ -216,7 +216,7 @@ class HappensBefore:
         return time <= self.known_epoch(other, mine, column)
 
     def known_epoch(self, other: Flat, mine: Flat, column: Flat) -> Flat:
-        """Return the epochs of threads ``other`` that threads ``mine`` of their block have acquired."""
+        """Return the epochs of threads ``other`` that ``mine`` of their block have acquired."""
         epoch = self.known_epoch_in_block(other, mine, column)
         if self.cluster is None:
             return epoch
