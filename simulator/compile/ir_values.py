@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.ptx.module import Imm, Symbol
+from kernels.ptx.module import Imm, Operand, Symbol
 
 
 class Register(NamedTuple):
@@ -77,3 +77,14 @@ class ResultValue(NamedTuple):
     register: Register | Temporary
     type: str
     under: SourceValue | None = None
+
+
+def operand_text(operand: Operand | None) -> str:
+    """Return an operand other than a register as text."""
+    if isinstance(operand, Imm):
+        if operand.kind == "int":
+            return str(operand.value)
+        size = 4 if operand.kind == "f32" else 8
+        bits = np.dtype(f"u{size}").type(operand.value)
+        return str(bits.view(f"f{size}").item())
+    return getattr(operand, "name", "")

@@ -25,9 +25,9 @@ from ..isa import DTYPES
 from ..isa.decoded import roles
 from ..isa.memory.mbarrier import to_come
 from ..memory.access import Access
-from ..memory.addressing.grouped_loads import AllLoads
 from ..memory.bulk import tensor_copy
 from ..memory.definedness import DefinednessMemory
+from ..memory.grouped_loads import AllLoads
 from ..memory.images import textures
 from ..memory.memories import AddressSpaces
 from ..memory.storage.layout import PARAMETERS, WORKSPACE, array_address

@@ -21,7 +21,6 @@ from .calls.special_registers import SpecialRegisters
 from .calls.syscalls import Syscalls
 from .calls.terminators import Terminators
 from .lane_state import LaneState
-from .progress.independent_loops import endless
 from .progress.lane_compaction import LaneCompaction
 from .progress.livelock import LivelockWatch, SpinningLanes
 from .progress.machine_snapshot import MachineSnapshot
@@ -30,6 +29,7 @@ from .sync.block_barriers import Barriers
 from .sync.blocked_lanes import NoProgress
 from .sync.branch_history import BranchHistory, ControlFlowMap
 from .sync.cluster_barriers import ClusterBarriers
+from .sync.independent_loops import endless
 from .sync.lane_groups import Splits
 from .sync.sync_state import SyncState
 from .sync.warp_sync import WarpSync

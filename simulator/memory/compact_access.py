@@ -14,9 +14,9 @@ from ..core.geometry import Addresses, Lanes, Mask
 from ..isa import DTYPES
 from .access import Access, in_bulk
 from .addressing.address_range import extent
-from .addressing.grouped_loads import AllLoads, OneByOne
 from .addressing.lane_index import place_index
 from .event import CompactAccessEvent
+from .grouped_loads import AllLoads, OneByOne
 from .storage.spaces import Home, InterleavedMemory, PlaceIndex
 
 Extent = tuple[Addresses, Mask | None, tuple[int, int, int]]

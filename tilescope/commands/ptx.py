@@ -3,8 +3,8 @@
 import click
 
 from kernels.source_access import plain
-from simulator.compile.codegen.dump_ir import listing
 from simulator.compile.compiler import compile_ptx
+from simulator.compile.dump_ir import listing
 
 from ..cli.errors import UserError, warn
 from ..cli.kernel_names import is_file

@@ -89,7 +89,7 @@ class ExecOutcome:
     library_calls: list[dict[str, Any]] = field(default_factory=list)
 
     def exit_code(self, wrong: bool, as_wanted: bool) -> int:
-        """Return the code of a refusal, else of hazards, the program, too few launches."""
+        """Return the exit code: of a refusal, else of hazards, the program, or too few launches."""
         if self.how == "refused":
             return 2
         if self.how == "signal":

@@ -15,9 +15,9 @@ from kernels.ptx.names import variable_name
 from kernels.source_access import beneath
 from simulator import Run
 from simulator.compile.cfg.basic_blocks import reachable
-from simulator.compile.codegen.dump_ir import operand_text
+from simulator.compile.ir_values import operand_text
 from simulator.compile.passes.tracing import decided_by
-from simulator.compile.program import Watched
+from simulator.compile.probes import Watched
 from simulator.hazards.hazard import Hazard
 from simulator.isa.decoded import roles
 from simulator.observe.trace.access_counts import ArrayMap

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.compile.program import Watched
+from simulator.compile.probes import Watched
 from simulator.core.geometry import WARP
 from simulator.isa.control.warp_sync import shuffled
 from simulator.isa.decoded import roles

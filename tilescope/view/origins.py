@@ -6,7 +6,8 @@ from kernels.ptx.module import Imm, Vector
 from simulator.analysis.lane_dependence import Parts, parts
 from simulator.compile.ir import Move, WarpCompute
 from simulator.compile.ir_values import Constant
-from simulator.compile.program import Program, Watched
+from simulator.compile.probes import Watched
+from simulator.compile.program import Program
 from simulator.isa.decoded import roles
 
 from .pool import Pool

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ..ir import Compute, CountLanes, IrOp
-from ..program import Arithmetic
+from ..probes import Arithmetic
 
 
 def counted(steps: Iterable[IrOp], block: int, arithmetic: list[Arithmetic]) -> list[IrOp]:

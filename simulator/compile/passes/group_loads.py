@@ -1,4 +1,4 @@
-"""Grouping of shared-memory loads from one base (``memory.addressing.grouped_loads``).
+"""Grouping of shared-memory loads from one base (``memory.grouped_loads``).
 
 Unrolled loops load rows and columns of a tile in this way. No operation in between may write
 memory, synchronise, or change the base.

@@ -12,7 +12,6 @@ from ...isa.decoded import callee, roles
 from ...memory.site import PHASE
 from ..cfg.basic_blocks import Block, successors
 from ..cfg.cfg import control_dependence, transitive_closure
-from ..codegen.dump_ir import operand_text
 from ..context import CompileContext
 from ..ir import BarrierOp, Bulk, Compute, IrOp, Lowered, MemoryOp, Move, TraceProbe
 from ..ir_values import (
@@ -22,8 +21,9 @@ from ..ir_values import (
     SourceValue,
     SpecialRegisterValue,
     Temporary,
+    operand_text,
 )
-from ..program import Data, Watched
+from ..probes import Data, Watched
 
 
 class Tracing:

@@ -19,8 +19,8 @@ from ...core.compact_lanes import CompactLanes
 from ...core.geometry import Lanes, Mask, as_mask
 from ...events import Dispatcher, all_of
 from ...memory.access import Access
-from ...memory.addressing.grouped_loads import AllLoads
 from ...memory.compact_access import CompactAccess, CompactLoads, Extent
+from ...memory.grouped_loads import AllLoads
 from ...memory.memories import AddressSpaces
 from ..calls.terminators import branch, jump, split
 from ..lane_state import LaneState

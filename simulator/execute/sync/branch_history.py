@@ -16,9 +16,9 @@ from ...compile.program import CompiledBlock
 from ...core.geometry import Lanes, Mask, as_mask
 from ...events import Branch
 from ...memory.site import Site
-from ..progress.independent_loops import own_loops
 from . import barrier_interleavings
 from .convergence_regions import Convergence
+from .independent_loops import own_loops
 
 
 class ControlFlowMap:

@@ -9,10 +9,9 @@ from kernels.ptx.types import DTYPES
 
 from ...core.geometry import Lanes
 from ..numerics import arithmetic as ieee
-from ..numerics import mufu
 from ..numerics.rounding import finished, flushing, rounded, rounding
 from ..table import Function, Op, Results, row, scalar_type
-from . import half
+from . import half, mufu
 from .mov_prmt import pack, upper
 
 SECTION = "Floating Point Instructions"

@@ -2,10 +2,9 @@
 
 from kernels.ptx.module import Instruction
 
-from ..numerics import mufu
 from ..numerics.rounding import finished, rounded
 from ..table import Op, row, scalar_type
-from . import half
+from . import half, mufu
 
 SECTION = "Floating Point Instructions"
 

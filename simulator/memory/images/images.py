@@ -1,11 +1,10 @@
-"""Texture and surface handles, and the common part of their instructions."""
+"""Common part of texture and surface instructions."""
 
 from typing import ClassVar
 
 import numpy as np
 
 from kernels.arguments.texture import Surface, Texture, described
-from kernels.errors import LaunchError
 
 from ...core.geometry import Flat, Lanes, Mask, as_mask
 from ...isa import DTYPES
@@ -13,36 +12,9 @@ from ...isa.memory import images
 from ..event import ADDRESS_SPACE, AccessEvent, BadAccess, LaneAddressList
 from ..memories import AddressSpaces
 from ..site import Site
+from ..storage.image_handles import HANDLES, Picture
 from ..storage.spaces import Allocation
 from ..storage.word_ops import unique
-
-_HANDLES = 0x7E << 52
-"""Handles begin here: an array's number and which of its objects follow."""
-Picture = Texture | Surface
-MAX_IMAGES = 256
-
-
-def handle(array: Allocation, of: Picture) -> bytes:
-    """Return an object's handle; an array has at most ``MAX_IMAGES`` objects.
-
-    Raises:
-        LaunchError: There are more.
-    """
-    if of not in array.pictures:
-        array.pictures.append(of)
-    which = array.pictures.index(of)
-    return picture_handle(array.number, which, array.name).to_bytes(8, "little")
-
-
-def picture_handle(number: int, which: int, name: str) -> int:
-    """Return the handle of an object by its array's number and its place among the array's.
-
-    Raises:
-        LaunchError: An array has at most ``MAX_IMAGES`` of them.
-    """
-    if which >= MAX_IMAGES:
-        raise LaunchError(f"{name} has more than {MAX_IMAGES} textures and surfaces")
-    return _HANDLES | number << 8 | which
 
 
 class ImageAccess:
@@ -89,7 +61,7 @@ class ImageAccess:
     def _home(self, number: int) -> tuple[Allocation, Picture] | None:
         array = self.memories.allocations.get(number >> 8 & 0xFFFFFFFF)
         which = number & 0xFF
-        known = number >> 52 == _HANDLES >> 52 and array is not None
+        known = number >> 52 == HANDLES >> 52 and array is not None
         if not known or array is None or which >= len(array.pictures):
             return None
         return array, array.pictures[which]

@@ -9,8 +9,9 @@ from ...isa import DTYPES
 from ...isa.memory import images
 from .. import atomics
 from ..event import MISALIGNED, OUT_OF_BOUNDS, READ_ONLY
+from ..storage.image_handles import Picture
 from ..storage.spaces import Allocation
-from .images import ImageAccess, Picture, layers, texel_numbers
+from .images import ImageAccess, layers, texel_numbers
 
 
 class SurfaceQuery(ImageAccess):

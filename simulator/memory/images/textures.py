@@ -12,9 +12,10 @@ from ...isa.decoded import roles
 from ..event import ADDRESS_SPACE
 from ..memories import AddressSpaces
 from ..site import Site
+from ..storage.image_handles import Picture
 from ..storage.spaces import Allocation
 from . import filtering
-from .images import ImageAccess, Picture, layers, texel_numbers
+from .images import ImageAccess, layers, texel_numbers
 from .surfaces import SurfaceAccess, SurfaceQuery
 
 _MOVED = -8, 7

@@ -10,7 +10,7 @@ from kernels.arguments.uninitialised import missing_of, still_unset
 from kernels.ptx.names import variable_name
 
 from ...core.geometry import Flat
-from ..images.images import handle
+from .image_handles import handle
 from .layout import (
     PARAMETERS,
     Layout,

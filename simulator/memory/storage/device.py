@@ -23,8 +23,8 @@ from kernels.ptx.names import variable_name
 from kernels.ptx.parser import parse
 
 from ...core.geometry import Flat
-from ..images.images import picture_handle
 from .heap import HeapContent
+from .image_handles import picture_handle
 from .layout import (
     HEAP,
     MODULE_VARIABLES,
@@ -236,7 +236,7 @@ class Device:
             instead: Handle of an object that is destroyed, whose place the new one takes.
 
         Raises:
-            LaunchError: The allocation has ``images.MAX_IMAGES`` objects already.
+            LaunchError: The allocation has ``image_handles.MAX_IMAGES`` objects already.
         """
         made = self._pictures.setdefault(number, [])
         which = min(instead & 0xFF if instead else len(made), len(made))

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from kernels.compiler.toolkit import short_path
 from kernels.ptx.module import Instruction
 
-from ...compile.program import Arithmetic, CompiledBlock
+from ...compile.probes import Arithmetic
+from ...compile.program import CompiledBlock
 from ...hazards.sources import Sources
 from ...memory.site import Site
 from .totals import TENSOR, Counters, InstructionCounter, Line

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from kernels import Kernel
 
-from ...compile.program import Program, Watched
+from ...compile.probes import Watched
+from ...compile.program import Program
 from ...core.geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ...events import Observer
 from ...isa.memory.address_windows import RANK_BITS, WINDOWS

@@ -13,9 +13,9 @@ import numpy as np
 from ...core.geometry import Flat, Mask
 from ..order.locks import Lock
 from ..order.stale_reads import Reads, needed
+from ..order.vector_clock import Ordered
 from ..shadow.access_history import AccessHistory
 from ..shadow.lookups import Asked
-from ..shadow.shadow_memory import Ordered
 
 Locked = tuple[Flat, Flat, Lock, Flat]
 """Lanes, and threads whose earlier accesses a lock puts before the lanes'; and which pairs of those

@@ -13,19 +13,19 @@ from ...memory.event import AccessEvent
 from ...memory.site import Granules, Site
 from ...memory.storage.spaces import Allocation
 from ..accesses import SHARED, Accesses, Race
+from ..first_of import Firsts
 from ..order.happens_before import HappensBefore
 from ..order.locks import Lock
 from ..order.release_acquire import ReleaseAcquireTracker
 from ..order.stale_reads import Reads, Sectors, cached, needed
-from ..order.vector_clock import BOTTOM, VectorClock
-from ..report.first_of import Firsts
-from ..report.pair_limit import PairBound
+from ..order.vector_clock import BOTTOM, Ordered, VectorClock
 from ..report.pairs import DISTANCES, distances
 from ..report.race_log import UNACQUIRED, RaceLog
 from ..shadow.access_history import AccessHistory
 from ..shadow.conflicts import clash
 from ..shadow.lookups import Clocks, EqualRows
-from ..shadow.shadow_memory import Conflict, Ordered, ShadowMemory
+from ..shadow.pair_limit import PairBound
+from ..shadow.shadow_memory import Conflict, ShadowMemory
 from ..shadow.stored_values import compare, in_steps, other_values, out_of_scope
 from .combined_lookup import Locked, all_before
 from .lockstep import InStep

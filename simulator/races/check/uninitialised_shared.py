@@ -9,8 +9,8 @@ from ...core.geometry import Flat
 from ...memory.site import Site
 from ...memory.storage.word_ops import unique
 from ..accesses import Accesses
-from ..report.pair_limit import pieces
-from ..shadow.shadow_memory import Ordered
+from ..order.vector_clock import Ordered
+from ..shadow.pair_limit import pieces
 
 Report = Callable[[Site, Flat, Flat, Flat, Flat], None]
 """Takes the instruction; addresses, threads of the block, columns, and those of the memory's block,

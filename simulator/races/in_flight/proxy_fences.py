@@ -16,8 +16,9 @@ from ...memory.storage.word_ops import unique
 from ..accesses import Race, lanes_of
 from ..check.detector import RaceCheck
 from ..report.race_log import RaceLog
+from ..shadow.last_write_epochs import NOBODY
 from ..shadow.shadow_memory import Conflict
-from .reaching_writes import COPY, NOBODY, At, LastWrites
+from .reaching_writes import COPY, At, LastWrites
 
 
 class ProxyCheck(Observer):

@@ -5,12 +5,14 @@ later one until all threads know of the later one: a thread that does not may kn
 only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ...core.geometry import Flat, Mask, Rows
+from ..order.vector_clock import KnownEpoch
+from ..shadow.last_write_epochs import NOBODY
 from .reaching_write_overflow import (
     COVERS,
     FENCED,
@@ -25,13 +27,10 @@ from .reaching_write_overflow import (
 
 DEPTH = 8
 """Writes of a location that are kept in layers."""
-NOBODY = COPY = -1
-"""For a thread: there is no write; for an instruction: what an asynchronous copy brings, which is
-not followed (docs/architecture.md, "Races")."""
+COPY = -1
+"""Number of an asynchronous copy in place of a site's; what copies write is not followed."""
 At = tuple[Flat, Flat]
 """Locations, and columns."""
-KnownEpoch = Callable[[Flat, Flat, Flat], Flat]
-"""(others, threads, columns) to up to when the threads have seen what the others did."""
 
 
 class Write(NamedTuple):

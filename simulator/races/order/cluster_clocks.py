@@ -15,10 +15,10 @@ import numpy as np
 
 from ...core.geometry import Flat, Geometry, Rows
 from ...memory.storage.word_ops import unique
-from ..in_flight.reaching_writes import KnownEpoch
 from .mbarrier_phases import Key, Known
 from .relaxed_mbarrier import RelaxedMbarriers
 from .sync_events import BarrierId, cluster_phase
+from .vector_clock import KnownEpoch
 
 _MAX_PHASES = 16
 """Waits of a thread that others may hear of later on, the latest; it knows of all itself."""

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
-from ..shadow.shadow_memory import Ordered
 from .cluster_clocks import ClusterClocks
 from .mbarrier_phases import Key, Known, PhaseArrival, Phases
 from .named_barriers import NamedBarrierArrivals, Pairs
 from .relaxed_mbarrier import Over, RelaxedMbarriers
 from .thread_clock import ThreadClock
+from .vector_clock import Ordered
 
 
 class HappensBefore:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.geometry import Flat
 from ...memory.site import Site
-from ..report.first_of import Firsts
+from ..first_of import Firsts
 
 SECTOR = 32
 """Bytes of L1 that become valid together."""

@@ -4,17 +4,21 @@ Clocks are immutable, so that they share equal rows. A join costs only the rows 
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ...core.geometry import Flat, Rows
+from ...core.geometry import Flat, Mask, Rows
 
 _Key = TypeVar("_Key")
 LockEpoch = tuple[int, int, bool]
 """A block; the lock that one of its threads let go of; whether it was taken within the block."""
+Ordered = Callable[[Flat, Flat, Flat], Mask]
+"""(times, threads of the remembered accesses, lane positions) to whether each comes before."""
+KnownEpoch = Callable[[Flat, Flat, Flat], Flat]
+"""(others, threads, columns) to the epochs of the others that the threads have acquired."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

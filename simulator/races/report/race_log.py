@@ -19,9 +19,9 @@ from ...memory.site import Site
 from ..accesses import SHARED, Race
 from ..order.stale_reads import Loaded
 from ..shadow.conflicts import FREED
+from ..shadow.pair_limit import PairBound
 from ..shadow.shadow_memory import Conflict
 from ..shadow.stored_values import UNKNOWN_BITS
-from .pair_limit import PairBound
 from .pairs import MAX_PAIRS, Pairs
 from .program_order import ProgramOrder
 from .raced_elements import LOCATIONS, RacedElements

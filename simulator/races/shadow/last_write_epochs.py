@@ -10,7 +10,10 @@ import numpy as np
 from ...core.geometry import Flat, Mask
 from ...memory.site import Site
 from ..accesses import Accesses
-from ..in_flight.reaching_writes import NOBODY, KnownEpoch
+from ..order.vector_clock import KnownEpoch
+
+NOBODY = -1
+"""Thread of a location that has no write."""
 
 
 class LastWriteEpochs:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.geometry import WARP, Flat, Mask
 from ..order.vector_clock import BOTTOM, VectorClock
-from ..report.pair_limit import pieces
+from .pair_limit import pieces
 
 
 class Asked:

@@ -7,21 +7,19 @@ number of these. Races are yielded in pieces of bounded size, so that a caller c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...core.geometry import WARP, Flat, Mask
 from ...memory.site import Site
-from ..report.pair_limit import Clip, PairBound, pieces
+from ..order.vector_clock import Ordered
 from .access_history import AccessHistory
 from .conflicts import clash
 from .last_write_epochs import LastWriteEpochs
 from .lookups import Asked, EqualRows
-
-Ordered = Callable[[Flat, Flat, Flat], Mask]
-"""(times, threads of the remembered accesses, lane positions) to whether each comes before."""
+from .pair_limit import Clip, PairBound, pieces
 
 _MANY = 32
 """Candidates a lane, from which on lanes that are alike are sought."""

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from kernels import library
-from simulator.compile.codegen.dump_ir import listing
 from simulator.compile.compiler import Compiler, compile_ptx
+from simulator.compile.dump_ir import listing
 from simulator.isa import parse
 from tilescope.cli.main import main
 

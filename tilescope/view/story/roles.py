@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.compile.program import Watched
+from simulator.compile.probes import Watched
 from simulator.isa.decoded import moves, passes, roles, running
 from simulator.observe.trace.access_counts import SHARED
 from simulator.observe.trace.trace import Trace, TraceEvent

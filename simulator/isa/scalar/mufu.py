@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.geometry import Lanes
-from ..scalar import half
+from ..numerics import arithmetic as ieee
 from ..table import Function
-from . import arithmetic as ieee
+from . import half
 
 Integers = NDArray[np.int64]
 

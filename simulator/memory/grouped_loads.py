@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from ...core.geometry import Addresses, Lanes, Mask
-from ...isa import DTYPES
-from ..access import Access
-from ..event import AccessEvent
-from ..memories import AddressSpaces
+from ..core.geometry import Addresses, Lanes, Mask
+from ..isa import DTYPES
+from .access import Access
+from .event import AccessEvent
+from .memories import AddressSpaces
 
 _AT_ONCE = 1 << 16
 """So many elements are gathered at once; more of them are cheaper one array after the other."""

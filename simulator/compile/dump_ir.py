@@ -1,15 +1,13 @@
 """Readable IR, for ``tilescope ptx --steps``."""
 
-import numpy as np
-
-from kernels.ptx.module import Imm, Instruction, Operand, Symbol
+from kernels.ptx.module import Imm, Instruction, Symbol
 from kernels.ptx.names import variable_name
 from kernels.source_access import plain_name
 
-from ...isa import DTYPES
-from ..cfg.basic_blocks import EXIT, successors
-from ..ir import BarrierOp, Compute, FenceOp, IrOp, MemoryOp, Terminator, WarpCompute
-from ..ir_values import (
+from ..isa import DTYPES
+from .cfg.basic_blocks import EXIT, successors
+from .ir import BarrierOp, Compute, FenceOp, IrOp, MemoryOp, Terminator, WarpCompute
+from .ir_values import (
     Constant,
     Parameter,
     Register,
@@ -18,8 +16,9 @@ from ..ir_values import (
     SpecialRegisterValue,
     Temporary,
     Value,
+    operand_text,
 )
-from ..program import CompiledBlock, Program
+from .program import CompiledBlock, Program
 
 _WIDTH = 80
 
@@ -115,14 +114,3 @@ def _value(value: Value) -> str:
         case Constant(operand=Imm() as operand):
             return operand_text(operand)
     return str(value.value)
-
-
-def operand_text(operand: Operand | None) -> str:
-    """Return an operand other than a register as text."""
-    if isinstance(operand, Imm):
-        if operand.kind == "int":
-            return str(operand.value)
-        size = 4 if operand.kind == "f32" else 8
-        bits = np.dtype(f"u{size}").type(operand.value)
-        return str(bits.view(f"f{size}").item())
-    return getattr(operand, "name", "")

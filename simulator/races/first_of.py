@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...core.geometry import Flat
+from ..core.geometry import Flat
 
 _LAST = 1 << 62
 
