@@ -148,10 +148,10 @@ class EngineChoice:
 @functools.cache
 def _slowness() -> float:
     """How much slower this machine is than the one of ``_ADDITION``."""
-    small, began = np.zeros(8, np.float32), time.perf_counter()
+    small, began = np.zeros(8, np.float32), time.thread_time()
     for _ in range(1000):
         np.add(small, small)
-    return (time.perf_counter() - began) / 1000 / _ADDITION
+    return (time.thread_time() - began) / 1000 / _ADDITION
 
 
 def _cost(block: CompiledBlock) -> float:
@@ -165,9 +165,9 @@ class _Watch:
     """Looks, while NumPy runs a launch, whether native code would be the faster one."""
 
     def __init__(self, choice: EngineChoice) -> None:
-        self.choice, self.began = choice, time.perf_counter()
+        self.choice, self.began = choice, time.thread_time()
         self.warps = [0] * len(choice.launch.program.blocks)
-        self.next_look = self.began + PATIENCE
+        self.next_look = time.perf_counter() + PATIENCE
         self.is_settled = False
 
     def block_executed(self, block: int, threads: int, warps: int) -> None:
@@ -180,8 +180,11 @@ class _Watch:
         now = time.perf_counter()
         if now < self.next_look or self.is_settled:
             return
-        elapsed = now - self.began
-        self.next_look = now + elapsed / _LOOKS
+        # On a busy machine a launch takes longer than it costs. (thread_time() costs 0.3 us.)
+        elapsed = time.thread_time() - self.began
+        self.next_look = now + max(elapsed, PATIENCE) / _LOOKS
+        if elapsed < PATIENCE:
+            return
         blocks = self.choice.launch.program.blocks
         costs = (n * _cost(block) for n, block in zip(self.warps, blocks, strict=True) if n)
         if sum(costs) * _slowness() < MARGIN * elapsed:

@@ -62,7 +62,7 @@ def test_way() -> None:
     given, out = np.ones(64, np.float32), np.zeros(64, np.float32)
     stops: list[str] = []
     with followed(stops):
-        run = simulator.launch(kernel, 1, 64, [out, given])
+        run = simulator.launch(kernel, 1, 64, [out, given], engine="numpy")
     way = " -> ".join(stops)
     print(way)
     assert out.all()
