@@ -10,9 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import simulator
+import tilescope
+from kernels import Kernel
 from simulator.hazards.kinds import KINDS
 from tests.support.paths import ROOT
 from tilescope.cli.main import main
@@ -88,11 +92,106 @@ def test_every_block_runs_and_shows_todays_output(page, tmp_path, monkeypatch):
 def run(command):
     """Run a command line of a page in a process of its own; a traceback or a refusal fails."""
     done = subprocess.run(
-        [sys.executable, "-m", "tilescope", *shlex.split(command)], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}, check=False,
+        [sys.executable, "-m", "tilescope", *shlex.split(command, comments=True)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "BROWSER": "true"},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode in (0, 1), f"{command}: {done.stderr}"
     return done
+
+
+FRAGMENTS = {
+    "device.md": (), "native.md": (), "page.md": ("my.cu",), "predict.md": ("my.cu", "mygpu.json"),
+    "programs.md": ("main.cu", "part.cpp", "include"), "scripts.md": ("train_step.py",),
+    "sweep.md": ("my.cu",), "textures.md": (),
+}  # fmt: skip
+"""Pages whose blocks take a kernel, arrays or files for granted, with the files they name."""
+ELSEWHERE = {"tutorial.md": "above", "testing.md": "tests/tilescope/testing/test_plugin.py"}
+"""Pages with blocks that other tests run."""
+NOT_RUN = {
+    "tilescope validate": "a GPU", "tilescope time": "a GPU", "tilescope counters": "a GPU",
+    "python -m benchmarks": "a GPU", "python -m pytest": "a GPU", "device.": "a GPU",
+    "from distributed": "a cluster", "import ray": "a cluster", "pip install": "an index",
+    "nvcc ": "a program's build", "NVCC_APPEND_FLAGS": "a program's build",
+    "tilescope exec ./a.out": "a built program",
+    "tilescope exec --json report.json ./a.out": "a built program",
+}  # fmt: skip
+"""Beginnings of lines, or words in Python, that need what a test machine may lack."""
+MAIN = """
+#include <cstdio>
+__global__ void k(float* x) { x[threadIdx.x] = 1; }
+int main() { float* d; cudaMalloc(&d, 256); k<<<1, 64>>>(d); cudaFree(d); }
+"""
+STEPS = """
+extern "C" __global__ void fill(float* x) { x[blockIdx.x * 128 + threadIdx.x] = 1; }
+extern "C" __global__ void scale(float* x) { x[blockIdx.x * 128 + threadIdx.x] *= 2; }
+extern "C" __global__ void sample(float* out, cudaTextureObject_t image, cudaSurfaceObject_t to) {
+    out[threadIdx.x] = tex2D<float>(image, 0.5f, 0.5f);
+    surf2Dwrite(1.0f, to, threadIdx.x * 4, 0);
+}
+"""
+SCRIPT = f"""
+import numpy as np, simulator
+from kernels import Kernel
+fill = Kernel.from_cuda({STEPS!r}, "fill")
+simulator.launch(fill, 1, 128, [np.zeros(128, np.float32)])
+"""
+
+
+def provide(folder, page):
+    """Write the files that a page names, as a reader would have them."""
+    tiled = (ROOT / "kernels/library/matmul/tiled.cu").read_text(encoding="utf-8")
+    files = {
+        "my.cu": MAIN if page == "predict.md" else tiled, "main.cu": MAIN,
+        "part.cpp": "int part() { return N; }\n", "include/part.h": "int part();\n",
+        "train_step.py": SCRIPT, "mygpu.json": '{"gpu": "h200", "rates": {}}',
+    }  # fmt: skip
+    for name, text in files.items():
+        if name.split("/")[0] in FRAGMENTS[page]:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def names_in_fragments():
+    """Return what fragments of Python take for granted: kernels, arrays and packages."""
+    fill, scale, sample = (Kernel.from_cuda(STEPS, name) for name in ("fill", "scale", "sample"))
+    x, out, image = (np.ones(shape, np.float32) for shape in (512, 8, (8, 8)))
+    return {
+        "np": np, "simulator": simulator, "tilescope": tilescope, "fill": fill, "scale": scale,
+        "x": x, "kernel": fill, "grid": 4, "block": 128, "args": [x], "out": out, "image": image,
+        "picture": image.copy(),
+    }, {"textures.md": {"kernel": sample, "grid": 1, "block": 8}}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", FRAGMENTS)
+def test_fragments_run_with_what_they_take_for_granted(page, tmp_path, monkeypatch):
+    """A shown output may be a part of today's; a line that is not run has a reason above."""
+    monkeypatch.chdir(tmp_path)
+    provide(tmp_path, page)
+    names, special = names_in_fragments()
+    names |= special.get(page, {})
+    for language, text in BLOCK.findall((DOCS / page).read_text(encoding="utf-8")):
+        if text.startswith("$ tilescope "):
+            command, _, shown = text.removeprefix("$ tilescope ").partition("\n")
+            assert plain(shown) in plain(run(command).stdout)
+        elif language == "python" and not any(word in text for word in NOT_RUN):
+            exec(compile(text, page, "exec"), names)
+        elif language == "sh":
+            for line in text.replace("\\\n", "").splitlines():
+                if not line.startswith(tuple(NOT_RUN)):
+                    assert line.startswith("tilescope "), line
+                    run(line.removeprefix("tilescope "))
+
+
+def test_every_page_with_blocks_is_run_and_every_exception_is_needed():
+    texts = {page.name: page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")}
+    run_pages = {Path(page).name for page in PAGES} | {*FRAGMENTS} | {*ELSEWHERE}
+    for name, text in texts.items():
+        languages = {language for language, _ in BLOCK.findall(text)}
+        assert name in run_pages or not languages & {"sh", "python"}, name
+    for line in NOT_RUN:
+        assert any(line in texts[page] for page in FRAGMENTS), line
 
 
 def test_pages_name_files_that_are_there():

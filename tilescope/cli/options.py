@@ -172,12 +172,16 @@ def _requested(function: Callable[..., Any], options: tuple[Any, ...]) -> Callab
     return _decorated(command, options)
 
 
-def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``schedule`` and ``step_limit``, as ``simulator.launch`` takes them."""
+def schedule_options(function: Callable[..., Any], several: bool = False) -> Callable[..., Any]:
+    """Add ``schedule`` and ``step_limit``, as ``simulator.launch`` takes them.
+
+    ``several``: whether the command receives a list of schedules, given with commas between.
+    """
 
     @functools.wraps(function)
     def command(schedule: str, **rest: Any) -> Any:
-        return function(schedule=as_schedule(schedule), **rest)
+        schedules = [as_schedule(text) for text in schedule.split(",")] if several else []
+        return function(schedule=schedules or as_schedule(schedule), **rest)
 
     return _decorated(command, (_SCHEDULE, _STEPS, _ENGINE))
 
@@ -212,15 +216,18 @@ def as_schedule(text: str) -> str | int:
     return order
 
 
-def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of ``simulator.launch``, and ``checks``, as it takes them."""
+def launch_options(function: Callable[..., Any], several: bool = False) -> Callable[..., Any]:
+    """Add the options of ``simulator.launch``, and ``checks``, as it takes them.
+
+    ``several``: see ``schedule_options``.
+    """
 
     @functools.wraps(function)
     def command(checks: str, **rest: Any) -> Any:
         chosen = checks if checks in ("all", "none") else tuple(checks.split(","))
         return function(checks=chosen, **rest)
 
-    return schedule_options(_decorated(command, (_CHECKS,)))
+    return schedule_options(_decorated(command, (_CHECKS,)), several)
 
 
 def refuse_options(words: tuple[str, ...]) -> None:

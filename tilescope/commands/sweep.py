@@ -1,6 +1,7 @@
 """``tilescope sweep``: kernels by sizes, tiles, GPUs, schedules and seeds."""
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -49,11 +50,11 @@ FOLDER = ".tilescope/sweep"
 @click.option("--dask", metavar="ADDRESS", help="Run cells on the Dask cluster there.")
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("--svg", metavar="FILE", help="Write a figure: times or sectors over sizes.")
-@launch_options
+@functools.partial(launch_options, several=True)
 def sweep_command(
     target: str, words: tuple[str, ...], sizes: str | None, tiles: str | None, gpus: str | None,
     seeds: str, predict: bool, resume: bool, folder: str, dask: str | None, json_file: str | None,
-    svg: str | None, schedule: str | int, **how: Any,
+    svg: str | None, schedule: list[str | int], **how: Any,
 ) -> int:  # fmt: skip
     """Run or predict kernels at every size, with every tile, GPU, schedule and seed.
 
@@ -88,7 +89,7 @@ def sweep_command(
     cells = list(grid(
         (target,) if from_file else (target, *words), _listed(sizes),
         [tile and _number("--tile", tile) for tile in _listed(tiles)], chips,
-        [int(s) if s.isdecimal() else s for s in str(schedule).split(",")],
+        schedule,
         [_number("--seed", seed) for seed in seeds.split(",")],
         words=words if from_file else (), predict=predict, **named, **how,
     ))  # fmt: skip

@@ -243,3 +243,14 @@ def processes_of(group: int) -> list[int]:
             if parent == group and b"spawn_main" in (path / "cmdline").read_bytes():
                 found.append(int(path.name))
     return found
+
+
+def test_schedules_have_commas_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweeps.sweeping, "_processes", lambda count: ThreadPoolExecutor(1))
+    words = ("sweep", "matmul_naive", "--size", "8", "--json", "-", "--schedule")
+    done = tilescope(*words, "lockstep,7")
+    assert done.exit_code == 0
+    assert [row["schedule"] for row in json.loads(done.stdout)["rows"]] == ["lockstep", 7]
+    refused = tilescope(*words, "lockstep,other")
+    assert (refused.exit_code, "unknown schedule 'other'" in refused.stderr) == (2, True)
