@@ -11,7 +11,7 @@ from kernels.arguments.argument_copies import copies
 from simulator import CHECKS, Run
 from simulator.gpus.table import Gpu
 
-from ..cli.progress import STEP_LIMIT
+from ..cli.menu.choices import STEP_LIMIT
 from ..cli.target import Target
 from .outcome import copied, simulate
 from .policy import Policy, judge

@@ -10,7 +10,8 @@ from kernels.arguments.argument_copies import copies
 from kernels.library import Agreement
 from simulator import Run
 
-from ..cli.progress import STEP_LIMIT, ProgressBar
+from ..cli.menu.choices import STEP_LIMIT
+from ..cli.progress import ProgressBar
 from ..cli.target import Target
 from .policy import Policy, set_aside
 

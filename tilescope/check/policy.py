@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from simulator import Hazard, Source
 
-CHOICES = ("error", "warning", "ignore")
-"""What a policy may say."""
-
 
 @dataclass(frozen=True)
 class Policy:

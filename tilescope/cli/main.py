@@ -1,4 +1,4 @@
-"""The command ``tilescope``; each subcommand is a module in ``tilescope.commands``."""
+"""The command ``tilescope``; each subcommand is a module in ``tilescope.usage``."""
 
 import platform
 

@@ -8,17 +8,10 @@ from typing import Any
 
 import click
 
-from simulator.execute.schedule import make
-from simulator.isa.memory.stack import STACK_BYTES
-from simulator.memory.storage.heap import HEAP_BYTES
-from simulator.native.selection import AUTO, NATIVE, NUMPY, preferred
-
 from . import completion
-from .argument_spec import is_argument
 from .errors import UserError
+from .menu.choices import CLOSE, ENGINES, STEP_LIMIT
 from .output import EXPLAIN, say
-from .progress import STEP_LIMIT
-from .references import CLOSE, tolerances
 from .request import Request
 
 _TARGET = (
@@ -55,14 +48,12 @@ _TARGET = (
     click.option(
         "--stack",
         type=click.IntRange(1),
-        default=STACK_BYTES,
         metavar="BYTES",
         help="A thread's stack, for functions that call themselves.",
     ),
     click.option(
         "--heap",
         type=click.IntRange(0),
-        default=HEAP_BYTES,
         metavar="BYTES",
         help="What a kernel's malloc has to give.",
     ),
@@ -116,17 +107,27 @@ _STEPS = click.option(
 
 
 def _use_engine(context: click.Context, _: click.Parameter, engine: str) -> None:
+    from simulator.native.selection import preferred
+
     context.with_resource(preferred(engine))
 
 
 _ENGINE = click.option(
     "--engine",
-    type=click.Choice([AUTO, NUMPY, NATIVE]),
-    default=AUTO,
+    type=click.Choice(ENGINES),
+    default=ENGINES[0],
     show_default=True,
     expose_value=False,
     callback=_use_engine,
     help="What runs the blocks: native code (tilescope[fast]) where it pays, or one of the two.",
+)
+device_option = click.option(
+    "--device", "index", type=click.IntRange(0), default=0, show_default=True, help="Which GPU."
+)
+jit_option = click.option(
+    "--jit-level",
+    type=click.IntRange(0, 4),
+    help="Optimisation level of the driver's compiler.  [default: the driver's own]",
 )
 _CHECKS = click.option(
     "--checks",
@@ -153,10 +154,13 @@ def _requested(function: Callable[..., Any], options: tuple[Any, ...]) -> Callab
         target: str, words: tuple[str, ...], defines: tuple[str, ...],
         includes: tuple[str, ...], nvrtc: tuple[str, ...], size: str | None, tile: int | None,
         grid: str | None, block: str | None, shared: int | None, symbols: tuple[str, ...],
-        cooperative: bool, cluster: str | None, stack: int, heap: int, launch: int | None,
-        seed: int, arch: str | None, build: str | None, expect: tuple[str, ...] = (),
-        reference: str | None = None, close: str | None = None, **rest: Any,
+        cooperative: bool, cluster: str | None, stack: int | None, heap: int | None,
+        launch: int | None, seed: int, arch: str | None, build: str | None,
+        expect: tuple[str, ...] = (), reference: str | None = None, close: str | None = None,
+        **rest: Any,
     ) -> Any:  # fmt: skip
+        from .references import tolerances
+
         refuse_options(words)
         tolerances(close or CLOSE)  # a mistake is told though nothing is compared
         if seed < 0:
@@ -211,6 +215,8 @@ def explain_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def as_schedule(text: str) -> str | int:
     """Parse a schedule for ``simulator.launch``; raises ``LaunchError`` if it is invalid."""
+    from simulator.execute.schedule import make
+
     order = int(text) if re.fullmatch(r"-?\d+", text) else text
     make(order)
     return order
@@ -232,6 +238,8 @@ def launch_options(function: Callable[..., Any], several: bool = False) -> Calla
 
 def refuse_options(words: tuple[str, ...]) -> None:
     """Reject mistyped options, which click passes on like negative numbers."""
+    from .argument_spec import is_argument
+
     for word in words:
         if word.startswith("-") and not is_argument(word):
             context = click.get_current_context()

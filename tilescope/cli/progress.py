@@ -22,8 +22,6 @@ from rich.progress import (
 from rich.progress import TimeRemainingColumn as Remaining
 from rich.text import Text
 
-STEP_LIMIT = 50_000_000
-"""Basic blocks that a batch of blocks runs before it is given up as endless."""
 PATIENCE = 2.0
 """Seconds before the bar appears."""
 BRIEF = 0.25

@@ -16,8 +16,7 @@ from kernels.library import Expected, Launch
 from ..check.tolerance import Closeness, rounding, smallest
 from .argument_spec import parse_arguments
 from .errors import UserError
-
-CLOSE = "1e-5,1e-8"
+from .menu.choices import CLOSE
 
 
 def expected(

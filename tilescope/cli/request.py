@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-from simulator.isa.memory.stack import STACK_BYTES
-from simulator.memory.storage.heap import HEAP_BYTES
-
 
 @dataclass(frozen=True)
 class Request:
     """Options of a command line, before validation.
 
     Attributes:
+        stack: Bytes of a thread's stack; ``None``: the simulator's default.
+        heap: Bytes of the kernel's heap, likewise.
         no_shared: Whether dynamic shared memory was explicitly set to none.
     """
 
@@ -27,8 +26,8 @@ class Request:
     options: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     cooperative: bool = False
-    stack: int = STACK_BYTES
-    heap: int = HEAP_BYTES
+    stack: int | None = None
+    heap: int | None = None
     cluster: str | None = None
     expect: tuple[str, ...] = ()
     reference: str | None = None

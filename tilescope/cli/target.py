@@ -17,6 +17,8 @@ from kernels.machine_code.cubin import without_other_kernels
 from kernels.ptx.parser import parse
 from kernels.source_access import plain_name
 from simulator import Run
+from simulator.isa.memory.stack import STACK_BYTES
+from simulator.memory.storage.heap import HEAP_BYTES
 
 from ..check.tolerance import Closeness, rounding
 from ..text.launches import place
@@ -239,8 +241,8 @@ def _how(request: Request) -> dict[str, Any]:
     """Return the arguments common to ``simulator.launch`` and ``device.launch``."""
     return {
         "cooperative": request.cooperative,
-        "stack_bytes": request.stack,
-        "heap_bytes": request.heap,
+        "stack_bytes": STACK_BYTES if request.stack is None else request.stack,
+        "heap_bytes": HEAP_BYTES if request.heap is None else request.heap,
         "cluster": None if request.cluster is None else parse_shape("cluster", request.cluster),
     }
 

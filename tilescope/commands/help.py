@@ -7,33 +7,12 @@ import click
 
 from ..cli.errors import UserError
 from ..cli.menu.commands import ENTRIES
-from ..cli.menu.option_groups import GroupedCommand
-from ..text.layout import wrapped
 
 
-@click.command("help", cls=GroupedCommand)
-@click.argument("topic", nargs=-1)
-@click.pass_context
 def help_command(ctx: click.Context, topic: tuple[str, ...]) -> None:
-    """Explain a command, a kind of hazard, or a word of the reports.
-
-    TOPIC is also a file: then its kernels, its launches and commands for them are shown, as by
-    "tilescope FILE".
-
-    \b
-    Examples:
-      tilescope help check
-      tilescope help raw-race
-      tilescope help bank conflicts
-      tilescope my_kernel.cu
-    """  # noqa: D301 - click reads \b
-    from simulator.hazards.kinds import KINDS
-
-    from ..cli.menu.found_file import described
-    from ..text.words import WORDS, meaning
-
+    """Run ``tilescope help``; ``tilescope.usage`` has its options."""
     parent = ctx.parent or ctx
-    asked, word = " ".join(topic), " ".join(topic).lower()
+    asked = " ".join(topic)
     if not topic:
         click.echo(parent.get_help())
     elif asked in ENTRIES and isinstance(parent.command, click.Group):
@@ -43,7 +22,20 @@ def help_command(ctx: click.Context, topic: tuple[str, ...]) -> None:
             command, info_name=asked, parent=parent, terminal_width=parent.terminal_width
         )
         click.echo(command.get_help(inner))
-    elif word in KINDS:
+    else:
+        _explain(asked)
+
+
+def _explain(asked: str) -> None:
+    """Explain a kind of hazard, a word of the reports, or a file."""
+    from simulator.hazards.kinds import KINDS
+
+    from ..cli.menu.found_file import described
+    from ..text.layout import wrapped
+    from ..text.words import WORDS, meaning
+
+    word = asked.lower()
+    if word in KINDS:
         kind = KINDS[word]
         click.echo(wrapped(f"{kind.name}, {kind.severity}: {kind.title}."))
         click.echo(wrapped(kind.help))

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from ..cli.errors import UserError
-from ..cli.menu.option_groups import GroupedCommand
 
 _FILES = {
     "blocksum.cu": "blocksum.cu",
@@ -24,20 +23,8 @@ next, in {folder}:
 then take the __syncthreads() out of blocksum.cu and do it again"""
 
 
-@click.command("init", cls=GroupedCommand)
-@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
 def init_command(folder: Path) -> None:
-    """Write a kernel, tests of it and a CI recipe to start from.
-
-    FOLDER is made if it is not there; files that are there already stay as they are, and
-    then nothing is written. The tests compare with NumPy, and a property test tries sizes,
-    contents and schedules.
-
-    \b
-    Examples:
-      tilescope init
-      tilescope init my_kernels
-    """  # noqa: D301 - click reads \b
+    """Run ``tilescope init``; ``tilescope.usage`` has its options."""
     there = [name for name in _FILES.values() if (folder / name).exists()]
     if there:
         raise UserError(f"{folder / there[0]} is there already; nothing was written")

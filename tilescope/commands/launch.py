@@ -7,19 +7,13 @@ import click
 
 import device
 
-from ..cli.options import target_options
 from ..cli.request import Request
 from ..cli.target import resolve
-from ..gpu.hardware import device_errors, device_option, jit_option
+from ..gpu.hardware import device_errors
 
 
-@click.command("_launch", hidden=True, context_settings={"ignore_unknown_options": True})
-@target_options
-@device_option
-@jit_option
-@click.option("--launches", type=click.IntRange(1), default=1)
 def launch_command(request: Request, index: int, jit_level: int | None, launches: int) -> None:
-    """Launch on the GPU, from equal arrays each time; tilescope counters runs this under ncu."""
+    """Run ``tilescope _launch``; ``tilescope.usage`` has its options."""
     target = resolve(request, False)
     with device_errors():
         out = device.launch(

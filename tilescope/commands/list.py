@@ -8,31 +8,12 @@ from ..cli.errors import UserError
 from ..cli.host_program import is_cuda, kernels_of, launches_of
 from ..cli.kernel_names import names
 from ..cli.menu.found_file import signature_lines
-from ..cli.menu.option_groups import GroupedCommand
 from ..text.launches import overview
 from ..text.layout import columns, fitted
 
 
-@click.command("list", cls=GroupedCommand)
-@click.argument("file", required=False)
-@click.option("--faulty", is_flag=True, help="Those with a known fault, each beside its twin.")
 def list_command(file: str | None, faulty: bool) -> None:
-    """Show the kernels of the library, one line each, or those of a FILE.
-
-    Behind a name: what --size and --tile choose. A file's kernels have their parameters, and its
-    launches a command each.
-
-    Each faulty kernel commits one mistake for tilescope check to find; its twin is the same
-    without it.
-
-    \b
-    Examples:
-      tilescope list
-      tilescope run matmul_padded --size 128      # then run one
-      tilescope list --faulty
-      tilescope check faulty_shared_raw
-      tilescope list my_program.cu
-    """  # noqa: D301 - click reads \b
+    """Run ``tilescope list``; ``tilescope.usage`` has its options."""
     if file is not None:
         if faulty:
             raise UserError("--faulty is for the library, not for a file")

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import click
 import numpy as np
 
 import device
@@ -13,15 +12,6 @@ from kernels.library import Expected
 
 from ..cli.errors import UserError
 from ..cli.target import Target
-
-device_option = click.option(
-    "--device", "index", type=click.IntRange(0), default=0, show_default=True, help="Which GPU."
-)
-jit_option = click.option(
-    "--jit-level",
-    type=click.IntRange(0, 4),
-    help="Optimisation level of the driver's compiler.  [default: the driver's own]",
-)
 
 
 def require_gpu(index: int, purpose: str) -> str:

@@ -15,7 +15,8 @@ from kernels.library import Agreement, Expected, Launch
 from ..cli.argument_spec import parse_arguments
 from ..cli.errors import UserError
 from ..cli.kernel_names import only_kernel
-from ..cli.references import CLOSE, near, tolerances
+from ..cli.menu.choices import CLOSE
+from ..cli.references import near, tolerances
 from ..cli.target import Target, check_arguments
 
 DEFAULT_STREAM = "default"

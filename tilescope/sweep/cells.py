@@ -20,7 +20,7 @@ import simulator
 
 from ..check.outcome import execute
 from ..cli.kernel_names import is_file
-from ..cli.progress import STEP_LIMIT
+from ..cli.menu.choices import STEP_LIMIT
 from ..cli.request import Request
 from ..cli.target import Target, resolve
 from ..release import version

@@ -7,13 +7,12 @@ from simulator import Counters, Line, Run, Traffic
 from simulator.hazards.wording.text import shortened
 from simulator.observe.counters.totals import TRAFFIC
 
+from ..cli.menu.choices import SORTS
 from .layout import clip, columns, human_bytes, percent, table
 
 _SHOWN = 8
-_NAMES = ("instr", "sectors", "waves")
+_NAMES = SORTS[1:-1]
 _LONG = ("warp instructions", "global sectors", "shared wavefronts")
-SORTS = ("cost", *_NAMES, "line")
-"""What lines are sorted by: cycles, one of the three that take them, or the source's order."""
 _CODE = 20
 """Columns that a line of code needs to be worth showing."""
 

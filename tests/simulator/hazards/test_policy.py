@@ -8,7 +8,8 @@ import pytest
 from simulator import Hazard, Participant, Source
 from tests.support.command_line import check, launch
 from tilescope.check.builds import merge
-from tilescope.check.policy import CHOICES, Policy, apply, ignored
+from tilescope.check.policy import Policy, apply, ignored
+from tilescope.cli.menu.choices import CHOICES
 
 
 @dataclasses.dataclass

@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
+from simulator.native import selection
 from tests.support.command_line import error_of, tilescope
 from tilescope.cli.main import main
+from tilescope.cli.menu.choices import ENGINES
 from tilescope.cli.menu.commands import ENTRIES, MENU
 from tilescope.text import layout, width
 from tilescope.text.colour import painted
@@ -76,10 +78,22 @@ def test_options_stand_under_titles() -> None:
 
 
 def test_help_imports_no_simulator() -> None:
-    code = "import sys\nfrom tilescope.cli.main import main\ntry: main(['--help'])\n"
-    code += "except SystemExit: pass\nprint(sorted({'simulator', 'numpy'} & set(sys.modules)))"
+    """Nor does the help of any command; the simulator takes ten times as long as all of it."""
+    every = [["--help"], *([name, "--help"] for name in ENTRIES), ["help", "check"]]
+    code = "import sys\nfrom tilescope.cli.main import main\n"
+    for words in every:
+        code += f"try: main({words})\nexcept SystemExit: pass\nprint({words}, end=' ')\n"
+        code += "print(sorted({'simulator', 'tilescope.check', 'device'} & set(sys.modules)))\n"
+    code = code.replace("print(['--help'], end=' ')", "print('numpy' in sys.modules, end=' ')")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    lines = done.stdout.splitlines()
+    assert "False []" in lines
+    for words in every[1:]:
+        assert f"{words} []" in lines
+
+
+def test_engines_are_those_of_the_simulator() -> None:
+    assert ENGINES == (selection.AUTO, selection.NUMPY, selection.NATIVE)
 
 
 def test_help_explains_commands_hazards_and_words(folder: Path) -> None:

@@ -67,7 +67,7 @@ class CommandGroup(click.Group):
         entry = ENTRIES.get(cmd_name)
         if entry is None:
             return None
-        module = importlib.import_module(f"tilescope.commands.{entry.module}")
+        module = importlib.import_module(f"tilescope.usage.{entry.module}")
         command: click.Command = getattr(module, f"{entry.module}_command")
         return command
 

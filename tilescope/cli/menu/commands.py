@@ -8,7 +8,8 @@ class MenuEntry:
     """A command in the menu.
 
     Attributes:
-        name: Its word on the command line, and its module in ``tilescope.commands``.
+        name: Its word on the command line, and its modules in ``tilescope.usage`` and
+            ``tilescope.commands``.
         summary: One sentence: the first line of its help.
         hidden: Whether ``--help`` leaves it out.
     """
@@ -19,7 +20,7 @@ class MenuEntry:
 
     @property
     def module(self) -> str:
-        """The module of ``tilescope.commands``."""
+        """The module's name."""
         return self.name.strip("_")
 
 
