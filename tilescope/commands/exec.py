@@ -66,6 +66,7 @@ def exec_command(
     policy = Policy(equal_writes=equal_writes)
     listed = not quiet and not files.quiet
     on_error = is_program(script)
+    options = [word for word in words if word.startswith(("-I", "-D"))]
 
     made, outcome = _run(script, arguments, settings, policy)
     extra: dict[str, Any] = {}
@@ -78,7 +79,7 @@ def exec_command(
             if not patch:
                 say("--diff: no fix to show", err=True)
     if listed:
-        _print(made, outcome, on_error)
+        _print(made, outcome, on_error, options)
     if fix:
         before = len(hazards(made))
         written = fixes.write(made.hazards)
@@ -90,7 +91,7 @@ def exec_command(
             settings = dataclasses.replace(settings, keeper=None)
             made, outcome = _run(script, arguments, settings, policy)
             if listed:
-                _print(made, outcome, on_error)
+                _print(made, outcome, on_error, options)
     if json_file is not None:
         extra |= {"outcome": outcome.to_dict(), "notes": list(outcome.notes)}
         extra["library_calls"] = outcome.library_calls
@@ -148,10 +149,10 @@ def _search(
         return find_fixes(made, settings.keeper, sources, settings.nvcc, policy, watch)
 
 
-def _print(made: Session, outcome: "ExecOutcome", on_error: bool) -> None:
+def _print(made: Session, outcome: "ExecOutcome", on_error: bool, options: Sequence[str]) -> None:
     """Print the report; ``on_error``: on standard error."""
     if not made.launches and outcome.how == "refused":
         return
-    say_report(summary(made, outcome.unchecked, ""), err=on_error)
+    say_report(summary(made, outcome.unchecked, "", options), err=on_error)
     for note in outcome.notes:
         say_report(wrapped(f"note: {note}"), err=on_error)

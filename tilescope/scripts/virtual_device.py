@@ -25,6 +25,7 @@ from ..gpu.launch_forecasts import LaunchForecasts
 from ..gpu.predicted_timeline import PredictedTimeline, StreamMoment, elapsed_ms
 from ..gpu.prediction_inputs import Forecast
 from ..host_calls.graphs import CaptureError, Captures
+from ..host_calls.launch_words import launch_words
 from ..programs.fixes import LaunchKeeper
 from ..sessions.recording import user_line
 
@@ -77,8 +78,8 @@ class VirtualDevice:
         began: When the script began: progress is shown from two seconds on.
         gpu: The GPU that has to have what a block takes; by default an H200.
         forecasts: Predicts the time of each launch, where that is requested.
-        on_launch: Gets each run, whether it was checked (``sampled``: one that is alike was), and
-            its forecast, if any.
+        on_launch: Gets each run, whether it was checked (``sampled``: one that is alike was), its
+            forecast, if any, and the launch as words of a command.
         keeper: Keeps launches that had errors, for a search for fixes.
         device: Its memory: an address is one to all front ends.
         checks: Mistakes of the host's code.
@@ -99,7 +100,9 @@ class VirtualDevice:
     array: Callable[[Any], Any] = as_array
     gpu: Gpu | None = None
     forecasts: LaunchForecasts | None = None
-    on_launch: Callable[[simulator.Run, bool | str, Forecast | None], Any] = lambda *_: None
+    on_launch: Callable[[simulator.Run, bool | str, Forecast | None, tuple[str, ...]], Any] = (
+        lambda *_: None
+    )
     keeper: LaunchKeeper | None = None
     printed: Callable[[str], Any] = sys.stdout.write
     began: float = field(default_factory=time.monotonic)
@@ -148,7 +151,10 @@ class VirtualDevice:
             )  # fmt: skip
         if self.keeper is not None:
             self.keeper.after(kernel, grid, block, args, shared_bytes, how, run)
-        self.on_launch(run, wanted or ("sampled" if named else False), forecast)
+        words = () if count > 1 else launch_words(
+            self.device, kernel, grid, block, args, shared_bytes, how
+        )  # fmt: skip
+        self.on_launch(run, wanted or ("sampled" if named else False), forecast, words)
         self.printed(run.output)
         return run
 

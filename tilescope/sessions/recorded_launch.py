@@ -25,6 +25,7 @@ class RecordedLaunch:
         run: The result.
         checked: Whether it was checked; ``sampled``: a launch that it is alike was.
         forecast: Its predicted time, or why there is none; ``None``: not requested.
+        words: The launch as words of a command, behind the file's name; empty if unknown.
     """
 
     kernel: Kernel
@@ -33,6 +34,7 @@ class RecordedLaunch:
     run: Run
     checked: bool | str = True
     forecast: Forecast | None = None
+    words: tuple[str, ...] = ()
 
     @property
     def place(self) -> Place:

@@ -51,8 +51,10 @@ class Session:
         own = [hazard for launch in self.launches for hazard in launch.run.hazards]
         return own + self.order.hazards
 
-    def annotate(self, run: Run, checked: bool | str, forecast: Forecast | None) -> None:
-        """Add to the last launch whether it was checked, and its forecast.
+    def annotate(
+        self, run: Run, checked: bool | str, forecast: Forecast | None, words: tuple[str, ...] = ()
+    ) -> None:
+        """Add to the last launch whether it was checked, its forecast, and a command's words.
 
         A launch with hazards may behave differently on a GPU: it has no forecast.
         """
@@ -61,7 +63,7 @@ class Session:
         if forecast and any(hazard.severity != "note" for hazard in run.hazards):
             forecast = Forecast(None, "it has hazards")
         self.launches[-1] = dataclasses.replace(
-            self.launches[-1], checked=checked, forecast=forecast
+            self.launches[-1], checked=checked, forecast=forecast, words=words
         )
 
     def judge(self, policy: Policy) -> None:

@@ -1,6 +1,7 @@
 """Report of ``tilescope exec``."""
 
 import textwrap
+from collections.abc import Sequence
 
 from kernels.source_access import display_path
 from simulator import Hazard
@@ -10,14 +11,20 @@ from simulator.observe.counters.traffic import Traffic
 from ..sessions.recorded_launch import Predicted, RecordedLaunch
 from ..sessions.recording import Session, distinct
 from .findings import count
+from .launches import command, spelled_options
 from .layout import columns, hazard_text, milliseconds, wrapped
 
 _MAX_LAUNCHES = 5
 """Hazards of a kernel that are shown in full."""
 
 
-def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
-    """Return the launches by place, their counters, and hazards."""
+def summary(
+    session: Session, unchecked: dict[str, int], end: str, options: Sequence[str] = ()
+) -> str:
+    """Return the launches by place, their counters, and hazards.
+
+    ``options``: NVRTC options that the program's kernels need.
+    """
     places = session.places()
     kernels = {name for name, _, _ in places}
     found = hazards(session)
@@ -46,6 +53,8 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
     parts += [
         wrapped(text) for text in (*_unchecked_parts(session), _predicted_sum(session)) if text
     ]
+    if alone := _alone(session, options):
+        parts.append(alone)
     if end:
         parts.append(end)
     return "\n".join(parts)
@@ -67,6 +76,21 @@ def _predicted_sum(session: Session) -> str:
         f"predicted on {made.gpu}: {milliseconds(made.ms)}, the sum of {_launches(made.launches)}"
     )
     return "; ".join([total, *missing])
+
+
+def _alone(session: Session, options: Sequence[str]) -> str:
+    """Return a command for one launch of a CUDA C++ file, preferably one with a hazard."""
+    known = [one for one in session.launches if one.words and one.file.endswith((".cu", ".cuh"))]
+    launch = max(known, key=lambda one: bool(one.run.hazards), default=None)
+    if launch is None:
+        return ""
+    words = display_path(launch.file), *launch.words
+    words = (*words, *spelled_options(options))
+    head = (
+        f"{launch.kernel.name} alone, with arrays of the same sizes and other contents; view and "
+        "predict take the same words:"
+    )
+    return "\n".join([wrapped(head), *command(words, "  ", "check")])
 
 
 def hazards(session: Session) -> list[Hazard]:

@@ -1,0 +1,62 @@
+"""A program's launch as words of a command: its shape, and arrays of the sizes that it had."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.host.host_arguments import element_word
+from simulator import Device
+
+_SCALARS = {
+    "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32,
+    "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+}  # fmt: skip
+
+
+def launch_words(
+    device: Device, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
+    shared_bytes: int, how: dict[str, Any],
+) -> tuple[str, ...]:  # fmt: skip
+    """Return kernel, shape and arguments as words; empty if a word cannot say one of them.
+
+    Arrays have the sizes of their allocations, and other contents: zeros, or random floats.
+    """
+    arguments = [
+        _word(device, kernel, number, arg, param.nbytes)
+        for number, (arg, param) in enumerate(zip(args, kernel.params, strict=False))
+    ]
+    if not all(arguments) or len(arguments) != len(kernel.params) or "cluster" in how:
+        return ()
+    words = [kernel.name.partition("(")[0], "--grid", _shape(grid), "--block", _shape(block)]
+    words += ["--shared", str(shared_bytes)] if shared_bytes else []
+    words += ["--cooperative"] if how.get("cooperative") else []
+    return (*words, *arguments)
+
+
+def _word(device: Device, kernel: Kernel, number: int, arg: Any, nbytes: int) -> str:
+    """Return one argument's word; empty if there is none."""
+    kind, pointed = kernel.parameter_types[number], kernel.element_types[number]
+    if not isinstance(arg, bytes) or not kind:
+        return ""
+    if pointed:
+        address = int.from_bytes(arg, "little")
+        found = device.find(address)
+        element = element_word(pointed.replace("const", "").strip())
+        if found is None or found.address != address or not element:
+            return ""
+        count = found.nbytes * 8 // int(re.sub(r"\D", "", element))
+        return f"{element}[{count}]" + "=normal" * (element[0] == "f")
+    scalar = _SCALARS.get(element_word(kind))
+    return str(np.frombuffer(arg[:nbytes], scalar)[0]) if scalar else ""
+
+
+def _shape(extents: Sequence[int]) -> str:
+    numbers = list(extents)
+    while len(numbers) > 1 and numbers[-1] == 1:
+        numbers.pop()
+    return ",".join(map(str, numbers))
