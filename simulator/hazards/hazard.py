@@ -138,7 +138,8 @@ class Hazard:
         return (
             self.row.is_race
             and self.row is other.row
-            and (self.severity, self.reach, other.reach) == ("error", "warp", "lane")
+            and (self.reach, other.reach) == ("warp", "lane")
+            and (self.severity == "error" or other.severity != "error")
             and self.space == other.space
             and other.variables <= self.variables
             and other.places <= self.places

@@ -93,7 +93,7 @@ def overview(
 def _how_to_complete(launches: Sequence[HostLaunch], file: str) -> str:
     """Return how to give what the text of launches does not say; empty if it says all."""
     lacking = {word for one in launches for word in one.words(file) if "?" in word}
-    return "; the text does not say each ?: --launch N tells what to add" if lacking else ""
+    return " (--launch N asks for what stands as ?)" if lacking else ""
 
 
 def place(file: str, line: int) -> str:

@@ -54,7 +54,7 @@ def summary(
         wrapped(text) for text in (*_unchecked_parts(session), _predicted_sum(session)) if text
     ]
     if alone := _alone(session, options):
-        parts.append(alone)
+        parts += ["", alone, ""]
     if end:
         parts.append(end)
     return "\n".join(parts)
@@ -94,8 +94,8 @@ def _alone(session: Session, options: Sequence[str]) -> str:
 
 
 def hazards(session: Session) -> list[Hazard]:
-    """Return each hazard once for all launches of a kernel from one place."""
-    found = [h for some in session.places().values() for h in distinct(some)]
+    """Return each cause once for all launches of a kernel from one place."""
+    found = [h for some in session.places().values() for h in fold_causes(distinct(some))]
     return found + session.order.hazards
 
 

@@ -161,4 +161,4 @@ def test_the_only_launch_says_what_its_text_lacks(
         made = "float *d; cudaMalloc(&d, 4096);" if known else ""
         Path("two.cu").write_text(f"{kernel}void f(float *d) {{ {{ {made} {launches} }} }}\n")
         listed = tilescope("run", "two.cu").stderr
-        assert ("?:" in listed) == (not known)
+        assert ("stands as ?" in listed) == (not known)

@@ -70,7 +70,7 @@ def _cuda(file: str) -> list[str]:
     known = [n for n, launch in enumerate(launches, 1) if launch.known]
     rows = list[_Command]()
     if known:
-        rows.append(("check", [file], "the launches that the text says wholly"))
+        rows.append(("check", [file], "the launches that the host code says in full"))
         rows += [(name, [file, "--launch", str(known[0])], "") for name in ("view", "predict")]
     elif launches:
         rows.append(("check", [file, "--launch", "1"], "says what to add to it"))
