@@ -14,7 +14,7 @@ from ..events import Observer
 from ..memory.event import AccessEvent, CompactAccessEvent, LaneAddressList
 from ..memory.site import Site
 from ..memory.storage.word_ops import unique
-from ..observe.counters.banks import LINE, SECTOR, first_of_run, off, switched_off
+from ..observe.counters.banks import LINE, SECTOR, first_of_run, inactive_address, mark_inactive
 from ..observe.counters.traffic_counter import TrafficCounter
 from .keys import SECTOR_BITS, packed, unpacked
 
@@ -102,7 +102,7 @@ class RequestCounter(TrafficCounter):
     def _lines(self, in_order: Rows) -> tuple[int, int]:
         """Return tag-stage cycles (all sets are looked up at once), and distinct lines."""
         lanes = np.sort(in_order)
-        lines = switched_off(lanes // LINE, lanes != off(lanes))
+        lines = mark_inactive(lanes // LINE, lanes != inactive_address(lanes))
         distinct = first_of_run(lines)
         sets = [np.count_nonzero(distinct & (lines % SETS == one), axis=1) for one in range(SETS)]
         return int(np.max(sets, axis=0).sum()), int(np.count_nonzero(distinct))

@@ -108,7 +108,7 @@ class Findings(Observer):
     @property
     def clean(self) -> bool:
         """Whether there are no findings."""
-        races = self.races.book.groups or self.races.of_registers.found
+        races = self.races.race_log.groups or self.races.of_registers.found
         return not (self.found or self.more or self.control.groups or races)
 
     def hazards(self) -> list[Hazard]:
@@ -131,7 +131,7 @@ class Findings(Observer):
                 mine.involved = (called, *mine.involved[1:], *more)
         found = [*(counted(hazard) for hazard in lines.values()), *self.more]
         found += self.control.hazards()
-        if self.races.book.groups or self.races.of_registers.found:
+        if self.races.race_log.groups or self.races.of_registers.found:
             found += self.races.hazards(self.geometry)
         found = fold(found, self.shifts.known(self.uninitialised_reads, self.independent))
         return sorted(found, key=lambda h: h.severity != "error")
@@ -144,7 +144,7 @@ class Findings(Observer):
         return {
             key
             for key, places in self.uninitialised_reads.items()
-            if self.races.book.explains(key.line, key.variable, places)
+            if self.races.race_log.explains(key.line, key.variable, places)
         }
 
     def _add(

@@ -34,10 +34,10 @@ class Access:
         self.whole = False
         self.again: AccessEvent | None = None
 
-    def _look(
+    def _check(
         self, base: Addresses, mask: Mask | None, values: tuple[Lanes, ...] | None = None
     ) -> None:
-        self._tell(self._resolve(base, mask), values)
+        self._notify(self._resolve(base, mask), values)
 
     def _resolve(self, base: Addresses, mask: Mask | None) -> bool:
         """Resolve the lanes' addresses; return whether they are those of the last execution."""
@@ -49,7 +49,7 @@ class Access:
             self.whole, self.again = len(self.events) == 1, None
         return repeated and self.whole
 
-    def _tell(
+    def _notify(
         self, repeated: bool, values: tuple[Lanes, ...] | None, old: tuple[Lanes, ...] | None = None
     ) -> None:
         for space, address, lanes, home, columns in self.events:
@@ -69,7 +69,7 @@ class Access:
         if length is not None:
             return self._load_some(base, mask, length)
         if not self._resolve(base, mask):
-            self._tell(False, None)
+            self._notify(False, None)
         elif self.memories.access_callbacks:
             # What is told of a load that goes where it did says nothing new: made once, it takes
             # half a microsecond less each time.
@@ -88,14 +88,14 @@ class Access:
         if full.all():
             return self.load(base, mask)
         whole = as_mask(mask) & full
-        self._look(base, whole)
+        self._check(base, whole)
         found = [np.where(whole, value, value.dtype.type(0)) for value in self.index.load()]
         part = as_mask(mask) & (length < site.nbytes)
         for at in range(int(np.max(np.where(part, length, 0), initial=0))):
             lanes = part & (length > at)
             byte = dataclasses.replace(site, type="u8", count=1, offset=site.offset + at)
             index, self.events = self.memories.resolve(byte, base, lanes)
-            self._tell(False, None)
+            self._notify(False, None)
             value = np.where(lanes, index.load()[0], np.uint8(0)).astype(np.uint32)
             word, shift = divmod(at, 4)
             found[word] = found[word] | (value << np.uint32(8 * shift)).view(np.int32)
@@ -104,7 +104,7 @@ class Access:
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
         """Store values of active lanes."""
-        self._look(base, mask, values)
+        self._check(base, mask, values)
         mask = self.memories.narrowed(self.site, mask)
         self.memories.stored(self.index, values, mask)
         self.index.store(values, mask)
@@ -122,7 +122,7 @@ class Access:
         if not (site.returns or site.has_trace) and in_bulk(
             self.memories, site, index, shape, mask, values
         ):
-            self._tell(repeated, values)
+            self._notify(repeated, values)
             nothing: Lanes = DTYPES[site.type].type(0)
             return nothing
         geometry = self.memories.geometry
@@ -158,7 +158,7 @@ class Access:
             if before is None or (previous != before).any() or (place.read(where) != before).any():
                 self.memories.writes += 1
         several = tuple(old[..., i] for i in range(site.count)) if vector else (old,)
-        self._tell(repeated, values, several)
+        self._notify(repeated, values, several)
         return several if vector else old
 
 

@@ -75,7 +75,7 @@ class CompactAccess:
             relative = relative[..., order]
         return place_index(home, relative, self.site, columns)
 
-    def _tell(
+    def _notify(
         self, home: Home, address: Addresses, mask: Mask | None,
         values: tuple[Lanes, ...] | None = None,
     ) -> None:  # fmt: skip
@@ -100,7 +100,7 @@ class CompactAccess:
             on, (base, *lengths) = self._spread(mask, base, *given)
             return tuple(map(lanes.gather, self.access.load(base, on, *lengths)))
         home, relative, address = found
-        self._tell(home, address, mask)
+        self._notify(home, address, mask)
         return self._index(home, relative, lanes, False).load()
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
@@ -112,7 +112,7 @@ class CompactAccess:
             self.access.store(base, on, *given)
             return
         home, relative, address = found
-        self._tell(home, address, mask, values)
+        self._notify(home, address, mask, values)
         ordered = not (
             isinstance(home, InterleavedMemory) and home.space == "local"
         )  # a lane's own
@@ -133,7 +133,7 @@ class CompactAccess:
             home, relative, address = found
             index = self._index(home, relative, lanes, False)
             if in_bulk(self.access.memories, site, index, lanes.shape, mask, values):
-                self._tell(home, address, mask, values)
+                self._notify(home, address, mask, values)
                 nothing: Lanes = DTYPES[site.type].type(0)
                 return nothing
         on, (base, *given) = self._spread(mask, base, *values)

@@ -69,11 +69,11 @@ class Loads:
         repeated = base is self._base and mask is self._mask
         if not repeated:
             self._base, self._mask = base, mask
-            self._look(base)
+            self._check(base)
         if self._rows is None:
             return OneByOne(self.accesses, base, mask)
         if self.callbacks:
-            self._tell(repeated)
+            self._notify(repeated)
         if self._rows.size * self._shape[3] > _AT_ONCE:
             return self
         got: Lanes = self._store.take(self._rows.reshape(-1), axis=0, mode="clip")
@@ -85,7 +85,7 @@ class Loads:
         got: Lanes = self._store.take(self._rows[number], axis=0, mode="clip")
         return got.reshape(self._shape)
 
-    def _look(self, base: Addresses) -> None:
+    def _check(self, base: Addresses) -> None:
         """Resolve all loads at once, if every lane is inside and aligned.
 
         Otherwise each load resolves its own address.
@@ -102,7 +102,7 @@ class Loads:
         self._rows = (base >> 2).reshape(1, -1) + self._offsets
         self._store = memory.words.view(DTYPES[self.sites[0].type])
 
-    def _tell(self, repeated: bool) -> None:
+    def _notify(self, repeated: bool) -> None:
         if not (self._events and self._events[0].repeated):
             assert self._base is not None
             what = self._base, self._mask, repeated, self.memories.shared, None

@@ -116,10 +116,10 @@ class Observers:
         max_pairs = (
             _ALL if adapter and adapter.repeats else MAX_PAIRS
         )  # whose readers are all asked about
-        book = RaceLog(sites, order, functools.partial(variable_at, layout), max_pairs)
+        race_log = RaceLog(sites, order, functools.partial(variable_at, layout), max_pairs)
         shapes = functools.partial(Shapes, launch)
         places = RacePlaces(layout, shapes, granules)
-        races = RaceHazards(book, sources, steering, places, launch.kernel.scratch)
+        races = RaceHazards(race_log, sources, steering, places, launch.kernel.scratch)
         own = functools.partial(compiler_inserted_reason, launch.kernel)
         functions = program.module.functions
         self.findings = findings = Findings(sources, layout, functions, races, own, shapes)
@@ -142,10 +142,10 @@ class Observers:
                 _race_checks, launch, granules, steering, precision, asked, memo, findings.exited
             )
             uninitialised = functools.partial(findings.uninitialised, "shared")
-            race_check, *others = make(book, uninitialised)
+            race_check, *others = make(race_log, uninitialised)
             race_check = cast(RaceCheck, race_check)
             if "races" in checks and may_be_alike(steering, precision, launch.clustered):
-                all_of_them.append(RepresentativeBlockCheck(make, book, [race_check, *others]))
+                all_of_them.append(RepresentativeBlockCheck(make, race_log, [race_check, *others]))
             else:
                 all_of_them += [race_check]
                 if calls:
@@ -197,7 +197,7 @@ class Observers:
         """
         atomics = {site.number for site in self.sites if site.access == "atomic"}
         numbers = set(self.read_only.quiet)
-        for group in self.findings.races.book.groups.values():
+        for group in self.findings.races.race_log.groups.values():
             racing = group.sides[0] | group.sides[1]
             numbers |= racing & atomics if group.reads else racing
         uninitialised = [
@@ -219,22 +219,22 @@ class Observers:
 
 def _race_checks(
     launch: PreparedLaunch, granules: Granules, steering: ForwardSlices, precision: PrecisionPlan,
-    checks: Collection[str], memo: Memo, exited: exited_blocks.Report, book: RaceLog,
+    checks: Collection[str], memo: Memo, exited: exited_blocks.Report, race_log: RaceLog,
     uninitialised: Report,
 ) -> list[Observer]:  # fmt: skip
     """Return the checks for races and uninitialised shared memory, ``RaceCheck`` first."""
     sites, races, shared = launch.program.sites, "races" in checks, launch.shared_space
     race_check = RaceCheck(
-        precision, granules, shared, book, steering, uninitialised, exited, races,
+        precision, granules, shared, race_log, steering, uninitialised, exited, races,
         "uninitialised" in checks, memo,
     )  # fmt: skip
     found: list[Observer] = [race_check]
     if races and any(site.asynchronous for site in sites):
-        found.append(AsyncCopyCheck(book, granules.shared, race_check))
+        found.append(AsyncCopyCheck(race_log, granules.shared, race_check))
     if races and any(map(sends, sites)):
-        found.append(BulkStoreCheck(book, granules.array, race_check))
+        found.append(BulkStoreCheck(race_log, granules.array, race_check))
     if races and any(s.asynchronous and s.access == "load" for s in sites):
-        found.append(ProxyCheck(book, granules.shared, shared, race_check))
+        found.append(ProxyCheck(race_log, granules.shared, shared, race_check))
     return found
 
 

@@ -133,7 +133,7 @@ def _judged(
     """Decide what of the findings counts, by more runs where these are needed."""
     first, precision = outcome.observers, precision or {}
     _keep_used_reads(launch, first, together)
-    _tell_used_shuffles(launch, first, together)
+    _report_used_shuffles(launch, first, together)
     is_same_in_all = outcome.engine == NATIVE and not is_one_warp(launch)  # see docs/native.md
     reads = "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads
     if reads and not is_same_in_all:
@@ -301,7 +301,7 @@ class _Ending(Observer):
         self.faults.add(stall.why)
 
 
-def _tell_used_shuffles(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
+def _report_used_shuffles(launch: PreparedLaunch, observers: Observers, together: bool) -> None:
     """Report reads of inactive lanes that change the outcome, judged in one schedule."""
     findings = observers.findings
     wrong = findings.control.bad_masks()  # which says it all

@@ -47,11 +47,11 @@ def find_races_in_other_orders(
         return
     limit = min(launch.step_limit, _STEPS)
     launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)
-    book = observers.findings.races.book
+    race_log = observers.findings.races.race_log
     for order in ORDERS:
         found = _races(dataclasses.replace(launch, schedule=order), dict(precision), together)
         if found is not None:
-            book.add_unknown(found)
+            race_log.add_unknown(found)
 
 
 def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
@@ -79,5 +79,5 @@ def _races(launch: PreparedLaunch, precision: PrecisionPlan, together: bool) -> 
         except (InterBlockWait, SimulatorError):
             return None
         else:
-            return observers.findings.races.book
+            return observers.findings.races.race_log
     return None

@@ -65,12 +65,12 @@ def drop_idle_reads(launch: PreparedLaunch, observers: Observers, together: bool
 
     It applies to compilers that are known to do this (``Adapter.repeats``).
     """
-    book = observers.findings.races.book
-    groups, sites = book.groups, launch.program.sites
+    race_log = observers.findings.races.race_log
+    groups, sites = race_log.groups, launch.program.sites
     for key, group in list(groups.items()):
         if group.space == "global" and group.reads and group.distance == "lane":
             writes, reads = ([sites[n] for n in side] for side in group.sides)
-            after = not any(book.find_order().precedes(w, r) for w in writes for r in reads)
+            after = not any(race_log.find_order().precedes(w, r) for w in writes for r in reads)
             if after and exchanged(launch.program, reads, writes):
                 del groups[key]
     suspects = [

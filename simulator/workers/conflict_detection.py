@@ -164,7 +164,7 @@ class Overlap(Observer):
         if self.stopped or other.stopped:
             raise SerialFallback(STOPPED)
         self.loaded |= other.loaded
-        self.look(other)
+        self.check(other)
         touched = self._packed()
         for number, theirs in other._packed().items():
             mine = touched.setdefault(number, theirs)
@@ -173,7 +173,7 @@ class Overlap(Observer):
                     raise SerialFallback("its blocks touch what others of them write")
                 touched[number] = mine.merged(theirs)
 
-    def look(self, other: Overlap) -> None:
+    def check(self, other: Overlap) -> None:
         """Check what one part modified against reads of both.
 
         Raises:

@@ -204,7 +204,7 @@ class ParallelLaunch:
             if self.cut and end < total and overlap.stopped:
                 raise SerialFallback(STOPPED)
             if end < total:
-                overlap.look(overlap)
+                overlap.check(overlap)
             at = end
             moved = _MOVED * 1e-9 * sum(len(a.buffer) for a in allocations.values())
             if spent * (total - at) < WORTH + moved and not self.asked:

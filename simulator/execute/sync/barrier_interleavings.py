@@ -68,18 +68,18 @@ class BarrierInterleavings:
             return
         self._came.append((key, block, lanes, as_mask(self.state.alive)))
 
-    def look(self, blocked: Sequence[Mask | None]) -> Mask:
+    def check(self, blocked: Sequence[Mask | None]) -> Mask:
         """Report blocks that could have stopped; return those of them that had not ended.
 
         ``blocked``: lanes blocked at barriers that others may still reach.
         """
-        return self._look([as_mask(lanes) for lanes in blocked], None)
+        return self._check([as_mask(lanes) for lanes in blocked], None)
 
     def look_at(self, clashing: Mask) -> Mask:
         """Check blocks in which warps meet at a barrier with incompatible operands."""
-        return self._look([as_mask(self.state.alive)], clashing)
+        return self._check([as_mask(self.state.alive)], clashing)
 
-    def _look(self, unfinished: Sequence[Mask], clashing: Mask | None) -> Mask:
+    def _check(self, unfinished: Sequence[Mask], clashing: Mask | None) -> Mask:
         """Check all blocks, or the clashing ones; ``unfinished``: lanes with further arrivals."""
         state = self.state
         g = state.geometry
@@ -130,9 +130,9 @@ class BarrierInterleavings:
         lanes, others = (np.broadcast_to(some, g.shape) & columns for some in (first, then))
         elsewhere = [(other, others)] if other is not one else []
         lanes = lanes if elsewhere else lanes | others
-        self._tell(BarrierDivergence("chance", one, lanes, None, elsewhere, value=key[0]))
+        self._report(BarrierDivergence("chance", one, lanes, None, elsewhere, value=key[0]))
 
-    def _tell(self, divergence: BarrierDivergence) -> None:
+    def _report(self, divergence: BarrierDivergence) -> None:
         for callback in self.observers.barrier_divergence:
             callback(divergence)
 
@@ -154,7 +154,9 @@ class BarrierInterleavings:
         parts = [(block, lanes) for block, lanes, _ in there]
         if found.clash:
             (first, lanes), *elsewhere = parts
-            self._tell(BarrierDivergence("ways", first, lanes, None, elsewhere, value=there[0][2]))
+            self._report(
+                BarrierDivergence("ways", first, lanes, None, elsewhere, value=there[0][2])
+            )
             return True
         waiting = [
             BarrierDivergence("orders", block, lanes, None, parts, value=n)

@@ -280,7 +280,7 @@ class Barriers:
     def check_orders(self) -> Mask:
         """Check the possible orders of arrival; return the blocks that end because of them."""
         leads_on = self.paths.map.leads_on
-        return self.orders.look([w.mask for w in self.waiting if leads_on(w.block.number)])
+        return self.orders.check([w.mask for w in self.waiting if leads_on(w.block.number)])
 
     def unsatisfied(self) -> list[BarrierDivergence]:
         """Return, when nothing can run, the blocked lanes with the lanes that are missing."""

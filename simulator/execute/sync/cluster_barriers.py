@@ -70,7 +70,7 @@ class ClusterBarriers:
         assert self._state is not None
         again = lanes & (self._state != _AWAY)
         if again.any():
-            self._tell("again", block, again)
+            self._report("again", block, again)
         self._state[lanes & ~again] = _ARRIVED
         known = self._places.get(block.number)
         self._places[block.number] = block, lanes if known is None else known[1] | lanes
@@ -83,7 +83,7 @@ class ClusterBarriers:
         assert self._state is not None
         never = lanes & (self._state == _AWAY)
         if never.any():
-            self._tell("unarrived", block, never)
+            self._report("unarrived", block, never)
         blocked = lanes & (self._state == _ARRIVED)
         if blocked.any():
             self.waiting.append(
@@ -93,7 +93,7 @@ class ClusterBarriers:
         self._state[going] = _AWAY
         return going
 
-    def _tell(self, how: str, block: CompiledBlock, lanes: Mask) -> None:
+    def _report(self, how: str, block: CompiledBlock, lanes: Mask) -> None:
         self.divergence.notify(BarrierDivergence(how, block, lanes))
 
     def _by_cluster(self, lanes: Mask) -> Mask:
@@ -115,7 +115,7 @@ class ClusterBarriers:
         if not done.any():
             return
         over = done & (state == _ARRIVED)
-        self._look_at(done, over, alive)
+        self._check(done, over, alive)
         state[over] = _FREE
         for wait in self.waiting:
             going = as_mask(wait.mask) & over
@@ -127,7 +127,7 @@ class ClusterBarriers:
                 lanes.go(wait.block.number, wait.block.block.follow, going)
         self.waiting = [wait for wait in self.waiting if as_mask(wait.mask).any()]
 
-    def _look_at(self, done: Mask, over: Mask, alive: Mask) -> None:
+    def _check(self, done: Mask, over: Mask, alive: Mask) -> None:
         """Check a complete phase: have all threads arrived, and warps as one?"""
         g, before = self.state.geometry, NO_LANE
         for number, (block, lanes) in sorted(self._places.items()):

@@ -30,12 +30,12 @@ class RaceHazards:
     """
 
     def __init__(
-        self, book: RaceLog, sources: Sources, steering: ForwardSlices, places: RacePlaces,
+        self, race_log: RaceLog, sources: Sources, steering: ForwardSlices, places: RacePlaces,
         scratch: str = "",
     ) -> None:  # fmt: skip
-        self.book, self.sources, self.steering = book, sources, steering
+        self.race_log, self.sources, self.steering = race_log, sources, steering
         self.scratch, self.places = scratch, places
-        self.sites, self.steps = book.sites, Steps(book, steering)
+        self.sites, self.steps = race_log.sites, Steps(race_log, steering)
         self.of_registers = RegisterRaces(sources)
 
     def hazards(self, g: Geometry) -> list[Hazard]:
@@ -43,7 +43,7 @@ class RaceHazards:
 
         They are in program order, whichever came first in the run.
         """
-        groups = self.book.groups.values()
+        groups = self.race_log.groups.values()
         joined: list[list[tuple[RaceGroup, Hazard]]] = []
         for group in groups:
             if _explained(group, groups) or (self.steps.guesses(group) and _wider(group, groups)):
@@ -91,7 +91,7 @@ class RaceHazards:
     def _note(self, group: RaceGroup, case: str) -> str:
         """Return an additional note; for an insufficient wait, with the required number."""
         pairs = {*group.meets, *((other, one) for one, other in group.meets)}
-        short = [self.book.waits[pair] for pair in sorted(pairs & {*self.book.waits})]
+        short = [self.race_log.waits[pair] for pair in sorted(pairs & {*self.race_log.waits})]
         queues = {self.sites[one].queue for pair in group.meets for one in pair}
         queue = next((name for name in WAITS if name in (case, *queues)), "")
         if not short or not (case in WAITS or _kind(group) is RAW_RACE):
@@ -150,13 +150,13 @@ class RaceHazards:
             and group.lines <= other.lines
             and not other.reads
             and self._case(other) == "lost"
-            for other in self.book.groups.values()
+            for other in self.race_log.groups.values()
         )
 
     def _flagged(self, group: RaceGroup) -> bool:
         """Whether a flag is meant to order the racing accesses."""
         one, other = (self.sites[min(side)] for side in group.sides)
-        return self.book.find_order().handed(one, other, group.distance, False) is not None
+        return self.race_log.find_order().handed(one, other, group.distance, False) is not None
 
 
 def _place(group: RaceGroup) -> tuple[object, ...]:

@@ -10,8 +10,8 @@ from ...races.report.race_log import RaceGroup, RaceLog
 class Steps:
     """Analyses the program between the two accesses of a race."""
 
-    def __init__(self, book: RaceLog, steering: ForwardSlices) -> None:
-        self.book, self.steering, self.sites = book, steering, book.sites
+    def __init__(self, race_log: RaceLog, steering: ForwardSlices) -> None:
+        self.race_log, self.steering, self.sites = race_log, steering, race_log.sites
 
     def looks(self, group: RaceGroup) -> bool:
         """Whether threads test the racing location and write it depending on the result.
@@ -23,7 +23,7 @@ class Steps:
         if group.reads:
             return all(self._decides(*_read_first(one, other)) for one, other in pairs)
         looks = [
-            other for other in self.book.groups.values()
+            other for other in self.race_log.groups.values()
             if other.reads and (other.space, other.name) == (group.space, group.name)
             and self.looks(other)
         ]  # fmt: skip
@@ -48,7 +48,7 @@ class Steps:
         reads, writes = (one, other) if one[0].access == "load" else (other, one)
         swaps = [
             self.sites[number]
-            for known in self.book.groups.values()
+            for known in self.race_log.groups.values()
             if (known.space, known.name) == (group.space, group.name)
             for number in sorted(set().union(*known.sides))
             if self.sites[number].operation == "cas"
@@ -61,7 +61,7 @@ class Steps:
         """Whether both threads write values derived from racing reads of the location."""
         reads = {
             number
-            for other in self.book.groups.values()
+            for other in self.race_log.groups.values()
             if other.reads and (other.space, other.name) == (group.space, group.name)
             for number in other.sides[1]
             if self.sites[number].access == "load"

@@ -117,8 +117,8 @@ class BulkCopy:
     def _move(self, sides: list[tuple[BulkEndpoint, BulkEndpoint]]) -> None:
         """Read all elements, then write them."""
         found = [self._read(reads) for reads, _ in sides]
-        self._tell([reads for reads, _ in sides], None)
-        self._tell([writes for _, writes in sides], found)
+        self._notify([reads for reads, _ in sides], None)
+        self._notify([writes for _, writes in sides], found)
         for (_, writes), values in zip(sides, found, strict=True):
             self._write(writes, values[writes.inside])
         if self.memories.bulk_copy_callbacks and sides:
@@ -165,7 +165,7 @@ class BulkCopy:
         if not isinstance(side.home, Allocation):
             side.home.words[:, side.block] = elements.view(np.int32)
 
-    def _tell(self, sides: list[BulkEndpoint], values: list[Flat] | None) -> None:
+    def _notify(self, sides: list[BulkEndpoint], values: list[Flat] | None) -> None:
         """Dispatch the accesses of all lanes, by memory."""
         for home in {id(side.home): side.home for side in sides}.values():
             those = [i for i, side in enumerate(sides) if side.home is home]

@@ -64,9 +64,9 @@ class TensorCopy(BulkCopy):
             count, *done = self._copy(thread, column, to, start, where)
             moved[thread, column] = count
             sides += done
-        self._tell([reads for reads, _ in sides], None)
+        self._notify([reads for reads, _ in sides], None)
         writes = [side for _, side in sides]
-        self._tell(writes, [self._read(side) for side in writes])
+        self._notify(writes, [self._read(side) for side in writes])
         self.memories.writes += bool(sides)
         if self.memories.bulk_copy_callbacks and sides:
             self._moved(self.pieces)

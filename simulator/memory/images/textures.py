@@ -75,7 +75,7 @@ class TextureFetch(ImageAccess):
             )
             for corner in corners
         }
-        self._tell(array, of, lanes, np.stack([*places.values()], -1))
+        self._notify(array, of, lanes, np.stack([*places.values()], -1))
         weights = tuple(axis.weight for axis in found)
         if self.gathers:
             channel = "rgba".index(next(m for m in self.site.instruction.modifiers if m in "rgba"))
@@ -85,7 +85,9 @@ class TextureFetch(ImageAccess):
             return [self._point(array, of, place, channel) for channel in range(4)]
         return [self._linear(array, of, places, weights, channel) for channel in range(4)]
 
-    def _tell(self, array: Allocation, of: Texture, lanes: tuple[Flat, Flat], number: Flat) -> None:
+    def _notify(
+        self, array: Allocation, of: Texture, lanes: tuple[Flat, Flat], number: Flat
+    ) -> None:
         size = of.array.dtype.itemsize * of.channels
         at = array.base + np.maximum(number, 0) * size
         part = min(size, 4)

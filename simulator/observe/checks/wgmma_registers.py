@@ -85,11 +85,11 @@ class ProductCheck(Observer):
                 bad = pending & np.isin(age, list(ages)) & ((age == OPEN) == open_)
                 if bad.any():
                     case = "ungrouped" if open_ else "registers"
-                    self._tell(case, flight, product, bad)
+                    self._report(case, flight, product, bad)
                     reported = bad if reported is None else reported | bad
                     self.reported[product] = reported
 
-    def _tell(self, case: str, other: WgmmaRegisterUse | None, product: int, lanes: Rows) -> None:
+    def _report(self, case: str, other: WgmmaRegisterUse | None, product: int, lanes: Rows) -> None:
         """Report an access to registers of a product; without a product a fence was missing."""
         g = self.geometry
         how = "write" if other is None or other.writes else "read"
@@ -108,10 +108,10 @@ class ProductCheck(Observer):
             if since is None or not bad.any():
                 continue
             reported = reported | bad
-            self._tell("unfenced", self.flights[touch], number, bad)
+            self._report("unfenced", self.flights[touch], number, bad)
         bad = ~reported & (self.fenced == 0) & ~self.started
         if bad.any():
-            self._tell("unfenced", None, number, bad)
+            self._report("unfenced", None, number, bad)
         self.started |= on
         self.runs.setdefault(number, []).append((self.made.copy(), on.copy()))
         if number in self.reported:

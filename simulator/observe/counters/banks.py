@@ -16,12 +16,12 @@ _NEAR = 1 << 30
 """Bytes between addresses for which 32 bits are enough."""
 
 
-def off(lanes: Rows) -> int:
+def inactive_address(lanes: Rows) -> int:
     """Return the value that marks an inactive lane; it sorts last."""
     return int(np.iinfo(lanes.dtype).max)
 
 
-def switched_off(lanes: Rows, mask: Rows) -> Rows:
+def mark_inactive(lanes: Rows, mask: Rows) -> Rows:
     """Return unsigned lanes with masked ones replaced by ``off``; faster than ``np.where``."""
     filled: Rows = lanes | (mask.astype(lanes.dtype) - lanes.dtype.type(1))
     return filled
@@ -32,7 +32,7 @@ def first_of_run(rows: Rows) -> Rows:
     flat = rows.reshape(-1)
     out: Rows = np.append(True, flat[1:] != flat[:-1]).reshape(rows.shape)
     out[:, 0] = True
-    out &= rows != off(rows)
+    out &= rows != inactive_address(rows)
     return out
 
 
@@ -48,7 +48,9 @@ def requests(address: Rows, mask: Rows | None) -> Rows:
     """
     lanes = near(address, mask)
     if len(lanes) % WARP:
-        lanes = np.pad(lanes, ((0, -len(lanes) % WARP), (0, 0)), constant_values=off(lanes))
+        lanes = np.pad(
+            lanes, ((0, -len(lanes) % WARP), (0, 0)), constant_values=inactive_address(lanes)
+        )
     warps = lanes.reshape(-1, WARP, lanes.shape[1]).transpose(0, 2, 1)
     return np.ascontiguousarray(warps).reshape(-1, WARP)
 
@@ -64,13 +66,13 @@ def near(address: Rows, mask: Rows | None) -> Rows:
         high = int(np.max(address, where=mask, initial=low))
     low &= -4 * BANKS
     lanes: Rows = (address - np.int64(low)).astype(np.uint32 if high - low < _NEAR else np.uint64)
-    return lanes if mask is None else switched_off(lanes, mask)
+    return lanes if mask is None else mark_inactive(lanes, mask)
 
 
 def sectors(lanes: Rows) -> Flat:
     """Return the number of 32-byte sectors of each request; byte addresses, sorted rows."""
     found: Flat = np.count_nonzero(
-        first_of_run(switched_off(lanes >> 5, lanes != off(lanes))), axis=1
+        first_of_run(mark_inactive(lanes >> 5, lanes != inactive_address(lanes))), axis=1
     )
     return found
 
@@ -94,7 +96,7 @@ def word_passes(lanes: Rows) -> tuple[Flat, Flat] | None:
         return None
     row, bank = lanes >> np.uint32(7), (lanes << np.uint32(9)) & np.uint32((BANKS - 1) << _ROW)
     keys = (bank | row).astype(np.uint16)
-    keys |= np.negative((lanes == off(lanes)).astype(np.uint16))
+    keys |= np.negative((lanes == inactive_address(lanes)).astype(np.uint16))
     keys.sort()
     again = keys[:, 1:] == keys[:, :-1]
     if again.any():
@@ -102,7 +104,7 @@ def word_passes(lanes: Rows) -> tuple[Flat, Flat] | None:
         keys.sort()
     # Sorted, those of a bank stand side by side: where one and the k-th behind it are of the same,
     # there are more than k. One row a lane, so that requests are neighbours in memory.
-    gone = np.ascontiguousarray((keys == off(keys)).T).view(np.uint8)
+    gone = np.ascontiguousarray((keys == inactive_address(keys)).T).view(np.uint8)
     one = np.ascontiguousarray((keys >> np.uint16(_ROW)).astype(np.uint8).T)
     one |= np.negative(gone)
     other = one - gone  # nothing that is off is like anything
@@ -138,7 +140,7 @@ def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     close = word_passes(lanes) if width <= 4 else None
     if close:
         return close[0], close[0] - (close[0] > 0), np.full(len(lanes), WARP)
-    live = lanes != off(lanes)
+    live = lanes != inactive_address(lanes)
     groups, words = 1, lanes >> 2
     bank = words & (BANKS - 1)
     size = np.full(len(lanes), {8: 16, 16: 8}.get(width, WARP))
@@ -157,7 +159,7 @@ def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     # Sorted by bank and row, what is distinct stands side by side; the rest goes to bin 0.
     row, bins = words >> 5, groups * BANKS
     bits = int((row * live).max(initial=0)).bit_length()
-    wanted = switched_off((bank << bits) + row, live).reshape(len(lanes), -1)
+    wanted = mark_inactive((bank << bits) + row, live).reshape(len(lanes), -1)
     wanted.sort()
     first = np.arange(1, len(lanes) * bins, bins, dtype=lanes.dtype)[:, None]
     at = ((wanted >> bits) + first) * first_of_run(wanted)

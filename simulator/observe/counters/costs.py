@@ -8,7 +8,7 @@ from ...core.geometry import WARP, Flat, Rows
 from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site
 from ...memory.storage.word_ops import changes, unique
-from .banks import BANKS, SECTOR, bank_passes, first_of_run, off, word_passes
+from .banks import BANKS, SECTOR, bank_passes, first_of_run, inactive_address, word_passes
 
 
 def bulk_cost(event: AccessEvent, columns: int) -> Flat:
@@ -104,7 +104,7 @@ class Sorted:
     def __init__(self, rows: Rows) -> None:
         self.rows, self.width = rows, rows.shape[1]
         flat = rows.reshape(-1)
-        live = flat != off(rows)
+        live = flat != inactive_address(rows)
         last = live[self.width - 1 :: self.width].copy()
         self.on, self.repeats = int(np.count_nonzero(live)), len(rows) - int(np.count_nonzero(last))
         live[:-1] &= flat[1:] != flat[:-1]
@@ -116,7 +116,7 @@ class Sorted:
         """Return the cost of ``width`` bytes a lane, at ``offset`` from these addresses."""
         flat = self.rows.reshape(-1)
         if offset % SECTOR:  # what is off stays far from all others, around the corner too
-            flat = flat + flat.dtype.type(offset & off(flat))
+            flat = flat + flat.dtype.type(offset & inactive_address(flat))
         far = (flat[1:] ^ flat[:-1]) >= SECTOR
         across = np.count_nonzero(far[self.width - 1 :: self.width])
         moved = int(np.count_nonzero(far) - across) + len(self.rows) - self.repeats
@@ -173,7 +173,7 @@ def atomic_cost(width: int, space: str, in_order: Rows, swaps: bool) -> Flat:
     lanes, a compare-and-swap (``swaps``) twice as many.
     """
     rows = np.sort(in_order)
-    live = rows != off(rows)
+    live = rows != inactive_address(rows)
     on, some = int(np.count_nonzero(live)), int(np.count_nonzero(live[:, 0]))
     first = first_of_run(rows)
     each, nbytes = np.count_nonzero(first, axis=1) * width, on * width
@@ -210,7 +210,7 @@ def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:
     """Return the cost of ``requests``; ``width``: bytes that a lane accesses."""
     if space not in ("shared", "cluster"):
         return Sorted(np.sort(in_order)).cost(width)
-    on = int(np.count_nonzero(in_order != off(in_order)))
+    on = int(np.count_nonzero(in_order != inactive_address(in_order)))
     close = word_passes(in_order) if space == "shared" and width == 4 else None
     if close:
         some, taken, words = (int(np.sum(n)) for n in (close[1] > 0, *close))

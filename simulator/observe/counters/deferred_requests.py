@@ -10,7 +10,7 @@ import numpy as np
 from ...core.compact_lanes import in_warps
 from ...core.geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ...memory.site import Site
-from .banks import near, off
+from .banks import inactive_address, near
 from .costs import Requests, Sorted, by_word
 
 _SHIFT = WARP.bit_length() - 1
@@ -116,7 +116,7 @@ class DeferredRequests:
                     self.totals[slot] += by_word(figures, site.nbytes) if local else figures
                     continue
             lanes, places, count = _together(several, offset)
-            rows = np.full((count, WARP), off(lanes), lanes.dtype)
+            rows = np.full((count, WARP), inactive_address(lanes), lanes.dtype)
             rows.reshape(-1)[places] = lanes
             self.totals[slot] += self.judge(site, space, rows)
         self._waiting.clear()

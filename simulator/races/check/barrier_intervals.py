@@ -139,7 +139,7 @@ class BarrierIntervals:
                 if races:
                     owners.access(site, place, thread)
         if owners.has_contention:
-            self._look_at(owners.contested, pending, one)
+            self._check_contested(owners.contested, pending, one)
         if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
             return self.state
         self.states.append(written)
@@ -194,7 +194,7 @@ class BarrierIntervals:
         for part in range(max(1, site.nbytes // self.granule)):
             yield place + part, thread
 
-    def _look_at(self, contested: Mask, pending: list[_Event], g: Geometry) -> None:
+    def _check_contested(self, contested: Mask, pending: list[_Event], g: Geometry) -> None:
         """Check whether warp barriers order the accesses to contested locations."""
         shadow, happens_before = ShadowMemory(g.threads * g.columns, g.threads), HappensBefore(g)
         for now, (sites, address, mask) in enumerate(pending, 1):

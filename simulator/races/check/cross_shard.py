@@ -28,14 +28,14 @@ def find_between(
                 earlier.site, later.site, "global", home, look.granules.array, how, "block",
                 g.threads, g.columns,
             )  # fmt: skip
-            _write_down(look.book, race, first, earlier, later)
+            _write_down(look.race_log, race, first, earlier, later)
 
 
 def _write_down(
-    book: RaceLog, race: Race, first: ShadowMemory, earlier: AccessHistory, later: AccessHistory
+    race_log: RaceLog, race: Race, first: ShadowMemory, earlier: AccessHistory, later: AccessHistory
 ) -> None:
     asked = first.asked(*np.divmod(later.table.keys, first.threads))
-    bound, free = book.bound(race), None
+    bound, free = race_log.bound(race), None
     if later.site.access == earlier.site.access == "store" and later.values is not None:
         free = other_values(earlier, asked.start, first.threads, later.values)
         free |= later.table.varied_far
@@ -49,8 +49,8 @@ def _write_down(
             again = conflict.some(quiet & varied)
             if len(again.lane):
                 some = np.zeros(len(again.lane), bool)
-                book.add(race, again, ~some, some)
-        book.add(race, conflict, unequal, quiet, stored)
+                race_log.add(race, again, ~some, some)
+        race_log.add(race, conflict, unequal, quiet, stored)
 
 
 def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:

@@ -43,7 +43,7 @@ class RaceCheck(Observer):
     Args:
         precision: Arrays (and ``SHARED``) that need full shadow memory: see ``EscalateCheck``.
         granules: Bytes of a location.
-        book: The race log.
+        race_log: The race log.
         uninitialised: Called with reads of uninitialised shared memory.
         exited: Called with accesses to shared memory of blocks that may have exited.
         memo: Cached intervals for this block shape and these checks.
@@ -56,17 +56,22 @@ class RaceCheck(Observer):
     geometry: Geometry
 
     def __init__(
-        self, precision: PrecisionPlan, granules: Granules, shared_bytes: int, book: RaceLog,
+        self, precision: PrecisionPlan, granules: Granules, shared_bytes: int, race_log: RaceLog,
         steering: ForwardSlices, uninitialised: Report, exited: exited_blocks.Report, races: bool,
         initialised: bool, memo: Memo,
     ) -> None:  # fmt: skip
-        self.precision, self.granules, self.book, self.races = precision, granules, book, races
+        self.precision, self.granules, self.race_log, self.races = (
+            precision,
+            granules,
+            race_log,
+            races,
+        )
         self.shadows: dict[int, ShadowMemory] = {}
         self.arrays: dict[int, Allocation] = {}
         self.owners: dict[int, OwnershipTable] = {}
         self.reaches = AddressRangeCache()
         self.array_filter = ArrayAccessFilter(granules.array)
-        self.shadow_checker = ShadowChecker(granules, book, steering)
+        self.shadow_checker = ShadowChecker(granules, race_log, steering)
         self.order = SyncObserver(steering)
         reserved = steering.program.layout.reserved
         intervals = BarrierIntervals(
@@ -112,7 +117,7 @@ class RaceCheck(Observer):
             if known is not owners:
                 known.merge(owners)
         other.shadow_checker.resolve_lock_ordered_pairs()
-        self.book.merge(other.book)
+        self.race_log.merge(other.race_log)
         for number, shadow in other.shadows.items():
             mine = self.shadows.setdefault(number, shadow)
             home = self.arrays.setdefault(number, other.arrays[number])
@@ -129,7 +134,7 @@ class RaceCheck(Observer):
             return
         self.order.now += 1
         if site.operation == PHASE:
-            self.shared.need_table()
+            self.shared.need_shadow()
             self.order.arrive_at(event)
         elif site.strong and not site.order and self.races and space != "local":
             self.order.strong_access(event)
@@ -199,7 +204,7 @@ class RaceCheck(Observer):
         number = home.number
         precision = self.precision.get(number)
         if precision is None:
-            self.array_filter.look(event, g)
+            self.array_filter.check(event, g)
             return
         if precision is False and self._owners(home).is_repeat(event):
             return

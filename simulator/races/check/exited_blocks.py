@@ -38,7 +38,7 @@ class Exits:
         rank = g.clusters.rank[lanes.column[far]]
         self._last[site.number][1][rank, lanes.thread[far], lanes.home[far]] = now
 
-    def look(
+    def check(
         self, order: ClusterClocks, releases: ReleaseAcquireTracker | None, report: Report
     ) -> None:
         """Report accesses with which the memory's block has not synchronised since.

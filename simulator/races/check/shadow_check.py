@@ -46,8 +46,8 @@ class ShadowChecker:
     happens_before: HappensBefore
     releases: ReleaseAcquireTracker
 
-    def __init__(self, granules: Granules, book: RaceLog, steering: ForwardSlices) -> None:
-        self.granules, self.book, self.steering = granules, book, steering
+    def __init__(self, granules: Granules, race_log: RaceLog, steering: ForwardSlices) -> None:
+        self.granules, self.race_log, self.steering = granules, race_log, steering
         self.lock_ordered_pairs: list[
             tuple[Lock, int, tuple[Race, Conflict, Flat, Flat, Flat]]
         ] = []
@@ -243,7 +243,7 @@ class ShadowChecker:
 
     def _known(self, event: AccessEvent, other: Site, how: str) -> bool:
         """Whether a race of these sites has been logged already."""
-        return any(self.book.knows(self._race(event, other, how, far)) for far in DISTANCES)
+        return any(self.race_log.knows(self._race(event, other, how, far)) for far in DISTANCES)
 
     def _write_down(
         self, event: AccessEvent, other: Site, how: str,
@@ -256,7 +256,7 @@ class ShadowChecker:
             if (distance == "block" and per_block) or (how == "scope" and distance != "block"):
                 continue
             race = self._race(event, other, how, distance)
-            for conflict in races(distance, self.book.bound(race)):
+            for conflict in races(distance, self.race_log.bound(race)):
                 if how == "scope":
                     conflict = conflict.some(out_of_scope(self.geometry, conflict, site, other))
                 elif how == "steps":
@@ -272,7 +272,7 @@ class ShadowChecker:
                         for one, part in self._by_looks(race, conflict.some(at), history, lanes):
                             if part.any():
                                 remaining = conflict.some(at[part])
-                                self.book.add(
+                                self.race_log.add(
                                     one, remaining, *(column[..., at[part]] for column in found)
                                 )
                     race.behind = False
@@ -437,7 +437,7 @@ class ShadowChecker:
         for lock, time, raced in self.lock_ordered_pairs:
             race = raced[0]
             if self.releases.doubtful(lock, time, race.other, race.site):
-                self.book.add(*raced)
-        for group in self.book.groups.values():
+                self.race_log.add(*raced)
+        for group in self.race_log.groups.values():
             group.fresh &= not any(loaded.is_valid() for loaded in group.loaded)
             group.loaded = []

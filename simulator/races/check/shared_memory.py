@@ -70,12 +70,12 @@ class SharedMemory:
         if self.shadow is None:
             self.intervals.close()
             return
-        self.uninitialised_reads.tell()
+        self.uninitialised_reads.report_all()
         cluster = self.order.happens_before.cluster
         if cluster is not None and self.races:
-            self.exits.look(cluster, self.order.releases, self.exited)
+            self.exits.check(cluster, self.order.releases, self.exited)
 
-    def need_table(self) -> None:
+    def need_shadow(self) -> None:
         """Continue with shadow memory only.
 
         Raises:
@@ -93,7 +93,7 @@ class SharedMemory:
         elif self.shadow is None:
             self.intervals.close()
         else:
-            self.uninitialised_reads.tell()
+            self.uninitialised_reads.report_all()
             if self.order.geometry.clusters.size == 1:
                 self.shadow.clear()
                 self.repeats.meet(self.order.now)
@@ -101,7 +101,7 @@ class SharedMemory:
     def arrive(self) -> None:
         """Handle an arrival without a wait, which ends no interval."""
         if self.nbytes:
-            self.need_table()
+            self.need_shadow()
 
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
         """Handle ``bar.warp.sync``."""
@@ -122,7 +122,7 @@ class SharedMemory:
         elif self.shadow is None:
             self.intervals.close()
         else:
-            self.uninitialised_reads.tell()
+            self.uninitialised_reads.report_all()
             self.shadow.clear()
 
     # -- accesses ---------------------------------------------------------------------
@@ -139,7 +139,7 @@ class SharedMemory:
             self.order.make(event)
             self._access(event, self.shadow)
         elif event.space == "cluster" or isinstance(event.address, LaneAddressList):
-            self.need_table()
+            self.need_shadow()
         else:
             self.intervals.add((event.site,), event.address, event.mask)
 
@@ -162,7 +162,7 @@ class SharedMemory:
         if self.races:
             if site.access != "load":
                 before = self.order.happens_before.before(lanes.thread, lanes.column)
-                self.uninitialised_reads.overtake(site, place, thread, before)
+                self.uninitialised_reads.drop_racing(site, place, thread, before)
             self.shadow_checker.check_and_record(
                 shadow, event, now, lanes, place, thread, values, again
             )

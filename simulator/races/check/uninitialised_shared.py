@@ -53,7 +53,7 @@ class UninitialisedReads:
         """Whether any reads are recorded."""
         return bool(self._accesses)
 
-    def overtake(self, site: Site, place: Flat, thread: Flat, ordered: Ordered) -> None:
+    def drop_racing(self, site: Site, place: Flat, thread: Flat, ordered: Ordered) -> None:
         """Drop reads that a write may precede under another schedule, as no barrier orders them.
 
         A lock does not order them either, as any thread may acquire it first. Two atomics are no
@@ -73,7 +73,7 @@ class UninitialisedReads:
                     known[number] = reads[:, stays]
             self._reads[atomics] = [reads for reads in known if reads.shape[1]]
 
-    def tell(self) -> None:
+    def report_all(self) -> None:
         """Report the remaining reads."""
         nothing = np.zeros((5, 0), np.int64)
         pending = np.concatenate([nothing, *self._reads[False], *self._reads[True]], axis=1)

@@ -42,14 +42,14 @@ class AsyncCopyCheck(Observer):
     """Check of the copies of a batch, until a wait for each.
 
     Args:
-        book: The race log.
+        race_log: The race log.
         granule: Bytes of a location.
         race: The other race checks, which receive the completion of a copy as a write.
     """
 
-    def __init__(self, book: RaceLog, granule: int, race: RaceCheck) -> None:
-        self.book, self.granule, self.race = book, granule, race
-        self.order, self.astray = race.order, LateWaits(book)
+    def __init__(self, race_log: RaceLog, granule: int, race: RaceCheck) -> None:
+        self.race_log, self.granule, self.race = race_log, granule, race
+        self.order, self.astray = race.order, LateWaits(race_log)
         self.geometry: Geometry
         self.open: list[Copy] = []
         # Copies done by a wait in the text behind what may touch their bytes; may there be such?
@@ -79,9 +79,9 @@ class AsyncCopyCheck(Observer):
         for copy in self.open:
             reads = copy.event.site.access == site.access == "load"
             if low < copy.high and copy.low < high and not reads:
-                self._look(copy, event, lanes)
+                self._check(copy, event, lanes)
         for copy, wait in self.over:
-            strays = self.book.find_order().wait_follows_access(copy.event.site, site, wait)
+            strays = self.race_log.find_order().wait_follows_access(copy.event.site, site, wait)
             if strays and low < copy.high and copy.low < high:
                 self._meet(copy, event)
         if site.asynchronous:
@@ -157,7 +157,7 @@ class AsyncCopyCheck(Observer):
         """See ``Observer``; copies without a wait are in flight until the end."""
         for copy in self.open:
             for touch in copy.touched:
-                self._tell(touch.race, touch.conflict)
+                self._log(touch.race, touch.conflict)
 
     def _complete(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
         """Complete the copies of some lanes; recorded accesses preceded that, or race elsewhere.
@@ -177,19 +177,19 @@ class AsyncCopyCheck(Observer):
                     touch.mine, touch.issuer, touch.column
                 )
                 is_known = completed & (known >= touch.time)
-            self._tell(touch.race, touch.conflict.some(is_known))
+            self._log(touch.race, touch.conflict.some(is_known))
             if not completed.all():
                 open_touches.append(touch.some(~completed))
         copy.touched = open_touches
 
     def _between(self, touch: InFlightAccess, wait: Instruction) -> bool:
         """Whether a wait lies between a copy and an access to its bytes in program order."""
-        return self.book.find_order().waits_between(touch.race.other, touch.race.site, wait)
+        return self.race_log.find_order().waits_between(touch.race.other, touch.race.site, wait)
 
-    def _tell(self, race: Race, conflict: Conflict) -> None:
+    def _log(self, race: Race, conflict: Conflict) -> None:
         if conflict.place.size:
             ones = np.ones(len(conflict.place), bool)
-            self.book.add(race, conflict, ones, ~ones)
+            self.race_log.add(race, conflict, ones, ~ones)
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """See ``Observer``; a lane that observes a complete phase does so for its warp."""
@@ -232,7 +232,7 @@ class AsyncCopyCheck(Observer):
         for touch in copy.touched:
             own = (touch.column == column) & threads[touch.mine] & touch.near
             mates = (touch.column == column) & warps[touch.mine] & touch.near
-            self._tell(touch.race, touch.conflict.some(own))
+            self._log(touch.race, touch.conflict.some(own))
             remaining.append(touch.some(~own & ~(mates & self._between(touch, wait))))
         copy.touched = [touch for touch in remaining if touch.mine.size]
 
@@ -242,7 +242,7 @@ class AsyncCopyCheck(Observer):
             if not copy.lanes.any():
                 for touch in copy.touched:
                     known = np.full(len(touch.mine), touch.near)
-                    self._tell(touch.race, touch.conflict.some(known))
+                    self._log(touch.race, touch.conflict.some(known))
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
@@ -256,7 +256,7 @@ class AsyncCopyCheck(Observer):
         if copy.known[:, column].all():
             copy.leave((slice(None), column))
 
-    def _look(self, copy: Copy, event: AccessEvent, lanes: Rows) -> None:
+    def _check(self, copy: Copy, event: AccessEvent, lanes: Rows) -> None:
         """Report accesses to a copy's destination by threads that do not know of its completion."""
         if copy.waited is not None and copy.known is not None:
             finished = copy.finished
@@ -316,15 +316,19 @@ class AsyncCopyCheck(Observer):
         Under another schedule they access the bytes while the copy is in flight.
         """
         g, site, shadow = self.geometry, copy.event.site, self.race.shared.shadow
-        if shadow is None or site.queue == "transaction" or not self.book.groups:
+        if shadow is None or site.queue == "transaction" or not self.race_log.groups:
             return
-        text = self.book.find_order()
+        text = self.race_log.find_order()
         for history, how in shadow.conflicting_histories(site):
             other = history.site
             race = Race(
                 other, site, "shared", None, self.granule, how, "lane", g.threads, g.columns
             )
-            if other is site or not self.book.knows(race) or text.first(other, site, site.queue):
+            if (
+                other is site
+                or not self.race_log.knows(race)
+                or text.first(other, site, site.queue)
+            ):
                 continue
             race = replace(race, other=site, site=other, how=site.queue, distance=site.queue)
             lanes, places = places_of(g, copy.event, self.granule)
@@ -358,7 +362,7 @@ class AsyncCopyCheck(Observer):
         near = mine // WARP == issuer // WARP
         by_one = how == "transaction"  # who begins it for all
         # (What is in no order with the begin is a race of the two, seen before or behind it.)
-        text = self.book.find_order()
+        text = self.race_log.find_order()
         first = race.other is not event.site and text.first(event.site, race.other, race.distance)
         if by_one or first:
             near = mine == issuer
@@ -368,11 +372,11 @@ class AsyncCopyCheck(Observer):
         since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
         horizon = self.order.happens_before.known_epoch(issuer, mine, column)
         is_known = horizon >= since
-        self.book.waits |= copy.waited_short(event.site, horizon, issuer, others.column[entry])
+        self.race_log.waits |= copy.waited_short(event.site, horizon, issuer, others.column[entry])
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
         if copy.done is not None:
             known = horizon >= copy.done
-            self._tell(race, conflict.some(near & (mine != issuer) & ~known))
+            self._log(race, conflict.some(near & (mine != issuer) & ~known))
             return
         # Who did not wait for the copy to begin races with that: it is told as such.
         later = is_known & ~near & ~far & (not by_one)
@@ -382,7 +386,7 @@ class AsyncCopyCheck(Observer):
             ended = copy.ended[issuer, column]
             completes = (ended > 0) & is_known & (mine != issuer) & (horizon < ended)
             same = mine // WARP == issuer // WARP
-            self._tell(replace(race, how="race", distance="lane"), conflict.some(completes & same))
+            self._log(replace(race, how="race", distance="lane"), conflict.some(completes & same))
             # Another warp may come before the issuer's wait as well as behind it.
             near, is_known, far = (which & (ended == 0) for which in (near, is_known, far))
             is_known |= completes & ~same
@@ -393,7 +397,7 @@ class AsyncCopyCheck(Observer):
             beside |= (near | is_known) & ~far & (copy.barrier[issuer, column] >= 0)
         if not beside.any() or text.unwaited(race.other, event.site):
             beside[:] = False
-        self._tell(race, conflict.some((near | is_known | far) & ~later & ~beside))
+        self._log(race, conflict.some((near | is_known | far) & ~later & ~beside))
         touch = InFlightAccess(race, conflict, self.order.now, mine, issuer, column)
         for which, is_near in ((later, False), (beside, True)):
             if not which.any():
@@ -401,4 +405,4 @@ class AsyncCopyCheck(Observer):
             if len(copy.touched) < TOUCHES:
                 copy.touched.append(replace(touch, near=is_near).some(which))
             elif is_near:
-                self._tell(race, conflict.some(which))
+                self._log(race, conflict.some(which))

@@ -43,13 +43,13 @@ class BulkStoreCheck(Observer):
     """Check of the destinations of a batch's copies, until the completion is known.
 
     Args:
-        book: The race log.
+        race_log: The race log.
         granule: Bytes of a location.
         race: The other race checks, which have the happens-before order.
     """
 
-    def __init__(self, book: RaceLog, granule: int, race: RaceCheck) -> None:
-        self.book, self.granule, self.race = book, granule, race
+    def __init__(self, race_log: RaceLog, granule: int, race: RaceCheck) -> None:
+        self.race_log, self.granule, self.race = race_log, granule, race
         self.order = race.order
         self.geometry: Geometry
         self.groups: Rows
@@ -85,7 +85,7 @@ class BulkStoreCheck(Observer):
             lane, part = np.nonzero((copies >= 0) & ~self._replaced(site, lanes, copies, stack))
             if lane.size:
                 place = places[lane, part]
-                self._look(event, lanes, lane, place, copies[lane, part])
+                self._check(event, lanes, lane, place, copies[lane, part])
         if sending:
             numbers = np.broadcast_to(self._begin(site, lanes)[:, None], places.shape)
             self._keep(home, places.reshape(-1), numbers.reshape(-1))
@@ -175,11 +175,11 @@ class BulkStoreCheck(Observer):
         if done.any():
             self.waits += [wait] if wait not in self.waits else []
             wait_times[_WAIT, done] = self.waits.index(wait)
-        text, left_over = self.book.find_order(), []
+        text, left_over = self.race_log.find_order(), []
         for touch in self.touched:
             completed = done[touch.issuer]
             if not text.waits_between(touch.race.other, touch.race.site, wait):
-                self._tell(touch.race, touch.conflict.some(completed))
+                self._log(touch.race, touch.conflict.some(completed))
             if not completed.all():
                 left_over.append(touch.some(~completed))
         self.touched = left_over
@@ -187,7 +187,7 @@ class BulkStoreCheck(Observer):
     def finish(self) -> None:
         """See ``Observer``; copies without a wait are in flight until the end."""
         for touch in self.touched:
-            self._tell(touch.race, touch.conflict)
+            self._log(touch.race, touch.conflict)
 
     def _came_before(
         self, event: AccessEvent, lanes: Accesses, places: Rows, numbers: Flat
@@ -197,14 +197,14 @@ class BulkStoreCheck(Observer):
         They come after the copy in program order; another schedule has them while it is in flight.
         """
         g, site, home = self.geometry, event.site, event.home
-        shadow, text = self.race.shadows.get(home.number), self.book.find_order()
+        shadow, text = self.race.shadows.get(home.number), self.race_log.find_order()
         if shadow is None:
             return
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         ordered = self.race.shadow_checker.ordered(site, site, lanes, [], Clocks())
         for history, how in shadow.conflicting_histories(site):
             other = history.site
-            known = self.book.knows(self._race(event, other, site, how, "lane"))
+            known = self.race_log.knows(self._race(event, other, site, how, "lane"))
             if not known or text.first(other, site, SENT):
                 continue
             race = self._race(event, site, other, SENT, SENT)
@@ -216,9 +216,9 @@ class BulkStoreCheck(Observer):
 
     def _beside(self, race: Race, conflict: Conflict, copies: Flat) -> None:
         """Report a lane that may come on either side of another's wait, by program order."""
-        unwaited = self.book.find_order().unwaited(race.other, race.site)
+        unwaited = self.race_log.find_order().unwaited(race.other, race.site)
         if unwaited or len(self.touched) >= TOUCHES:
-            self._tell(race, conflict)
+            self._log(race, conflict)
         elif conflict.place.size:
             who = conflict.later % self.geometry.threads
             self.touched.append(InFlightAccess(race, conflict, 0, who, copies, copies, near=True))
@@ -240,11 +240,11 @@ class BulkStoreCheck(Observer):
         numbers: Flat = first - 1 + np.cumsum(starts)
         return numbers
 
-    def _look(
+    def _check(
         self, event: AccessEvent, lanes: Accesses, lane: Flat, place: Flat, copies: Flat
     ) -> None:
         """Report lanes that know of a copy to their location, and not of its completion."""
-        g, site, order = self.geometry, event.site, self.book.find_order()
+        g, site, order = self.geometry, event.site, self.race_log.find_order()
         found = self.wait_times[:, copies]
         waited = found[_DONE] > 0
         earlier, mine, knows = self._knows(site, lanes, lane, copies, _BEGUN)
@@ -252,7 +252,7 @@ class BulkStoreCheck(Observer):
         near = earlier // g.threads == mine // g.threads
         near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
         for number in unique(found[_SITE, late]).tolist():
-            other = self.book.sites[number]
+            other = self.race_log.sites[number]
             if not (how := clash(other, site)):
                 continue
             # Lanes of a warp that nothing orders: those of a later instruction come later.
@@ -265,10 +265,10 @@ class BulkStoreCheck(Observer):
             behind, others = between & near[at], earlier[at] != mine[at]
             beside = near[at] & others & ~waited[at]
             race = self._race(event, other, site, SENT, SENT)
-            self._tell(race, conflict.some(at[~behind & ~beside]))
+            self._log(race, conflict.some(at[~behind & ~beside]))
             self._beside(race, conflict.some(at[beside]), copies[at[beside]])
             race = self._race(event, other, site, how, "lane")
-            self._tell(race, conflict.some(at[behind]))
+            self._log(race, conflict.some(at[behind]))
 
     def _race(self, event: AccessEvent, one: Site, two: Site, how: str, distance: str) -> Race:
         g = self.geometry
@@ -276,8 +276,8 @@ class BulkStoreCheck(Observer):
             one, two, "global", event.home, self.granule, how, distance, g.threads, g.columns
         )
 
-    def _tell(self, race: Race, conflict: Conflict) -> None:
+    def _log(self, race: Race, conflict: Conflict) -> None:
         if not conflict.place.size or (race.how == "scope" and race.distance != "block"):
             return
         ones = np.ones(len(conflict.place), bool)
-        self.book.add(race, conflict, ones, ~ones)
+        self.race_log.add(race, conflict, ones, ~ones)

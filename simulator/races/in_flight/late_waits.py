@@ -17,8 +17,8 @@ class LateWaits:
     hundreds of them.
     """
 
-    def __init__(self, book: RaceLog) -> None:
-        self.book = book
+    def __init__(self, race_log: RaceLog) -> None:
+        self.race_log = race_log
         self._known: dict[tuple[int, int], bool] = {}
         self._some: list[Site] = []
 
@@ -27,8 +27,8 @@ class LateWaits:
         key = copy.whole, id(wait)  # parts of one instruction stand at one place
         found = self._known.get(key)
         if found is None:
-            order = self.book.find_order()
-            self._some = self._some or _one_of_each(self.book.sites, order.blocks)
+            order = self.race_log.find_order()
+            self._some = self._some or _one_of_each(self.race_log.sites, order.blocks)
             found = any(order.wait_follows_access(copy, site, wait) for site in self._some)
             self._known[key] = found
         return found

@@ -28,8 +28,8 @@ class ProxyCheck(Observer):
         race: The race check, which has the happens-before order.
     """
 
-    def __init__(self, book: RaceLog, granule: int, shared_bytes: int, race: RaceCheck) -> None:
-        self.book, self.granule, self.race = book, granule, race
+    def __init__(self, race_log: RaceLog, granule: int, shared_bytes: int, race: RaceCheck) -> None:
+        self.race_log, self.granule, self.race = race_log, granule, race
         self.order = race.order
         self.places = -(-shared_bytes // granule)
         self.geometry: Geometry
@@ -158,15 +158,15 @@ class ProxyCheck(Observer):
                 bad = bad[passed < write.time[bad]]
             for number in unique(write.site[bad]).tolist():
                 those = bad[write.site[bad] == number]
-                self._tell(number, site, at, lane[those], write.thread[those], mine[those])
+                self._log(number, site, at, lane[those], write.thread[those], mine[those])
 
-    def _tell(self, write: int, site: Site, at: At, lane: Flat, writer: Flat, mine: Flat) -> None:
+    def _log(self, write: int, site: Site, at: At, lane: Flat, writer: Flat, mine: Flat) -> None:
         g, column = self.geometry, at[1][lane]
         race = Race(
-            self.book.sites[write], site, "shared", None, self.granule, "proxy", "proxy",
+            self.race_log.sites[write], site, "shared", None, self.granule, "proxy", "proxy",
             g.threads, g.columns,
         )  # fmt: skip
         base = g.blocks[column] * g.threads
         place = at[0][lane] * g.columns + column
         conflict = Conflict(place, base + writer, base + mine, lane, lane)
-        self.book.add(race, conflict, np.ones(len(lane), bool), np.zeros(len(lane), bool))
+        self.race_log.add(race, conflict, np.ones(len(lane), bool), np.zeros(len(lane), bool))

@@ -31,12 +31,12 @@ class RepresentativeBlockCheck(Observer):
 
     Args:
         make: Creates the checks of one block.
-        book: Race log of ``checks``.
+        race_log: Race log of ``checks``.
         checks: The full checks, ``RaceCheck`` first.
     """
 
-    def __init__(self, make: Make, book: RaceLog, checks: Sequence[Observer]) -> None:
-        self.make, self.book, self.checks = make, book, checks
+    def __init__(self, make: Make, race_log: RaceLog, checks: Sequence[Observer]) -> None:
+        self.make, self.race_log, self.checks = make, race_log, checks
         self.race, self.dispatcher = cast(RaceCheck, checks[0]), Dispatcher(checks)
         self.geometry: Geometry
         self.representative: OneOfThem | None = None
@@ -47,15 +47,15 @@ class RepresentativeBlockCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
         self.race.start(geometry)
-        self.representative = OneOfThem(self.make, geometry, self.book)
+        self.representative = OneOfThem(self.make, geometry, self.race_log)
 
     def finish(self) -> None:
         """See ``Observer``."""
         if self.representative and self.representative.notify("finish"):
-            self._tell_all()
+            self._replay()
         if self.representative:
             self.race.finish()
-            self.representative.of_all(self.book)
+            self.representative.of_all(self.race_log)
         else:
             self._all("finish")
         self.representative = None
@@ -75,7 +75,7 @@ class RepresentativeBlockCheck(Observer):
         for callback in getattr(self.dispatcher, name):
             callback(*what)
 
-    def _tell_all(self) -> None:
+    def _replay(self) -> None:
         """Replay the recorded events to the full checks, which receive later ones directly."""
         assert self.representative
         representative, self.representative = self.representative, None
@@ -102,10 +102,10 @@ class RepresentativeBlockCheck(Observer):
                 ]
                 self.representative.keep(name, what, what)
             except BlocksDiffer:
-                self._tell_all()
+                self._replay()
             else:
                 if self.representative.notify(name, *first):
-                    self._tell_all()
+                    self._replay()
                 return
         self._all(name, *what)
 
@@ -122,10 +122,10 @@ class RepresentativeBlockCheck(Observer):
                 first, tiled = representative.first.of(event)
                 representative.keep_access(event, first, tiled)
             except BlocksDiffer:
-                self._tell_all()
+                self._replay()
             else:
                 if representative.notify("access", first):
-                    self._tell_all()
+                    self._replay()
                 return
         self._all("access", event)
 
@@ -140,10 +140,10 @@ class RepresentativeBlockCheck(Observer):
                     some = [e._replace(address=first.address, mask=first.mask) for e in events]
                 self.representative.keep("grouped_loads", (sites, events), [one.address, one.mask])
             except BlocksDiffer:
-                self._tell_all()
+                self._replay()
             else:
                 if self.representative.notify("grouped_loads", sites, some):
-                    self._tell_all()
+                    self._replay()
                 return
         self._all("grouped_loads", sites, events)
 

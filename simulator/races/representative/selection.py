@@ -23,8 +23,7 @@ _MAX_EVENTS = 1 << 28
 _AROUND = 256
 """Bytes of an event beside its arrays."""
 Make = Callable[[RaceLog, Callable[..., None]], list[Observer]]
-"""Makes checks, ``RaceCheck`` first; they report to a book, and to what takes reads of what nothing
-wrote."""
+"""Makes checks, ``RaceCheck`` first, from a race log and a callback for uninitialised reads."""
 
 
 class _RecordedEvent(NamedTuple):
@@ -58,8 +57,8 @@ class OneOfThem:
         self.first, self._geometry = FirstBlock(geometry), geometry
         self.before: list[_RecordedEvent] = []
         self._nbytes = 0
-        self._suspicious, self._book = False, known.like()
-        self.checks = make(self._book, self._suspect)
+        self._suspicious, self._race_log = False, known.like()
+        self.checks = make(self._race_log, self._suspect)
         self._dispatcher = Dispatcher(self.checks)
         for callback in self._dispatcher.start:
             callback(self.first.one)
@@ -96,11 +95,11 @@ class OneOfThem:
         """Pass an event to the checks; return whether the full checks are needed."""
         for callback in getattr(self._dispatcher, name):
             callback(*what)
-        return self._suspicious or not all(g.everywhere for g in self._book.groups.values())
+        return self._suspicious or not all(g.everywhere for g in self._race_log.groups.values())
 
-    def of_all(self, book: RaceLog) -> None:
+    def of_all(self, race_log: RaceLog) -> None:
         """Log the races that were found for every block."""
         g = self._geometry
-        for group in self._book.groups.values():
+        for group in self._race_log.groups.values():
             group.spread(g.blocks - g.blocks[0])
-        book.merge(self._book)
+        race_log.merge(self._race_log)

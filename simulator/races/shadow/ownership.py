@@ -151,7 +151,7 @@ class ArrayAccessFilter:
         self._touches: dict[int, WriteOnceBitmap] = {}
         self._uses: dict[int, str] = {}
 
-    def look(self, event: AccessEvent, g: Geometry) -> None:
+    def check(self, event: AccessEvent, g: Geometry) -> None:
         """Check an access to global memory.
 
         Raises:

@@ -9,7 +9,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.observe.counters.banks import bank_passes, off, requests
+from simulator.observe.counters.banks import bank_passes, inactive_address, requests
 from simulator.observe.counters.costs import MaskedBankModel, Requests, request_cost
 from simulator.observe.counters.deferred_requests import DeferredRequests, LaneSample
 from tests.support.paths import GROUND_TRUTH
@@ -154,7 +154,7 @@ def test_whichever_way_it_is_counted(width: int, words: int, most: int) -> None:
     on = rng.random((64, 32)) < rng.random((64, 1))
     on[0], on[1] = False, True
     near = requests(address.T, on.T)
-    far = np.where(near == off(near), np.uint64(2**64 - 1), near.astype(np.uint64))
+    far = np.where(near == inactive_address(near), np.uint64(2**64 - 1), near.astype(np.uint64))
     for one, other in zip(
         bank_passes(near, width, True), bank_passes(far, width, True), strict=True
     ):
@@ -190,7 +190,7 @@ def test_what_is_put_by_is_judged_where_it_is() -> None:
     for rows, offset in zip(judged, (0, 36, -8), strict=True):
         at = np.array([256, 300, 512]) + offset
         assert rows.reshape(-1)[[3, 7, 32]].tolist() == (at - at[0] // 128 * 128).tolist()
-        assert np.count_nonzero(rows != off(rows)) == 3
+        assert np.count_nonzero(rows != inactive_address(rows)) == 3
 
 
 @pytest.mark.parametrize("threads", [1, 45, 96])

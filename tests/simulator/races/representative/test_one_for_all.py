@@ -245,10 +245,10 @@ def test_one_access_of_a_place_is_asked_for_all(name: str) -> None:
         some = LateWaits.any
 
         def both(self: LateWaits, copy: Site, wait: Any) -> bool:
-            found, order = some(self, copy, wait), self.book.find_order()
+            found, order = some(self, copy, wait), self.race_log.find_order()
             asked.append(found)
             assert found == any(
-                order.wait_follows_access(copy, one, wait) for one in self.book.sites
+                order.wait_follows_access(copy, one, wait) for one in self.race_log.sites
             )
             return found
 
