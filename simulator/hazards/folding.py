@@ -18,7 +18,7 @@ from kernels.ptx.names import variable_name
 from ..memory.site import Site
 from ..memory.storage.layout import Placed
 from .hazard import Hazard
-from .races.race_cases import OVERRUN, REACHES, UPDATES
+from .race_cases import OVERRUN, REACHES, UPDATES
 from .wording.naming import Spot
 
 

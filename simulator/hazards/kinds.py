@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from .races.race_cases import ANY_RACE, LOST
-from .races.race_cases import EQUAL as EQUAL
-from .races.race_cases import GUESS as GUESS
-from .races.race_cases import LOOK as LOOK
-from .races.race_cases import OVERRUN as OVERRUN
-from .races.race_cases import REACHES as REACHES
-from .races.race_cases import UPDATES as UPDATES
-from .races.race_cases import HazardCase as HazardCase
+from .race_cases import ANY_RACE, LOST
+from .race_cases import EQUAL as EQUAL
+from .race_cases import GUESS as GUESS
+from .race_cases import LOOK as LOOK
+from .race_cases import OVERRUN as OVERRUN
+from .race_cases import REACHES as REACHES
+from .race_cases import UPDATES as UPDATES
+from .race_cases import HazardCase as HazardCase
 
 KINDS: dict[str, HazardKind] = {}
 """The rows by name, in the order in which they are listed."""

@@ -14,8 +14,8 @@ from .findings import Findings
 from .hazard import Hazard, Triple
 from .kinds import ALIASED, CACHE, PICTURE, READ_ONLY_PATH
 from .participants import ROLES, Participant
+from .races.titles import lines_of
 from .wording.naming import spot
-from .wording.titles import lines_of
 
 
 class PathParticipant(NamedTuple):

@@ -14,7 +14,7 @@ from kernels.source.source_edit import Edit
 from ...compile.cfg.basic_blocks import reachable
 from ...hazards.hazard import Hazard, Source
 from ...hazards.kinds import LEAVES, UPDATES
-from ...hazards.races.relaxed_reads import BEHIND_RELAXED
+from ...hazards.relaxed_reads import BEHIND_RELAXED
 from ...isa import parse
 from ...isa.decoded import roles
 from .claims import claim_edits

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...hazards.hazard import Hazard
 from ...hazards.kinds import EQUAL, GUESS, LEAVES, OVERRUN
-from ...hazards.races.relaxed_reads import FRESH
+from ...hazards.relaxed_reads import FRESH
 from .insertion_points import Levels
 from .statements import Syntax, descendants, field_text
 

@@ -14,12 +14,12 @@ from ...races.report.race_log import OVERRUN, UNACQUIRED, RaceGroup, RaceLog
 from ..hazard import Hazard
 from ..kinds import EQUAL, GUESS, LOOK, RAW_RACE, REACHES, SCRATCH, WAR_RACE, WAW_RACE, HazardKind
 from ..participants import ROLES, Opponent, Participant
+from ..race_cases import TOO_FEW, WAITS
+from ..relaxed_reads import FRESH
 from ..sources import Sources, Who
 from ..wording.race_places import RacePlaces
-from ..wording.titles import race_title
-from .race_cases import TOO_FEW, WAITS
 from .read_modify_write import Steps
-from .relaxed_reads import FRESH
+from .titles import race_title
 
 
 class RaceHazards:

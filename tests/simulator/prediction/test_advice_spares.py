@@ -11,7 +11,7 @@ import simulator
 from kernels import Kernel
 from simulator import Hazard
 from simulator.hazards.kinds import BARRIER_DIVERGENCE, DEADLOCK, KINDS
-from simulator.hazards.races.race_cases import ANY_RACE
+from simulator.hazards.race_cases import ANY_RACE
 from tests.simulator.fixes.fix_check import check, hazards, launch
 
 HEAD = "__global__ void k(int* a, int* b, int n) {\n"

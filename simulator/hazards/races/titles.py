@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ..hazard import Hazard
 from ..participants import Participant
-from ..races.race_cases import EQUAL, LOOK, OVERRUN, REACHES, TOO_FEW, UPDATES
-from .leads import BARRIER, FENCE, RACE, WAIT, WARP_BARRIER
+from ..race_cases import EQUAL, LOOK, OVERRUN, REACHES, TOO_FEW, UPDATES
+from ..wording.leads import BARRIER, FENCE, RACE, WAIT, WARP_BARRIER
 
 _COLLIDE = "Colliding writes"
 _LEADS = {

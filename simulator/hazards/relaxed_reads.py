@@ -1,6 +1,6 @@
 """Wording for weak reads after a relaxed read of a flag, without a fence in between."""
 
-from ...races.report.race_log import UNACQUIRED
+from ..races.report.race_log import UNACQUIRED
 
 _FENCE = (
     "a relaxed read of a flag or counter orders no weak read behind it, nor does a barrier: put a "
