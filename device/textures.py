@@ -30,7 +30,7 @@ class DeviceImages:
         self._written: set[int] = set()
 
     def encode(self, of: Texture | Surface, address: int) -> bytes:
-        """Return the handle of an object for an array that is linear at an address."""
+        """Create a texture or surface of an array at an address; return its handle."""
         cuda = bindings()
         resource = cuda.CUDA_RESOURCE_DESC()
         kinds = cuda.CUresourcetype

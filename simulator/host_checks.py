@@ -62,15 +62,15 @@ class HostChecks:
         return hazards, is_host
 
     def host_pointer(self, source: Source, call: str, parameter: str) -> None:
-        """A library's call gets an address of the host's own memory for one of the device."""
+        """Report a library call with a host address in place of a device address."""
         self._add(HOST_POINTER, source, who=call, place=parameter)
 
     def use_after_free(self, source: Source, call: str, parameter: str, freed: str) -> None:
-        """A launch or a copy gets an address of memory that was ``freed`` at some line."""
+        """Report a launch or copy with an address of memory that was ``freed`` at some line."""
         self._add(USE_AFTER_FREE, source, who=call, place=parameter, how=freed)
 
     def bad_copy(self, source: Source, call: str, problem: str) -> None:
-        """A copy or a fill that does not fit its memory."""
+        """Report a copy or fill that does not fit its memory."""
         self._add(BAD_COPY, source, who=call, how=problem)
 
     def misfit(
@@ -92,7 +92,7 @@ class HostChecks:
         return True
 
     def launch_error(self, source: Source, call: str, problem: str) -> None:
-        """A launch that a GPU would refuse."""
+        """Report a launch that a GPU would refuse."""
         self._add(LAUNCH_ERROR, source, who=call, how=problem)
 
     def leak(self, allocations: list[tuple[str, int]]) -> None:
@@ -105,7 +105,7 @@ class HostChecks:
             self._add(LEAK, Source("", 0), notes[:5], value=total, word=word)
 
     def host_unset(self, source: Source, call: str, copied: Flat) -> None:
-        """A copy to the host of an array; bytes that nothing has written may be padding."""
+        """Report a copy of uninitialised bytes to the host, which may be padding."""
         missing = missing_of(copied)
         count = 0 if missing is None else int(np.count_nonzero(missing))
         if count:

@@ -76,7 +76,7 @@ Reference = Callable[[Sequence[Any]], Mapping[str, Expected]]
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch, ready to go.
+    """Launch of a library kernel: shape, arguments and reference.
 
     Attributes:
         grid: Blocks, x first; ``block``: threads of a block.
@@ -184,10 +184,10 @@ class LibraryKernel:
         options: Sequence[str] = (),
         build: str = "device",
     ) -> Kernel:
-        """Compile it, for the architecture that it is written for or another one.
+        """Compile the kernel for the architecture that it is written for, or another one.
 
         Raises:
-            ValueError: A tile it is not made for; otherwise as ``Kernel.from_cuda``.
+            ValueError: The kernel does not support the tile; otherwise as ``Kernel.from_cuda``.
         """
         entry = self.entry.format(tile=self.check_tile(tile))
         return Kernel.from_cuda(self.path, entry, arch or self.arch, options, build)

@@ -106,7 +106,7 @@ class LocalVariable:
 
     @property
     def end(self) -> int:
-        """End of its place in local memory."""
+        """End of the variable's bytes in local memory."""
         return self.offset + self.nbytes * math.prod(self.sizes)
 
 

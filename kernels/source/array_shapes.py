@@ -94,7 +94,7 @@ def _constants(text: str, entry: str, python: bool) -> Iterator[tuple[str, str]]
 
 
 def _value(text: str, names: Mapping[str, str], deep: int = 0) -> int | None:
-    """Return a dimension's number, if the text says it."""
+    """Return the value of a dimension; ``None`` if the text does not determine it."""
     plain = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text.strip())
     plain = re.sub(r"\((?:int|unsigned|size_t|long)\)", "", plain)
     try:

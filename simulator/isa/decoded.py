@@ -145,7 +145,7 @@ def running(ins: Instruction) -> tuple[str, int]:
 
 
 def moves(ins: Instruction) -> bool:
-    """Whether its result is its operand."""
+    """Whether the instruction copies its operand unchanged."""
     return ins.opcode == "mov"
 
 

@@ -37,7 +37,7 @@ def predict_command(
 
 
 def _chip(name: str) -> tuple[Gpu, Measured | None]:
-    """Return a GPU by its name, or by the file of its own measurements."""
+    """Return a GPU by its name, or from a file of its measurements."""
     if not name.endswith(".json"):
         return find(name), None
     try:

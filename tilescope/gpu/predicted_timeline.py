@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StreamMoment:
-    """What a stream has done up to a moment.
+    """Progress of a stream at a moment.
 
     Attributes:
         stream: The stream.
         ms: Sum of the predicted times of its launches in milliseconds.
         works: Number of its launches and copies.
-        all_works: The same of all streams.
+        all_works: Number of launches and copies of all streams.
         unpredicted: Number of its launches and copies without a predicted time.
     """
 

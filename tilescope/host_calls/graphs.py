@@ -35,7 +35,7 @@ class _Step:
 
 @dataclass
 class WorkGraph:
-    """Recorded work.
+    """Work recorded for a graph.
 
     Attributes:
         steps: In the order in which they were given.

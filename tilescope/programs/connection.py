@@ -57,7 +57,7 @@ class Connection:
         return self._channel.fileno()
 
     def close(self) -> None:
-        """The program's next call ends it."""
+        """Close the connection, so that the program's next call ends it."""
         self._channel.close()
 
     def serve(self) -> None:
@@ -142,7 +142,7 @@ class Connection:
         return self._ordered(_TEXT, len(content), content=content)
 
     def find(self, library: str, name: str) -> int:
-        """The address of a library's function in the program, which loads it; 0: there is none."""
+        """Return the address of a library's function, which the program loads; 0: none."""
         content = f"{library}\0{name}".encode()
         return self._ordered(_FIND, len(content), content=content)
 

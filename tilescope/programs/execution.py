@@ -69,7 +69,7 @@ class ExecSettings:
 
 @dataclass
 class ExecOutcome:
-    """How the script or program ended.
+    """Outcome of a script or program.
 
     Attributes:
         code: Its own exit code, or the signal's number.

@@ -64,7 +64,7 @@ def entries(read: Callable[[int, int], bytes], address: int) -> Iterator[FatBina
 
 
 def ptx_of(found: list[FatBinaryEntry]) -> str | None:
-    """The PTX that a GPU of compute capability 9.0 would compile; ``None``: there is none."""
+    """Return the PTX that a GPU of compute capability 9.0 would compile, if there is any."""
     texts = sorted((one for one in found if one.is_ptx), key=lambda one: one.arch)
     fitting = [one for one in texts if one.arch <= 90] or texts[:1]
     return fitting[-1].content.rstrip(b"\0").decode(errors="replace") if fitting else None

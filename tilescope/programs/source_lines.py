@@ -27,7 +27,7 @@ class SourceLines:
         self._tool = shutil.which("addr2line")
 
     def at(self, address: int) -> Source:
-        """The line that a call returns to; no file where nothing says it, or it is CUDA's."""
+        """Return the line that a call returns to; no file if unknown or CUDA's own."""
         if address not in self._found:
             self._found[address] = self._look_up(address)
         return self._found[address]

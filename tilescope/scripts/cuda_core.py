@@ -51,7 +51,7 @@ class CoreStream(SimulatedStream):
         """Do nothing: there is nothing to release."""
 
     def record(self, event: Any = None, options: Any = None) -> Any:
-        """An event behind what is in it."""
+        """Record an event behind the stream's work."""
         made = event or CoreEvent(self._machine)
         made.record(self)
         return made
@@ -73,7 +73,7 @@ class CoreEvent(SimulatedEvent):
     """A moment; of the time between two nothing is known."""
 
     def sync(self) -> None:
-        """The host waits for it."""
+        """Make the host wait for the stream."""
         self.synchronize()
 
     @property

@@ -44,7 +44,7 @@ class Copied(DeviceArray):
     stream = 0
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """The contents in a new array, or in ``ary``; the host waits if that is not pinned."""
+        """Return the contents in a new array, or in ``ary``; the host waits if it is pageable."""
         pinned = isinstance(ary, HostArray)
         self.machine.copied(
             "copy_to_host", stream, not stream or not pinned,

@@ -180,7 +180,7 @@ class VirtualDevice:
     def copied(
         self, what: str, stream: Any, waits: bool = False, *, to: Any = None, given: Any = None
     ) -> None:
-        """A copy between arrays of the GPU, or one of it and the host; ``waits``: the host does."""
+        """Record a copy among arrays of GPU and host; ``waits``: whether the host waits."""
         some = (to, "its destination", "store"), (given, "its source", "load")
         self.did(what, stream, waits, [of for of in some if of[0] is not None])
 
@@ -194,7 +194,7 @@ class VirtualDevice:
             to.missing[...] = missing
 
     def host(self, array: Any, how: str) -> None:
-        """The host itself reads (``load``) or writes (``store``) memory that a GPU reaches."""
+        """Record that the host reads (``load``) or writes (``store``) memory of the GPU."""
         self.order.by_host(user_line(), [ArrayFootprint.whole(array, "its array", how)])
 
     def did(
@@ -242,7 +242,7 @@ class SimulatedStream:
         self.queue = queue
 
     def synchronize(self) -> None:
-        """The host waits for it."""
+        """Make the host wait."""
         self.queue.synchronize()
 
     def query(self) -> bool:
@@ -268,7 +268,7 @@ class SimulatedEvent:
             self.predicted = self._machine.timeline.moment(queue)
 
     def wait(self, stream: Any = None) -> None:
-        """A stream waits for it.
+        """Make a stream wait for the event.
 
         Raises:
             CaptureError: The stream is captured, and the event is not.
@@ -281,7 +281,7 @@ class SimulatedEvent:
         queue.wait(self.moment)
 
     def synchronize(self) -> None:
-        """The host waits for it."""
+        """Make the host wait."""
         self._machine.order.waits(self.moment)
 
     def query(self) -> bool:

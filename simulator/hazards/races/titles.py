@@ -39,7 +39,7 @@ _ENGINES = {
 
 
 def race_title(hazard: Hazard) -> str:
-    """The title of a race of memory, once all that is one with it has been joined."""
+    """Return the title of a race, after races with the same cause are joined."""
     names = (hazard.variable, *hazard.also)
     what = f"{hazard.space} {_listed([f'`{name}`' for name in names])}"
     if hazard.variable == f"{hazard.space} memory":  # no variable's

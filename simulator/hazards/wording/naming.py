@@ -79,7 +79,7 @@ def spot(
 
 
 def _local(memory: str, at: int, nbytes: int, site: Site, shapes: Shapes, code: str) -> Spot:
-    """A place in a function's local memory."""
+    """Return the name of a place in a function's local memory."""
     piece = shapes.piece(memory, at, nbytes, site.size, code)
     if piece is None:
         where = f"byte {at} of the thread's local memory"
@@ -129,7 +129,7 @@ def _overflow(relative: int, site: Site) -> str:
 def _owner(
     home: InterleavedMemory, at: int, site: Site, layout: Layout, functions: Mapping[str, Function]
 ) -> Placed | None:
-    """The variable that an address was computed from; if that is not clear, the nearest."""
+    """Return the variable that an address was computed from, or else the nearest one."""
     same_space = [p for p in layout.placed.values() if p.variable.space == home.space]
     function = functions.get(site.function)
     names = named(origins(function), site) if function else frozenset()

@@ -21,7 +21,7 @@ def report(
     headline: str, involved: Sequence[Participant], notes: Sequence[str], fix: Fix | None,
     columns: int = COLUMNS, beneath: tuple[str, Sequence[str]] = ("", ()),
 ) -> str:  # fmt: skip
-    """The finding, the lines that take part in it, what else is to say, and the fix.
+    """Return the report of a finding: its lines, notes and fix.
 
     ``beneath``: further findings that it explains, and a line that says so.
     """
@@ -59,13 +59,13 @@ def report(
 
 
 def fix_lines(fix: Fix, columns: int = COLUMNS) -> list[str]:
-    """A fix: what it is, the lines it changes, and what proved it."""
+    """Return a fix as text: the edit, the changed lines, and the verification."""
     text = _paragraph(f"fix  {fix}", columns) + _shown(fix.diff, columns)
     return text + (_paragraph(f"      {fix.proof}", columns) if fix.proof else [])
 
 
 def in_short(severity: str, message: str, involved: Sequence[Participant]) -> str:
-    """A finding in a sentence: what it is, and where."""
+    """Return a finding in a sentence, with its place."""
     places = list(dict.fromkeys(str(item.source) for item in involved))
     where = " and ".join(filter(None, (", ".join(places[:-1]), *places[-1:])))
     return f"{severity}: {message}{', ' * bool(where)}{where}"
@@ -96,14 +96,14 @@ def _calls(item: Participant) -> list[tuple[str, Source]]:
 
 
 def placed(how: str, place: Source, columns: int) -> str:
-    """A place with its code, as far as that fits; where there is no room for it, the place."""
+    """Return a place with as much of its code as fits."""
     shown = how + shortened(str(place), columns - len(how))
     with_code = f"{shown}  {place.code}".rstrip()
     return _clipped(with_code, columns) if len(shown) <= columns - _CODE else shown
 
 
 def shortened(path: str, width: int) -> str:
-    """A path, or a place in a file, that fits: its head says least."""
+    """Return a path or place cut at its head to fit."""
     if len(path) <= width:
         return path
     tail = path[len(path) - max(width - len(_CUT), 1) :]
@@ -126,7 +126,7 @@ def _clipped(line: str, columns: int) -> str:
 
 
 def triple(t: Triple | None) -> str:
-    """A coordinate, for reading."""
+    """Return a coordinate as text."""
     return f"({t[0]},{t[1]},{t[2]})" if t else "?"
 
 
@@ -135,7 +135,7 @@ def _paragraph(text: str, columns: int) -> list[str]:
 
 
 def _shown(diff: str, columns: int) -> list[str]:
-    """The changed lines of a diff and those around them, cut to the width.
+    """Return the changed lines of a diff and their context, cut to the width.
 
     Of a long line that changed, the part is shown that did.
     """

@@ -93,7 +93,7 @@ class Allocation:
             self.move(copied(self.buffer, len(self.buffer)) if self._lent else self.buffer)
 
     def define(self, places: Flat) -> None:
-        """Bytes, by their places, have been written."""
+        """Mark bytes, by their positions, as written."""
         self.own_flags()[places] = False
 
     def own_flags(self) -> Flat:

@@ -96,7 +96,7 @@ class Sorted:
     Sorting rows of 32 numbers takes 1 ns a number, sorting all lanes at once takes 40 ns.
 
     Args:
-        rows: Byte addresses, unsigned, sorted; inactive ones (``off``) come last.
+        rows: Byte addresses, unsigned, sorted; inactive ones (``inactive_address``) come last.
     """
 
     REACH = 1 << 30

@@ -195,7 +195,7 @@ def _global_sums(case: PredictionCase) -> dict[int, SiteWork]:
 
 
 def _serial(case: PredictionCase, one: SiteWork) -> bool:
-    """Whether those of a block go to few places."""
+    """Whether the atomics of a block access few locations."""
     return one.passes >= 2 * case.block.places[one.site.number]
 
 

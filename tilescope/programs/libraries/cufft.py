@@ -38,7 +38,7 @@ class BatchLayout:
     distance: int = 0
 
     def strides(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Elements between neighbours along the batch and each axis, for a transform's shape."""
+        """Return the strides along the batch and each axis, for a transform's shape."""
         extents = self.extents or shape
         steps = [self.step]
         for extent in reversed(extents[1:]):

@@ -119,7 +119,7 @@ def stream_synchronize(runtime: Runtime, stream: int, *_: int) -> int:
 
 @dataclass
 class EventWait(StreamWork):
-    """A stream waits for an event."""
+    """Stream work that waits for an event."""
 
     event: int
     node_type: ClassVar[int] = WAIT_EVENT

@@ -186,7 +186,7 @@ class DriverMemory:
     cuMemcpyDtoDAsync = cuMemcpyDtoD
 
     def cuMemcpy(self, to: Any, given: Any, nbytes: int, stream: Any = None) -> tuple[Any, ...]:
-        """Unified addressing: of the host or the device, as the addresses say."""
+        """Copy between host and device as the addresses say (unified addressing)."""
         more = () if stream is None else (stream,)
         if self.device.find(int(to)) is None and self.device.find(int(given)):
             return self.cuMemcpyDtoH(int(to), given, nbytes, *more)

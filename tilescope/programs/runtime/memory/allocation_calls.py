@@ -78,7 +78,7 @@ def malloc_pitch(runtime: Runtime, out: int, pitch: int, width: int, height: int
 
 @stands_in_for("cudaMalloc3D")
 def malloc_3d(runtime: Runtime, out: int, *_: int) -> int:
-    """The extents are on the stack: bytes of a row, rows, slices."""
+    """Allocate rows; the extents are on the stack: bytes of a row, rows, slices."""
     width, height, depth = runtime.stack_words(3)
     row = -(-width // PITCH) * PITCH
     code = _allocated(runtime, out, row * height * depth, "device")

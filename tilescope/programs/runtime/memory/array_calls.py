@@ -28,7 +28,7 @@ _WORD = (1 << 64) - 1
 def create_channel_desc(
     runtime: Runtime, out: int, x: int, y: int, z: int, w: int, kind: int
 ) -> int:
-    """The structure is returned in memory, whose address is an argument that is not written."""
+    """Return the structure in memory, whose address is a hidden argument."""
     made = ChannelFormat((signed(x), signed(y), signed(z), signed(w)), signed(kind))
     runtime.process.write(out, made.packed())
     return out
