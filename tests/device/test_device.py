@@ -1,6 +1,5 @@
 """``device`` where there is no GPU, and the arithmetic of its comparisons."""
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,15 +7,13 @@ import numpy as np
 import pytest
 
 import device
-import simulator
 from device.promises import APPROXIMATE, ATOMICS, FUSED, unpromised
 from device.validate import ulp_distance
-from kernels import Kernel, library
+from kernels import library
 from kernels.library import Expected
+from tests.support.gpu_stand_in import VALIDATE, stand_in
 
 FOUND, WHY = device.available()
-VALIDATE = importlib.import_module("device.validate")
-"""The module; ``device.validate`` is its function."""
 
 
 @pytest.mark.skipif(FOUND, reason="this machine has a GPU")
@@ -74,26 +71,6 @@ def test_the_optimiser_leaves_nothing_to_fuse() -> None:
 # -- validate, with another simulator run in place of the GPU --------------------------------
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, change: Any = None) -> None:
-    """The simulator plays the GPU, and may be told to get something wrong."""
-
-    def launch(
-        kernel: Kernel,
-        grid: Any,
-        block: Any,
-        args: Sequence[Any],
-        shared: int,
-        *rest: Any,
-        **more: Any,
-    ) -> device.Output:
-        simulator.launch(kernel, grid, block, args, shared)
-        if change is not None:
-            change(args)
-        return device.Output(1.0, (1.0,), kernel.sha256, "stand-in", "0.0", 1, 0, 0)
-
-    monkeypatch.setattr(VALIDATE, "launch", launch)
-
-
 def validated(name: str, reference: Any = None, size: tuple[int, ...] = ()) -> device.Validation:
     entry = library.get(name)
     launch = entry.launch(size or (20,) * len(entry.axes))
@@ -121,7 +98,7 @@ def test_one_bit_is_seen_and_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     def nudge(args: Sequence[Any]) -> None:
         args[2][3, 4] = np.nextafter(args[2][3, 4], np.float32(np.inf))
 
-    stand_in(monkeypatch, nudge)
+    stand_in(monkeypatch, [nudge])
     found = validated("matmul_tiled")
     assert not found.validated
     assert found.reason == "1 element of C differs"
@@ -135,7 +112,7 @@ def test_signs_of_zero_and_payloads_of_nan_count(monkeypatch: pytest.MonkeyPatch
     def change(args: Sequence[Any]) -> None:
         args[1].view("u4").reshape(-1)[:2] = 0x80000000, 0x7FC00001
 
-    stand_in(monkeypatch, change)
+    stand_in(monkeypatch, [change])
     entry = library.get("transpose_naive")
     launch = entry.launch((2, 2))
     launch.args[0].view("u4").reshape(-1)[:] = (0, 1, 0x7FFFFFFF, 3)
@@ -178,7 +155,7 @@ def test_without_promised_bits_the_bound_decides(
     def nudge(args: Sequence[Any]) -> None:
         args[1][0] = np.nextafter(args[1][0], np.float32(np.inf))
 
-    stand_in(monkeypatch, nudge)
+    stand_in(monkeypatch, [nudge])
     entry = library.get("reduction_atomic")
     launch = entry.launch((1000,))
     bound = {1: launch.expected()["sum"]}

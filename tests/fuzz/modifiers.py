@@ -268,6 +268,14 @@ def compare(drawn: Sequence[Drawn], target: str, report: Report, seed: int) -> N
         report.differences.append(Difference(seed, what, line))
 
 
+def assert_agrees(drawn: Sequence[Drawn], target: str) -> None:
+    """Assert that ptxas takes and refuses the same lines of a batch, and some of both."""
+    report = Report()
+    compare(drawn, target, report, 0)
+    assert not report.differences, report.differences[0].program
+    assert report.reached["agreed"].keys() >= {"accepted", "refused"}
+
+
 def permitted(line: str, message: str, opcode: str) -> str | None:
     """The reason for refusing what ptxas accepts, if it is one of those that are listed."""
     for pattern, reason in ptxas.QUIRKS.items():

@@ -3,7 +3,6 @@
 Where a stand-in plays the GPU, it is the simulator: that shows the words, not the device.
 """
 
-import importlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import device
-import simulator
+from tests.support.gpu_stand_in import VALIDATE, stand_in
 from tilescope.cli.main import main
 
 FOUND, WHY = device.available()
-VALIDATE = importlib.import_module("device.validate")
 
 
 def run(*words: str) -> Result:
@@ -44,31 +42,16 @@ def test_counters_without_ncu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The simulator plays the GPU; what is in the list changes its results."""
     changes: list[Any] = []
-
-    def launch(
-        kernel: Any,
-        grid: Any,
-        block: Any,
-        args: Sequence[Any],
-        shared: int,
-        *rest: Any,
-        **more: Any,
-    ) -> device.Output:
-        simulator.launch(kernel, grid, block, args, shared)
-        for change in changes:
-            change(args)
-        return device.Output(1.0, (1.0,), kernel.sha256, "Stand-in", "13.0", 24, 0, 0)
-
-    monkeypatch.setattr(VALIDATE, "launch", launch)
+    stand_in(monkeypatch, changes)
     monkeypatch.setattr(device, "available", lambda index=0: (True, "Stand-in"))
     monkeypatch.setattr(device, "driver_release", lambda: "580.1")
     return changes
 
 
-def test_validated(stand_in: list[Any]) -> None:
+def test_validated(changes: list[Any]) -> None:
     result = run("validate", "matmul_tiled", "--size", "70x50x90", "--tile", "16")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -85,11 +68,11 @@ def test_validated(stand_in: list[Any]) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_a_difference_is_shown(stand_in: list[Any]) -> None:
+def test_a_difference_is_shown(changes: list[Any]) -> None:
     def nudge(args: Sequence[Any]) -> None:
         args[2][3, 4] = np.nextafter(args[2][3, 4], np.float32(np.inf))
 
-    stand_in.append(nudge)
+    changes.append(nudge)
     result = run("validate", "matmul_tiled", "--size", "32")
     assert result.exit_code == 1
     assert "(1,023 of 1,024)" in result.stdout
@@ -97,7 +80,7 @@ def test_a_difference_is_shown(stand_in: list[Any]) -> None:
     assert result.stdout.endswith("NOT validated: 1 element of C differs\n")
 
 
-def test_a_racy_kernel_is_refused(stand_in: list[Any]) -> None:
+def test_a_racy_kernel_is_refused(changes: list[Any]) -> None:
     result = run("validate", "matmul_missing_first_barrier", "--size", "32")
     assert result.exit_code == 1
     assert "Missing barrier: shared" in result.stdout
@@ -106,7 +89,7 @@ def test_a_racy_kernel_is_refused(stand_in: list[Any]) -> None:
     assert "\nvalidated" not in result.stdout
 
 
-def test_a_file_without_a_reference(stand_in: list[Any], tmp_path: Path) -> None:
+def test_a_file_without_a_reference(changes: list[Any], tmp_path: Path) -> None:
     source = tmp_path / "twice.cu"
     source.write_text("__global__ void twice(float* x) { x[threadIdx.x] *= 2; }")
     words = [str(source), "--grid", "1", "--block", "32", "f32[32]=arange"]
@@ -124,7 +107,7 @@ def test_a_file_without_a_reference(stand_in: list[Any], tmp_path: Path) -> None
 @pytest.mark.slow_cases("8.0")
 @pytest.mark.parametrize("chip", ["8.0", "9.0"])
 def test_approximations_are_told(
-    stand_in: list[Any], monkeypatch: pytest.MonkeyPatch, chip: str
+    changes: list[Any], monkeypatch: pytest.MonkeyPatch, chip: str
 ) -> None:
     monkeypatch.setattr(VALIDATE, "available", lambda: (True, "Stand-in"))
     monkeypatch.setattr(VALIDATE, "capability", lambda index: chip)

@@ -41,10 +41,7 @@ def several(type: str, count: int) -> str:
 
 def compared(lines: list[tuple[str, list[str]]], target: str) -> None:
     drawn = [(words[0], tuple(words[1:]), tuple(o)) for i, o in lines if (words := i.split("."))]
-    report = modifiers.Report()
-    modifiers.compare(drawn, target, report, 0)
-    assert not report.differences
-    assert report.reached["agreed"].keys() == {"accepted", "refused"}
+    modifiers.assert_agrees(drawn, target)
 
 
 @needs_ptxas

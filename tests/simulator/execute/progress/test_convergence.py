@@ -20,14 +20,7 @@ HEAD = """\
 """
 
 
-@pytest.mark.parametrize("schedule", ["lockstep", "warps", 4])
-def test_a_function_that_begins_with_a_loop(schedule: str | int) -> None:
-    body = """\
-again:
-    mov.u32 %r1, %tid.x;
-    add.u32 %r2, %r2, 1;
-    setp.lt.u32 %p, %r2, %r1;
-    @%p bra again;
+STORE = """\
     ld.param.u64 %d1, [out];
     mul.wide.u32 %d2, %r1, 4;
     add.s64 %d1, %d1, %d2;
@@ -35,16 +28,15 @@ again:
     ret;
 }
 """
-    out = np.zeros(64, np.uint32)
-    kernel = Kernel.from_ptx(HEAD + body)
-    run = simulator.launch(kernel, 1, 64, [out], checks="none", schedule=schedule)
-    assert out.tolist() == [1, *range(1, 64)]
-    assert run.counters.global_store.requests == 2  # lanes are together behind the loop
-
-
-@pytest.mark.parametrize("schedule", ["lockstep", "warps", 4])
-def test_a_first_block_at_which_a_branch_of_its_loop_converges(schedule: str | int) -> None:
-    body = """\
+FIRST_LOOPS = {
+    "the function begins with it": ("""\
+again:
+    mov.u32 %r1, %tid.x;
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p, %r2, %r1;
+    @%p bra again;
+""", [1, *range(1, 64)]),
+    "a branch of it converges there": ("""\
 again:
     mov.u32 %r1, %tid.x;
     setp.ge.u32 %p, %r2, 8;
@@ -55,17 +47,18 @@ again:
     @%p bra again;
     bra again;
 done:
-    ld.param.u64 %d1, [out];
-    mul.wide.u32 %d2, %r1, 4;
-    add.s64 %d1, %d1, %d2;
-    st.global.u32 [%d1], %r2;
-    ret;
-}
-"""
+""", [8] * 64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", 4])
+@pytest.mark.parametrize("name", FIRST_LOOPS)
+def test_lanes_are_together_behind_a_loop_at_the_start(name: str, schedule: str | int) -> None:
+    loop, expected = FIRST_LOOPS[name]
     out = np.zeros(64, np.uint32)
-    kernel = Kernel.from_ptx(HEAD + body)
+    kernel = Kernel.from_ptx(HEAD + loop + STORE)
     run = simulator.launch(kernel, 1, 64, [out], checks="none", schedule=schedule)
-    assert out.tolist() == [8] * 64
+    assert out.tolist() == expected
     assert run.counters.global_store.requests == 2
 
 
