@@ -211,7 +211,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     file = Path(session.config.getoption("--tilescope-json"))
     try:
         file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:  # since the start; what the tests gave is to be told all the same
+    except OSError as error:  # since the start; the tests' findings are reported all the same
         session.config.get_terminal_writer().line(f"\nnot written: {file}: {error.strerror}")
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 

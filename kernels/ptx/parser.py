@@ -23,7 +23,7 @@ _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
 _LINES = 10**9
 """Numbers of files, lines and columns are below this."""
 _INLINED = 100
-"""Calls inlined into each other that are told apart."""
+"""Maximum depth of inlined calls that are distinguished."""
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
 
 

@@ -123,7 +123,7 @@ class _Reader:
             if self.text[self.at] != "E" or not outermost:
                 self.substitutions.append("::".join(parts))
         if not outermost and self.substitutions:
-            self.substitutions.pop()  # the whole name is added by whoever asked for the type
+            self.substitutions.pop()  # the caller adds the whole name
         return "::".join(parts), ended
 
     def local(self) -> str:

@@ -35,7 +35,7 @@ class RemovableDeclaration:
         device: Whether it is marked for the device.
         constant: Of a variable: whether device code may use it all the same.
         method: Whether it stands in a class.
-        constexpr: Whether it is marked by that word alone: for whoever mentions it.
+        constexpr: Whether it is marked by that word alone: for code that mentions it.
     """
 
     kind: str

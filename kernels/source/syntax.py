@@ -1,7 +1,7 @@
-"""CUDA C++ as a syntax tree: what stands where in a source file, macros not expanded.
+"""CUDA C++ as a syntax tree, with macros not expanded.
 
 A grammar knows nothing of the preprocessor, so a tree may hold errors although a
-compiler takes the file. Whoever reads one has to be content with what it is sure of.
+compiler takes the file. Readers use only the parts without errors.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..core.geometry import Geometry, InactiveLaneRead, Lanes, UndefinedValueSou
 
 _VALUES = (0x55555555, 0xEAAAAAAA, 0, None)
 """For a register: large and small as an integer, a float, a double or two halves, and all bits
-on and off; none; and what the reader has itself, for those who compare the two."""
+on and off; zero; and the reader's own value, for code that compares the two."""
 _CONSTANTS = 8
 
 

@@ -22,7 +22,7 @@ Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
 _ALLOCATES = ("malloc", "free")
 _MEETS = ("members", "bar", "threads")
-"""Operands that say who meets whom where."""
+"""Operands that select which threads synchronise, and where."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ SECTOR_BITS = SECTOR.bit_length() - 1
 _ARRAY = ARRAY_BITS - SECTOR_BITS
 _OFFSET, _NUMBER = 32, 14
 _WHO = _OFFSET + _NUMBER
-"""Bits of a sector: who touches it stands above them, in what is left of 63."""
+"""Bits of a sector; the number of its user stands above them, in the rest of 63 bits."""
 
 
 def packed(who: Flat, sectors: Flat) -> Flat:

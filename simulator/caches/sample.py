@@ -176,7 +176,7 @@ def _groups(total: int, sms: int, resident: int) -> list[Flat]:
         number = _spread(step, waves)
         sm = (step * 61 if waves > 1 else step) % min(sms, total)
         group = np.arange(number * wave + sm, min((number + 1) * wave, total), sms, dtype=np.int64)
-        if number or waves > 8:  # whoever is done first gets the next block
+        if number or waves > 8:  # the first multiprocessor to finish gets the next block
             last = min(wave, total - number * wave)
             rng = np.random.default_rng(step)
             group = number * wave + np.sort(rng.choice(last, len(group), replace=False))

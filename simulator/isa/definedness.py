@@ -27,7 +27,7 @@ operands' the same at a time."""
 _EXTREME_PATTERNS = tuple(
     np.uint64(flip ^ ((1 << n) - 1)) for n in range(1, 64) for flip in (0, 2**64 - 1)
 )
-"""The lowest so many, or all others: whoever counts or finds bits can come to any of them."""
+"""Runs of low bits and their complements, which cover any result of counting or finding bits."""
 
 
 def bits_of(kind: str) -> str:

@@ -71,7 +71,7 @@ class Access:
         if not self._resolve(base, mask):
             self._notify(False, None)
         elif self.memories.access_callbacks:
-            # What is told of a load that goes where it did says nothing new: made once, it takes
+            # A load that repeats its addresses has an equal event: made once, it takes
             # half a microsecond less each time.
             if self.again is None:
                 space, address, lanes, home, columns = self.events[0]

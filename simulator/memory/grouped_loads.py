@@ -95,7 +95,7 @@ class Loads:
         inside = low + self._low >= 0 and high + self._high <= memory.nbytes
         is_uniform = base.ndim == 0 or 1 in (base.shape[3], memory.count)
         if not (inside and is_uniform) or (bits | self._bits) & 3:
-            for access in self.accesses:  # what it did last may be told since of all
+            for access in self.accesses:  # the last event may have been one of the group
                 access.forget()
             return
         self._shape = (*(base.shape[:3] if base.ndim else (1, 1, 1)), memory.count)

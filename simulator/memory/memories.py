@@ -207,7 +207,7 @@ class AddressSpaces:
             good = inside & aligned
             if (
                 site.object_bounds and home is self.shared
-            ):  # what is another variable's is told, and done
+            ):  # accesses to another variable are reported, and executed
                 first, last = (
                     site.object_bounds[0] + start,
                     site.object_bounds[1] + start - site.nbytes,
@@ -215,7 +215,7 @@ class AddressSpaces:
                 astray = good & ((address < first) | (address > last))
             if good.any():
                 index, reported = place_index(home, address - np.int64(start), site), address
-                if isinstance(home, InterleavedMemory):  # is told by its own addresses
+                if isinstance(home, InterleavedMemory):  # its events have its own addresses
                     reported = address - np.int64(start)
                 parts.append((good, index))
                 events.append((index.space, reported - np.int64(site.offset), good, home, None))

@@ -34,7 +34,7 @@ AUTO, NUMPY, NATIVE = "auto", "numpy", "native"
 PATIENCE = 0.1
 """Seconds that a launch runs in NumPy before anything else is thought of."""
 MARGIN = 0.5
-"""Of the time so far, what native code may need for the same, as far as that can be told."""
+"""Estimated native time at which to change over, as a share of the time so far."""
 _BLOCK, _STEP, _ACCESS, _CALL = 20e-9, 3e-9, 250e-9, 15e-6
 """Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
 a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC)."""

@@ -64,7 +64,7 @@ def demands(
         needs[name] = sum(issued.get(pipe, 0.0) for pipe in which) / rate
     needs["fp32"] = max(needs["fp32"], sum(issued.get(p, 0.0) for p in _MULTIPLY) / 4)
     if needs["fp32"] <= needs["issue"] and single >= 4:
-        needs.pop("fp32")  # as wide as the issue slots: whoever has a slot does not wait
+        needs.pop("fp32")  # as wide as the issue slots: an issued warp does not wait
     needs["int"] = max(needs["int"], needs.pop("int mul"))
     needs["tensor"] = max(needs["tensor"], work.tensor / chip.tensor_flops)
     tags = data = shared = 0.0

@@ -41,8 +41,8 @@ UNCLEAN = "it has few batches, and hazards in them are told of the blocks togeth
 _START = 0.6
 """Seconds that a new process needs before it runs its first block."""
 _MAX_LAUNCHES = 4
-"""One in so many units of an even part is kept for those who are done early, but for two: what is
-handed on later comes when this process ends a batch, and costs as much to move."""
+"""One in so many units of an even share is reserved for processes that finish early, except with
+two: units handed over later wait for the end of a batch, and cost as much to move."""
 _AGAIN = 0.1
 """Seconds of work that are worth being handed on to a process that is done."""
 

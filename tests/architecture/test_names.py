@@ -1,21 +1,27 @@
 """One word means one thing: class names are unique, and words without a noun are no names."""
 
 import ast
+import io
 import re
+import tokenize
 from collections import Counter, defaultdict
 
 from tests.architecture.tree import definitions, docstrings, folder, modules
 
 BANNED = frozenset(("seen", "told", "held", "kept", "left", "apart", "alike", "most", "ends"))
 """As names of classes, functions, parameters, variables and fields."""
-IN_DOCSTRINGS = re.compile(r"\b(told|who)\b", re.I)
+IN_PROSE = re.compile(r"\b(told|who|whoever)\b", re.I)
+"""In docstrings and comments."""
 
 
 def words(name: str) -> tuple[Counter[str], Counter[str]]:
-    """Return the banned names and the banned words of docstrings of a module."""
-    tree = modules()[name][1]
+    """Return the banned names and the banned words of docstrings and comments of a module."""
+    path, tree = modules()[name]
     names = Counter(one for one in definitions(tree) if one.strip("_").lower() in BANNED)
-    texts = Counter(word for text in docstrings(tree) for word in IN_DOCSTRINGS.findall(text))
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    prose = [*docstrings(tree), *comments]
+    texts = Counter(word for text in prose for word in IN_PROSE.findall(text))
     return names, texts
 
 

@@ -46,7 +46,7 @@ def names_a_kernel(word: str, file: str, options: Sequence[str] = ()) -> bool:
     try:
         named = {name.split("::")[-1] for name in kernels_of(file, options)}
         text = source_text(Path(file))
-    except (OSError, KernelError):  # told by whoever needs the file
+    except (OSError, KernelError):  # reported where the file is needed
         return False
     return word in named or any(e == word for e in _ENTRY.findall(text))
 

@@ -162,7 +162,7 @@ def _requested(function: Callable[..., Any], options: tuple[Any, ...]) -> Callab
         from .references import tolerances
 
         refuse_options(words)
-        tolerances(close or CLOSE)  # a mistake is told though nothing is compared
+        tolerances(close or CLOSE)  # a mistake is reported though nothing is compared
         if seed < 0:
             raise UserError(f"--seed must not be negative: {seed}")
         flags = (*(f"-D{define}" for define in defines), *(f"-I{f}" for f in includes), *nvrtc)

@@ -50,7 +50,7 @@ def expected(
         given = f"{_kind(args[place])}={text}" if "[" not in text else text
         try:
             values[name] = parse_arguments([given], rng)[0]
-        except UserError as error:  # told of the word as it was typed
+        except UserError as error:  # reported with the word as it was typed
             raise UserError(str(error).replace(f"argument {given!r}", f"--expect {word}")) from None
     if function is not None:
         values |= _called(function, called, args)

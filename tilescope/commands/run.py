@@ -51,7 +51,7 @@ def run_command(
         raise UserError("--json and --plot cannot both be standard output")
     chip = find(gpu) if gpu is not None else None
     requests = [request] if other is None else [request, beside(request, other)]
-    targets = [resolve(r) for r in requests]  # what cannot run is told before any of it has run
+    targets = [resolve(r) for r in requests]  # impossible launches are reported before any launch
     outcomes: list[Outcome] = []
     forecasts: list[Forecast | None] = []
     for target in targets:

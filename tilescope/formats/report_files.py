@@ -53,7 +53,7 @@ class Files:
         there += ["--diff"] if diff else []
         if len(there) > 1:
             raise UserError(f"{' and '.join(there)} cannot both have standard output")
-        for file in asked.values():  # before anything is launched, and told
+        for file in asked.values():  # before any launch and report
             if file is not None and not Path(file).parent.is_dir():
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
 

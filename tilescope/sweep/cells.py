@@ -146,7 +146,7 @@ def key(cell: Cell, target: Target) -> str:
     how = (cell.gpu, cell.schedule, cell.seed, cell.checks, cell.step_limit, cell.predict)
     shape = target.grid, target.block, target.shared_bytes, sorted(target.how.items())
     given = target.args, target.symbols
-    # Pickled, arrays are told by all of their bytes, whatever they stand in.
+    # Pickled arrays compare by all of their bytes, whatever contains them.
     content = pickle.dumps((code(), kernel.sha256, kernel.entry, how, shape, given))
     return hashlib.sha256(content).hexdigest()
 

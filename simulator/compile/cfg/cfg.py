@@ -167,7 +167,7 @@ def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], li
                 found.append(next_ones)
             todo = set(next_ones)
             functions = {blocks[n].function.name for n in visited | {number}}
-            # Whoever decides on a call decides on the whole function.
+            # A branch that controls a call controls the whole function.
             of_these = {call for name in functions for call in calls.get(name, ())} - seen_calls
             seen_calls |= of_these
             todo |= of_these

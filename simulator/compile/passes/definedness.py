@@ -39,7 +39,7 @@ class DefinednessPass:
         """Return the block with V bits."""
         block, steps = self.block, list[IrOp]()
         for step in block.steps:
-            probe = dataclasses.replace(step.instruction)  # told before the guard is heeded
+            probe = dataclasses.replace(step.instruction)  # reported before the guard applies
             steps += self.uses(probe, None, step.guard)
             steps += self.shadows(step)
             steps.append(step)

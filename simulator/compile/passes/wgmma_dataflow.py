@@ -23,7 +23,7 @@ from ..cfg.basic_blocks import Block, successors
 OPEN = -1
 """The age of what is in no group yet; a group that has just been made is 0 old."""
 OLDEST = 8
-"""Groups that old, or older, are not told apart."""
+"""Age of a group from which on ages are not distinguished."""
 
 
 @dataclass(frozen=True)

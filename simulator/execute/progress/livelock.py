@@ -32,7 +32,7 @@ from .machine_snapshot import Keep, MachineSnapshot
 _FIRST_LOOK = 1 << 10
 _VISITS = 64
 _LATER = (1 << 42) + (1 << 30)
-"""Ticks, an hour in ns; and many for who looks at 32 bits of them."""
+"""Ticks: an hour in ns, and a large step in the low 32 bits as well."""
 
 
 class _Round:

@@ -193,7 +193,7 @@ class Proposals:
         if hazard.case in ("blocks", "update") and {"write", "read"} <= {*roles_of}:
             write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
             there = handing_edits(self.syntax, write, read)
-            back = handing_edits(self.syntax, read, write)  # who read tells that he has
+            back = handing_edits(self.syntax, read, write)  # the reader signals that it has read
             yield from dict.fromkeys(itertools.chain(there, back))
         if hazard.case in BEHIND_RELAXED:  # in front of what comes behind the look
             later = "write" if hazard.kind.startswith("war") else "read"

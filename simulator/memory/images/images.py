@@ -90,7 +90,7 @@ class ImageAccess:
         number = {"width": width, "height": height, "depth": depth}[query]
         return [np.full(len(lanes[0]), number, np.int32)]
 
-    # -- what is told --------------------------------------------------------------
+    # -- events --------------------------------------------------------------------
 
     def notify(
         self, array: Allocation, lanes: tuple[Flat, Flat], places: Flat,

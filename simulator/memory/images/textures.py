@@ -31,7 +31,7 @@ class TextureFetch(ImageAccess):
         super().__init__(site, memories)
         self.type, self.count = site.instruction.types[0], 4
         self.gathers = roles(site.instruction).row.picture == "gather"
-        self._sites: dict[int, Site] = {}  # by the bytes of the parts that texels are told in
+        self._sites: dict[int, Site] = {}  # by the bytes of the parts of texels in events
 
     def misused(self, of: Picture) -> str:
         """See ``ImageAccess``."""

@@ -14,8 +14,7 @@ from ...memory.site import Site
 from .traffic import NOTHING, Traffic
 
 _ATOMICS = 4
-"""So many threads' atomic accesses count for a step: races are told by who came before whom in
-them."""
+"""Atomic accesses of threads that cost as much as a step: race checks record their order."""
 
 
 class WorkCounter(Observer):

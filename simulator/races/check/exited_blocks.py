@@ -17,7 +17,7 @@ from ..order.cluster_clocks import ClusterClocks
 from ..order.release_acquire import ReleaseAcquireTracker
 
 Report = Callable[[Site, Flat, Flat], None]
-"""Takes the instruction, and of some of those who execute it the thread and the column."""
+"""Takes the instruction, and threads and columns of some lanes that execute it."""
 
 
 class Exits:

@@ -198,7 +198,7 @@ class ShadowChecker:
         for i, (_, which) in enumerate(groups, 1):
             number[which] = i
         alone = np.flatnonzero(np.isin(thread, list(self.releases.locks.takers)))
-        number[alone] = -1 - alone  # who has a lock asks for itself
+        number[alone] = -1 - alone  # a thread with a lock is looked up by itself
         return EqualRows(number, thread // self.geometry.threads, place)
 
     def _all_locked(

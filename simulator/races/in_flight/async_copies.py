@@ -125,7 +125,7 @@ class AsyncCopyCheck(Observer):
             if done is copy.lanes or done.any():
                 if copy.touched:
                     self._complete(copy, done, wait)
-                if copy.barrier is not None:  # it is already, to who sees the end of a phase
+                if copy.barrier is not None:  # complete for threads that see the phase's end
                     self.order.now += 1
                     copy.complete(done & (copy.barrier >= 0), self.order.now)
                     done = done & (copy.barrier < 0)
@@ -168,7 +168,7 @@ class AsyncCopyCheck(Observer):
         open_touches = []
         for touch in copy.touched:
             completed = done[touch.issuer, touch.column]
-            if touch.near and wait is None:  # it arrives: who waits for that may wait for it
+            if touch.near and wait is None:  # it arrives: a wait for the phase covers the copy
                 completed = np.zeros(len(completed), bool)
             if touch.near:  # behind its wait in the text: then it is a race of two lanes
                 is_known = completed & (wait is None or not self._between(touch, wait))
@@ -360,7 +360,7 @@ class AsyncCopyCheck(Observer):
         )  # fmt: skip
         mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
         near = mine // WARP == issuer // WARP
-        by_one = how == "transaction"  # who begins it for all
+        by_one = how == "transaction"  # one thread begins it for all
         # (What is in no order with the begin is a race of the two, seen before or behind it.)
         text = self.race_log.find_order()
         first = race.other is not event.site and text.first(event.site, race.other, race.distance)
@@ -378,7 +378,7 @@ class AsyncCopyCheck(Observer):
             known = horizon >= copy.done
             self._log(race, conflict.some(near & (mine != issuer) & ~known))
             return
-        # Who did not wait for the copy to begin races with that: it is told as such.
+        # A thread that did not wait for the copy to begin races with its start: reported as such.
         later = is_known & ~near & ~far & (not by_one)
         if copy.barrier is not None:
             later &= copy.barrier[issuer, column] < 0
@@ -391,7 +391,7 @@ class AsyncCopyCheck(Observer):
             near, is_known, far = (which & (ended == 0) for which in (near, is_known, far))
             is_known |= completes & ~same
         # Another lane comes before the issuer's wait, or behind it: it may be the text that says;
-        # and so for who comes before, or behind, another lane of its warp sees an mbarrier's phase.
+        # likewise for lanes around another lane of their warp that sees an mbarrier's phase.
         beside = near & (mine != issuer)
         if copy.barrier is not None:
             beside |= (near | is_known) & ~far & (copy.barrier[issuer, column] >= 0)

@@ -28,10 +28,10 @@ from ..shadow.shadow_memory import Conflict
 from .in_flight import TOUCHES, InFlightAccess
 
 _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE, _WAIT = range(7)
-"""What is kept of a lane's copy: who, its group, when it began and was waited for, and where."""
+"""Rows of a record of a lane's copy: its thread, column, site, group, times and wait."""
 
 _LAYERS = 8
-"""Copies to one location that are followed: those that somebody may not know to be done."""
+"""Copies to one location that are followed: those whose completion some thread may not know."""
 
 
 def sends(site: Site) -> bool:
@@ -137,8 +137,8 @@ class BulkStoreCheck(Observer):
             layer = layers[level % _LAYERS]
             old = layer[place]
             there, same, everybody = self._others(old, number)
-            # Who does not know that a copy is done is told of it, unless of its thread's next,
-            # which ends no sooner.
+            # Threads that have not acquired a copy's completion race with it, but not with the
+            # next copy of its thread, which completes no sooner.
             done = (there[_DONE] > 0) & (there[_DONE] <= everybody)
             free = (old < 0) | done | same & (there[_BEGUN] < newest)
             if level >= _LAYERS:  # there is no room but where somebody has waited

@@ -9,8 +9,8 @@ import numpy as np
 from ...core.geometry import Flat, Mask, Rows
 
 KEY, THREAD, SITE, TIME, FENCER, FENCED, COVERS = range(7)
-"""What is kept of a write: location and column, whose, of which instruction, when; the first of
-those who knew of it to fence, and when; then threads and times of writes that knew of it."""
+"""Rows of a record of a write: location and column, thread, site, time; the first thread ordered
+after it that fenced, and when; then threads and times of writes ordered after it."""
 SLOTS = 4
 """Later writes that are kept of each."""
 

@@ -33,7 +33,7 @@ class _ClusterAcquires:
         self.known: list[list[Known]] = [[] for _ in range(threads)]
         self.first, self.last = np.full(threads, _NEVER), np.full(threads, _NEVER)
         self.newest = np.zeros(threads, np.int64)
-        self._nothing: Known = {}  # one for all, who then share what they hear
+        self._nothing: Known = {}  # one for all threads, which then share what they acquire
         self._made: dict[tuple[int, int], tuple[Known, Known, Known]] = {}
 
     def add(self, threads: Flat, time: int, known: Known) -> None:

@@ -19,7 +19,7 @@ from .vector_clock import Blocks, HeldRows, VectorClock, by_lock
 
 NEVER = 1 << 62
 COUNTS = ("add", "inc", "dec")
-"""Atomics that take no lock: arrivals are counted, and the last who comes may reset the count."""
+"""Atomics that acquire no lock: they count arrivals, and the last one may reset the count."""
 
 _TIME = 44
 """Bits of a time below the number of a thread."""

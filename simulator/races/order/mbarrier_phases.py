@@ -63,7 +63,7 @@ def arrivals(event: AccessEvent, g: Geometry) -> Iterator[PhaseArrival]:
     assert not isinstance(event.address, LaneAddressList)
     column, thread = np.nonzero(g.full(as_mask(event.mask)).T)
 
-    def pick(value: Lanes) -> Lanes:  # of those who do, in a quarter of the time
+    def pick(value: Lanes) -> Lanes:  # of the lanes that wait, in a quarter of the time
         return g.full(value)[thread, column] if value.ndim else value
 
     (old,) = event.old

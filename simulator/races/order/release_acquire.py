@@ -199,7 +199,9 @@ class ReleaseAcquireTracker(Notes):
         over = self._over.get(event.at, ArrivalClock())
         for thread in those if over.acquired is not NONE else ():
             self._acquired.add(thread, event.time, over.acquired, event.time)
-        for thread in those:  # who waits has met those who came, and not the others who wait
+        for (
+            thread
+        ) in those:  # a waiting thread has met the arrived ones, not the other waiting ones
             self._meet([thread], event.time, over)
         if event.fences:
             self._effective(event.threads, event.time, DEVICE, None)
@@ -233,8 +235,8 @@ class ReleaseAcquireTracker(Notes):
             idle = site.access == "load" or (event.silent is not None and event.silent[i])
             vain = event.failed is not None and event.failed[i]
             if reads:
-                # A comparison that fails takes nothing; nor does who counts: it is the last who
-                # comes that goes on, and it could not have come before the others.
+                # A comparison that fails acquires no lock, nor does a count: the last thread to
+                # count continues, and it could not have come before the others.
                 if not (idle or vain or site.operation in COUNTS):
                     far = self.levels.covered(site.scope) > 1
                     self.locks.take(site, place, thread, turn, far, content is None)

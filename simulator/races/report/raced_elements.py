@@ -7,7 +7,7 @@ import numpy as np
 from ...core.geometry import Flat
 
 LOCATIONS = 100_000
-"""Elements of one variable that are told apart."""
+"""Maximum number of elements of a variable that are distinguished."""
 _TOGETHER = 1 << 16
 """So many new ones are sorted in together."""
 

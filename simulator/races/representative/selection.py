@@ -19,7 +19,7 @@ from ..report.race_log import RaceLog
 from .block_projection import BlocksDiffer, FirstBlock
 
 _MAX_EVENTS = 1 << 28
-"""Bytes of what was told that are kept, in case that it has to be told again."""
+"""Bytes of recorded events, at most, for a replay to the full checks."""
 _AROUND = 256
 """Bytes of an event beside its arrays."""
 Make = Callable[[RaceLog, Callable[..., None]], list[Observer]]

@@ -112,7 +112,7 @@ class CommandGroup(click.Group):
 
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ArgumentWarning)  # told once, when it is read
+                warnings.simplefilter("ignore", ArgumentWarning)  # reported once, when it is read
                 code = _invoked(super().invoke, ctx)
             sys.stdout.flush()
         except OSError as error:
