@@ -64,6 +64,11 @@ def lowest_bit(value: int) -> int:
     raise NotImplementedError
 
 
+def highest_bit(value: int) -> int:
+    """Return the position of the highest set bit; -1 if there is none."""
+    raise NotImplementedError
+
+
 def below(one: int, other: int) -> bool:
     """Return whether one value is less than another, both unsigned."""
     raise NotImplementedError

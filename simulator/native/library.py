@@ -6,9 +6,19 @@ import functools
 
 from . import jit
 from .access_names import access_text, callees
-from .runtime import memory_access, race_filter, requests
+from .runtime import function_unit, memory_access, race_filter, requests
 from .runtime.across_lanes import shuffle, vote
 from .runtime.blocks import run_blocks
+from .runtime.function_unit import (
+    unit_cos,
+    unit_ex2,
+    unit_lg2,
+    unit_rcp,
+    unit_rsqrt,
+    unit_sin,
+    unit_sqrt,
+    unit_tanh,
+)
 from .runtime.generic import plain_addresses
 from .runtime.warps import (
     begin_round,
@@ -23,10 +33,12 @@ from .runtime.warps import (
     save,
 )
 from .translate import module_text
+from .unit_tables import UNIT_TABLES, unit_tables
 
+_UNIT = (unit_rcp, unit_rsqrt, unit_sqrt, unit_lg2, unit_ex2, unit_sin, unit_cos, unit_tanh)
 _CONTROL = (
-    run_blocks, pick, join, leave, forget, begin_round, forget_rounds, renew, save, restore, gate,
-    shuffle, vote,
+    *_UNIT, run_blocks, pick, join, leave, forget, begin_round, forget_rounds, renew, save,
+    restore, gate, shuffle, vote,
 )  # fmt: skip
 _INLINED = frozenset(
     function.__name__
@@ -36,6 +48,8 @@ _INLINED = frozenset(
         memory_access.all_defined, memory_access.define, memory_access.races,
         memory_access.count_request, memory_access.repeats, requests.outside,
         race_filter.may_race_read, race_filter.may_race_write, race_filter.ordered,
+        function_unit.quadratic, function_unit.from_fixed, function_unit.unless_positive,
+        function_unit.unit_turn, function_unit.tanh_bits,
         race_filter.joined, race_filter.succeeded, race_filter.current,
     )
 )  # fmt: skip
@@ -46,6 +60,7 @@ _loaded: dict[str, jit.LoadedObject] = {}
 @functools.cache
 def entry() -> int:
     """Return the address of ``run_blocks``, after all of the runtime but accesses is loaded."""
+    jit.export(UNIT_TABLES, int(unit_tables().ctypes.data))
     made = jit.load(module_text(_CONTROL, _INLINED), _LEVEL)
     _loaded["control"] = made
     for function in _CONTROL:

@@ -29,6 +29,7 @@ _ATTRIBUTES = "#attributes"
 DECLARATIONS = """
 declare i64 @llvm.ctpop.i64(i64)
 declare i64 @llvm.cttz.i64(i64, i1)
+declare i64 @llvm.ctlz.i64(i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
@@ -320,6 +321,9 @@ class _Translator:
             return self.value(f"call i64 @llvm.ctpop.i64(i64 {given[0]})")
         if name == "lowest_bit":
             return self.value(f"call i64 @llvm.cttz.i64(i64 {given[0]}, i1 false)")
+        if name == "highest_bit":
+            above = self.value(f"call i64 @llvm.ctlz.i64(i64 {given[0]}, i1 false)")
+            return self.value(f"sub i64 63, {above}")
         at = self.value(f"inttoptr i64 {given[0]} to ptr")
         if name == "call_kernel":
             rest = ", ".join(f"i64 {argument}" for argument in given[1:])

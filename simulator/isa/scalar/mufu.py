@@ -52,7 +52,7 @@ SINGLE, UPPER = MufuFormat(23, 127), MufuFormat(20, 1023)
 
 
 @functools.cache
-def _square() -> Integers:
+def squares() -> Integers:
     """Return, for every 17-bit d, the partial products of d*d in columns from 19 up, over 2**19."""
     d = np.arange(1 << 17, dtype=np.int64)
     total = np.zeros_like(d)
@@ -65,7 +65,7 @@ def _square() -> Integers:
 
 
 @functools.cache
-def _pieces(name: str) -> tuple[Integers, ...]:
+def pieces(name: str) -> tuple[Integers, ...]:
     """c0, c1 and c2 of a function's pieces."""
     text = resources.files(__package__).joinpath("mufu.txt").read_text()
     own = [line.split()[1:] for line in text.splitlines() if line.startswith(name + " ")]
@@ -73,9 +73,9 @@ def _pieces(name: str) -> tuple[Integers, ...]:
 
 
 def _quadratic(name: str, piece: Lanes, d: Lanes) -> Lanes:
-    c0, c1, c2 = _pieces(name)
+    c0, c1, c2 = pieces(name)
     total = c2.take(piece)
-    total *= _square().take(d)
+    total *= squares().take(d)
     linear = c1.take(piece)
     linear *= d
     total += linear

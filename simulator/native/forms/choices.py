@@ -7,6 +7,7 @@ from kernels.ptx.module import Instruction
 from ...isa import Op
 from ...isa.memory.address_windows import WINDOWS
 from ..lines import Lines, bits_of
+from .floats import flushed
 from .table import BITS, FLOATS, INTEGERS, Emit, Operand, form, only
 
 _ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
@@ -20,7 +21,7 @@ _JOINS = ("and", "or", "xor")
 def compare(ins: Instruction, op: Op) -> Emit | None:
     """``setp``, joined with a predicate or not; the second result is of the opposite."""
     names = {**_REAL, **_UNSIGNED}
-    if not only(ins, INTEGERS, BITS, FLOATS, names, _JOINS) or len(ins.types) != 1:
+    if not only(ins, INTEGERS, BITS, FLOATS, names, _JOINS, ("ftz",)) or len(ins.types) != 1:
         return None
     type = ins.types[0]
     bits = bits_of(type)
@@ -31,7 +32,8 @@ def compare(ins: Instruction, op: Op) -> Emit | None:
 
     def emit(x: Lines, a: list[Operand]) -> list[str]:
         if type in FLOATS:
-            one, other = (x.real(value.name, bits) for value in a[:2])
+            given = [flushed(x, v.name) if ins.has("ftz") else v.name for v in a[:2]]
+            one, other = (x.real(value, bits) for value in given)
             kind = "float" if type == "f32" else "double"
             found = x.value(f"fcmp {_REAL[how]} {kind} {one}, {other}")
         else:

@@ -6,7 +6,7 @@ from kernels.ptx.module import Instruction
 
 from ...isa import Op
 from ..lines import FLOAT, Lines, bits_of
-from .floats import NAN, QUIET, canonical, saturated
+from .floats import NAN, QUIET, canonical, flushed, saturated
 from .table import FLOATS, INTEGERS, Emit, Operand, form
 
 _INTEGERS = (*INTEGERS, "s8", "u8")
@@ -23,9 +23,11 @@ def convert(ins: Instruction, op: Op) -> Emit | None:
     if target in _INTEGERS and source in _INTEGERS:
         return _between_integers(target, source) if not words else None
     if target in FLOATS and source in _INTEGERS:
-        return _to_float(target, source) if words == {"rn"} else None
-    if target in _INTEGERS and source in FLOATS and len(words) == 1 and words <= set(_ROUNDINGS):
-        return _to_integer(target, source, _ROUNDINGS[words.pop()])
+        return _to_float(target, source) if words - {"ftz"} == {"rn"} else None
+    if target in _INTEGERS and source in FLOATS and len(words - {"ftz"}) == 1:
+        (how,) = words - {"ftz"}
+        known = _ROUNDINGS.get(how)
+        return _to_integer(target, source, known, "ftz" in words) if known else None
     if target in FLOATS and source in FLOATS:
         return _between_floats(target, source, words)
     return None
@@ -44,7 +46,7 @@ def _to_float(target: str, source: str) -> Emit:
     ]  # fmt: skip
 
 
-def _to_integer(target: str, source: str, rounding: str) -> Emit:
+def _to_integer(target: str, source: str, rounding: str, ftz: bool) -> Emit:
     """Out of range clamps; NaN gives 0, or the top bit alone where either side has 64 bits."""
     have, want = bits_of(source), bits_of(target)
     letter = "si" if target[0] == "s" else "ui"
@@ -52,7 +54,7 @@ def _to_integer(target: str, source: str, rounding: str) -> Emit:
     suffix = {32: "f32", 64: "f64"}[have]
 
     def emit(x: Lines, a: list[Operand]) -> list[str]:
-        number = x.real(a[0].name, have)
+        number = x.real(flushed(x, a[0].name) if ftz else a[0].name, have)
         rounded = x.pure(rounding, FLOAT[have], number)
         found = x.call(
             f"llvm.fpto{letter}.sat.i{want}.{suffix}", f"i{want}", (FLOAT[have], rounded)

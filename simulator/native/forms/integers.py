@@ -46,6 +46,61 @@ def multiply(ins: Instruction, op: Op) -> Emit | None:
     return emit
 
 
+@form("addc", "subc", "madc", "add", "sub", "mad")
+def with_carry(ins: Instruction, op: Op) -> Emit | None:
+    """Sums with a carry flag: one more source where it is read, one more result of ``.cc``."""
+    reads = ins.opcode.endswith("c")
+    if not only(ins, INTEGERS, ("cc", "lo", "hi")) or not (reads or ins.has("cc")):
+        return None
+    type = ins.types[0]
+    bits, subtracts = bits_of(type), ins.opcode.startswith("sub")
+
+    def emit(x: Lines, a: list[Operand]) -> list[str]:
+        *values, carry = [v.name for v in a] if reads else [*(v.name for v in a), "false"]
+        if ins.opcode.startswith("mad"):
+            width = 2 * bits if ins.has("hi") else bits
+            one, other = (x.resized(v, bits, width, type[0] == "s") for v in values[:2])
+            product = x.value(f"mul i{width} {one}, {other}")
+            upper = x.value(f"lshr i{width} {product}, {bits if ins.has('hi') else 0}")
+            values = [x.resized(upper, width, bits, False), values[2]]
+        if subtracts:  # the complement is added: the flag says that nothing is borrowed
+            values[1] = x.value(f"xor i{bits} {values[1]}, -1")
+            carry = carry if reads else "true"
+        more = x.value(f"zext i1 {carry} to i{bits}")
+        first = x.value(f"add i{bits} {values[0]}, {values[1]}")
+        result = x.value(f"add i{bits} {first}, {more}")
+        over = x.value(f"icmp ult i{bits} {first}, {values[0]}")
+        again = x.value(f"icmp ult i{bits} {result}, {first}")
+        return [result, x.value(f"or i1 {over}, {again}")][: len(op.outputs)]
+
+    return emit
+
+
+@form("bfi")
+def insert_field(ins: Instruction, op: Op) -> Emit | None:
+    """``bfi``: the low bits of one word into another; of 32 bits, the low byte says how many."""
+    if not only(ins, BITS):
+        return None
+    bits = bits_of(op.outputs[0])
+
+    def emit(x: Lines, a: list[Operand]) -> list[str]:
+        limits = []
+        for value in a[2:]:
+            number = x.value(f"and i32 {value.name}, 255") if bits == 32 else value.name
+            least = x.pure("umin", "i32", number, str(bits))
+            limits.append(x.resized(least, 32, 2 * bits, False))
+        ones = x.value(f"shl i{2 * bits} 1, {limits[1]}")
+        ones = x.value(f"sub i{2 * bits} {ones}, 1")
+        mask = x.value(f"shl i{2 * bits} {ones}, {limits[0]}")
+        given = x.resized(a[0].name, bits, 2 * bits, False)
+        moved = x.value(f"shl i{2 * bits} {given}, {limits[0]}")
+        mask, moved = (x.resized(value, 2 * bits, bits, False) for value in (mask, moved))
+        rest = x.value(f"and i{bits} {a[1].name}, {x.value(f'xor i{bits} {mask}, -1')}")
+        return [x.value(f"or i{bits} {rest}, {x.value(f'and i{bits} {moved}, {mask}')}")]
+
+    return emit
+
+
 @form("and", "or", "xor")
 def logic(ins: Instruction, op: Op) -> Emit | None:
     """``and``, ``or`` and ``xor``, of predicates too."""

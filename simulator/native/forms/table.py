@@ -39,7 +39,7 @@ def form(*opcodes: str) -> Callable[[Build], Build]:
 
 def native_form(ins: Instruction, op: Op) -> Emit | None:
     """Return what emits an instruction; ``None``: there is no such form natively."""
-    if op.warp or op.approximate:
+    if op.warp:
         return None
     for build in _BUILDERS.get(ins.opcode, ()):
         emit = build(ins, op)

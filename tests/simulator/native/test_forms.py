@@ -14,11 +14,11 @@ from kernels.ptx.types import DTYPES
 from simulator.compile.compiler import Compiler
 from simulator.compile.ir import Compute
 from simulator.isa import parse
-from simulator.native import jit
+from simulator.native import jit, library
 from simulator.native.forms.catalog import native_form
 from simulator.native.forms.table import Operand
 from simulator.native.lines import Lines, bits_of
-from tests.fuzz.rows import Form, forms
+from tests.fuzz.rows import Form, forms, spellings
 from tests.simulator.isa.cases import EDGES
 
 pytestmark = pytest.mark.skipif(bool(jit.why_unavailable()), reason=jit.why_unavailable())
@@ -26,14 +26,27 @@ pytestmark = pytest.mark.skipif(bool(jit.why_unavailable()), reason=jit.why_unav
 REGISTERS = {"h": "b16", "r": "b32", "l": "b64", "f": "f32", "d": "f64", "p": "pred", "q": "pred",
              "n": "b32", "5": "b32", "w": "b32"}  # fmt: skip
 OPCODES = {
-    "abs", "add", "and", "bfe", "brev", "clz", "cvt", "div", "fma", "lop3", "mad", "max", "min",
+    "abs", "add", "addc", "and", "bfe", "bfi", "brev", "clz", "cos", "cvt", "div", "ex2", "fma",
+    "lg2", "lop3", "mad", "madc", "max", "min", "rsqrt", "sin", "subc", "tanh",
     "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "selp", "setp", "shf", "shl",
     "shr", "sqrt", "sub", "xor",
 }  # fmt: skip
-"""The opcodes that have native forms, but for ``cvta``, which no net spells."""
+"""The opcodes that have native forms, but for ``cvta``."""
 EXTRA = [Form("cvta.to.global.u64", "l", ("L",)), Form("cvta.shared.u64", "l", ("L",)),
          Form("cvta.to.shared.u64", "l", ("L",)), Form("cvta.local.u64", "l", ("L",)),
          Form("cvta.to.local.u64", "l", ("L",))]  # fmt: skip
+UNSPELLED = """
+{ex2|lg2|sin|cos|rcp|rsqrt|sqrt}.approx{|.ftz}.f32 : f : F
+tanh.approx.f32 : f : F
+div.{approx|full}{|.ftz}.f32 : f : F F
+{add.cc|sub.cc|addc|subc|addc.cc|subc.cc}.{u32|s32} : r : R R
+{add.cc|sub.cc|addc|subc|addc.cc|subc.cc}.{u64|s64} : l : L L
+{mad.lo.cc|mad.hi.cc|madc.lo|madc.hi|madc.lo.cc|madc.hi.cc}.{u32|s32} : r : R R R
+{mad.lo.cc|mad.hi.cc|madc.lo|madc.hi|madc.lo.cc|madc.hi.cc}.{u64|s64} : l : L L L
+"""
+for line in UNSPELLED.strip().splitlines():
+    pattern, result, sources = line.split(" : ")
+    EXTRA += [Form(name, result, tuple(sources.split())) for name in spellings(pattern)]
 RANDOM = 3000
 SPECIAL = {
     1: [0, 1], 8: [0, 1, 0x7F, 0x80, 0xFF],
@@ -150,6 +163,7 @@ def test_forms_give_the_bits_of_their_rows(level: int) -> None:
     loops = [loop(i, step, types[i]) for i, step in enumerate(found)]
     declared = sorted(set().union(*(x.declared for x in loops)))
     text = "\n".join([*declared, *("\n".join(x.lines) for x in loops)]) + "\n"
+    library.entry()
     loaded = jit.load(text, level)
     wrong = []
     for number, step in enumerate(found):
