@@ -12,19 +12,14 @@ from .runtime import function_unit
 
 UNIT_TABLES = "unit_tables"
 """Name by which machine code knows their address."""
-_FIRST = {
-    "rcp": function_unit.RCP, "rsqrt": function_unit.RSQRT, "sqrt": function_unit.SQRT,
-    "lg2": function_unit.LG2, "ex2": function_unit.EX2, "sin": function_unit.SIN,
-    "tanh": function_unit.TANH,
-}  # fmt: skip
 
 
 @functools.cache
 def unit_tables() -> NDArray[np.uint8]:
     """Return the bytes: coefficients of all pieces, then the squares."""
     words = np.zeros((function_unit.PIECES, 3), np.int64)
-    for name, first in _FIRST.items():
-        columns = mufu.pieces(name)
+    for name in mufu.functions():
+        first, columns = getattr(function_unit, name.upper()), mufu.pieces(name)
         words[first : first + len(columns[0])] = np.stack(columns, axis=1)
     squares = mufu.squares().astype(np.uint16)
     return np.concatenate([words.view(np.uint8).reshape(-1), squares.view(np.uint8)])

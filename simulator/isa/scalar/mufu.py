@@ -64,11 +64,19 @@ def squares() -> Integers:
     return total >> 19
 
 
+def _table() -> list[str]:
+    return resources.files(__package__).joinpath("mufu.txt").read_text().splitlines()
+
+
+def functions() -> list[str]:
+    """Return the names of the functions that have pieces of their own."""
+    return sorted({line.split()[0] for line in _table()})
+
+
 @functools.cache
 def pieces(name: str) -> tuple[Integers, ...]:
     """c0, c1 and c2 of a function's pieces."""
-    text = resources.files(__package__).joinpath("mufu.txt").read_text()
-    own = [line.split()[1:] for line in text.splitlines() if line.startswith(name + " ")]
+    own = [line.split()[1:] for line in _table() if line.startswith(name + " ")]
     return tuple(np.array(column, np.int64) for column in zip(*own, strict=True))
 
 
