@@ -23,16 +23,39 @@ class GaveUp(Exception):
     """Native code does not run a launch, or not to its end; the text says why."""
 
 
+class WrittenLate(Exception):
+    """An array is written after reads that the race filter has not entered."""
+
+    def __init__(self, array: int) -> None:
+        super().__init__(array)
+        self.array = array
+
+
 def run(
-    launch: PreparedLaunch, checks: Collection[str], progress: Progress | None
-) -> tuple[Observers, dict[int, Allocation]]:
+    launch: PreparedLaunch, checks: Collection[str], progress: Progress | None,
+    tracked: set[int] | None = None,
+) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
     """Run a launch natively; return its observers, and global memory.
+
+    ``tracked``: arrays whose reads the race filter enters from the start. If another turns out to
+    be written after it is read, it is added, and the launch begins anew.
 
     Raises:
         GaveUp: The NumPy engine has to run it.
     """
     if why := jit.why_unavailable():
         raise GaveUp(why)
+    tracked = set() if tracked is None else tracked
+    while True:
+        try:
+            return _attempt(launch, checks, progress, tracked)
+        except WrittenLate as late:
+            tracked.add(late.array)
+
+
+def _attempt(
+    launch: PreparedLaunch, checks: Collection[str], progress: Progress | None, tracked: set[int]
+) -> tuple[Observers, dict[int, Allocation]]:
     allocations = launch.allocations()
     if why := why_not_launch(launch, checks, allocations):
         raise GaveUp(why)
@@ -40,7 +63,7 @@ def run(
     if isinstance(kernel, str):
         raise GaveUp(kernel)
     observers = Observers(launch, checks, None, allocations, {})
-    state = NativeState(launch, kernel, checks, allocations)
+    state = NativeState(launch, kernel, checks, allocations, tracked)
     _run_batches(state, observers, progress)
     if not state.settle():
         raise GaveUp("an array is written, and read through the read-only path")
@@ -69,6 +92,8 @@ def _run_batches(state: NativeState, observers: Observers, progress: Progress | 
             if int(state.warps.sum()) - before > launch.step_limit:
                 raise GaveUp("more basic blocks than the step limit")
         state.rows.raise_again()
+        if state.written_late is not None:
+            raise WrittenLate(state.written_late)
         if result != layout.DONE:
             raise GaveUp(state.reason)
         observers.work.add_batch(int(state.warps.sum()) - before)

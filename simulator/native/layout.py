@@ -83,6 +83,7 @@ KERNEL = _next()
 CALLBACK = _next()  # calls the NumPy function of a step that has no native form
 PARAMETERS = _next()
 SCRATCH = _next()
+LATE_ARRAY = _next()  # the array of READ_BEFORE: its place among all
 CONTEXT_WORDS = _next()
 
 MAX_THREADS = 1024
@@ -99,6 +100,8 @@ SHADOW = _next()  # address of its slots, or 0
 MISSING = _next()  # address of a byte for each of its bytes: 1 if nothing wrote it; or 0
 READ_ONLY_LOADS = _next()  # whether ld.global.nc has read it
 WRITTEN = _next()
+TRACKED = _next()  # whether the race filter enters reads: from the first write on at the latest
+UNTRACKED = _next()  # whether it has not entered some
 TOUCHED = _next()  # addresses of a byte for each location, or 0: for each of ``TOUCHES``
 _next(), _next(), _next()
 ARRAY_WORDS = _next()
@@ -136,6 +139,7 @@ HELD_FOR_EVER = _next()
 BARRIER_APART = _next()
 TOO_LONG = _next()
 STOPPED = _next()
+READ_BEFORE = _next()
 WAITS = _next()
 REASONS = {
     OUT_OF_BOUNDS: "an access out of bounds", MISALIGNED: "a misaligned access",
@@ -147,6 +151,7 @@ REASONS = {
     BARRIER_APART: "threads do not come to a barrier together",
     TOO_LONG: "more epochs than the race filter counts",
     STOPPED: "a trap, a failed assertion or a call of the system",
+    READ_BEFORE: "an array is written after reads that the race filter has not entered",
     WAITS: "lanes wait for what others of their warp write",
 }  # fmt: skip
 

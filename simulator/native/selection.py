@@ -15,15 +15,17 @@ from contextvars import ContextVar
 
 import numpy as np
 
+from kernels.arguments.values import Value
 from kernels.errors import LaunchError
 
 from ..compile.ir import MemoryOp
-from ..compile.program import CompiledBlock
+from ..compile.program import CompiledBlock, Program
 from ..events import Dispatcher
 from ..execute.batches import Progress
 from ..execute.prepare import PreparedLaunch
 from ..memory.storage.spaces import Allocation
 from ..observe.observers import Observers
+from ..races.shadow.read_write_params import in_place
 from . import jit
 from .compiled_kernel import is_compiled, kernel_text
 from .eligibility import why_not_launch
@@ -120,7 +122,9 @@ class EngineChoice:
     def run_instead(self, progress: Progress | None) -> _Done | None:
         """Run natively; ``None``: native code gave up, and NumPy has to begin."""
         try:
-            done = run(self.launch, self.checks, progress)
+            tracked: set[int] = self.launch.program.memo("tracked").setdefault("arrays", set())
+            tracked.update(arrays_in_place(self.launch))
+            done = run(self.launch, self.checks, progress, tracked)
         except GaveUp as why:
             self.memory["gave up"] = str(why)
             self._stay(str(why))
@@ -143,6 +147,18 @@ class EngineChoice:
         if why:
             self._stay(why)
         return not why
+
+
+def arrays_in_place(launch: PreparedLaunch) -> list[int]:
+    """Return the arrays that a launch reads and writes through one parameter, by number."""
+    values = launch.arguments.values
+    given = [values[number] for number in launch.program.analysis(_in_place)]
+    return [v.addresses[0].array for v in given if isinstance(v, Value) if len(v.addresses) == 1]
+
+
+def _in_place(program: Program) -> list[int]:
+    functions = {b.block.function.name: b.block.function for b in program.blocks}
+    return in_place(functions, program.sites)
 
 
 @functools.cache

@@ -33,6 +33,7 @@ class NativeState:
         launch: The launch; ``kernel``: its code.
         checks: What is looked for.
         allocations: Global memory, which changes.
+        tracked: Numbers of arrays whose reads the race filter enters from the start.
 
     Attributes:
         context: See ``layout``.
@@ -40,7 +41,7 @@ class NativeState:
 
     def __init__(
         self, launch: PreparedLaunch, kernel: CompiledKernel, checks: Collection[str],
-        allocations: dict[int, Allocation],
+        allocations: dict[int, Allocation], tracked: Collection[int] = (),
     ) -> None:  # fmt: skip
         self.launch, self.kernel, self.allocations = launch, kernel, allocations
         self.program = program = launch.program
@@ -48,7 +49,7 @@ class NativeState:
         self.context: Words = np.zeros(layout.CONTEXT_WORDS, np.int64)
         self.races, self.judges_missing = "races" in checks, "uninitialised" in checks
         blocks = len(program.blocks)
-        self._arrays()
+        self._arrays(tracked)
         self._sites()
         self._block_shape()
         self._memories()
@@ -107,7 +108,7 @@ class NativeState:
 
     # -- records ------------------------------------------------------------------------
 
-    def _arrays(self) -> None:
+    def _arrays(self, tracked: Collection[int]) -> None:
         """Enter the global arrays: arguments, parameters, variables of the module."""
         count = len(self.launch.arguments.arrays)
         variables = 1 + max(
@@ -134,6 +135,7 @@ class NativeState:
             row[layout.HOST] = self._address(content)
             row[layout.BASE], row[layout.BYTES] = allocation.base, allocation.nbytes
             row[layout.WRITABLE] = int(allocation.writable)
+            row[layout.TRACKED] = int(number in tracked)
             if self.races and allocation.writable and writes:
                 slots = np.zeros(2 * (-(-allocation.nbytes // grain) + 1), np.int64)
                 row[layout.SHADOW] = self._address(slots)
@@ -230,6 +232,13 @@ class NativeState:
     def touched(self) -> dict[tuple[int, str], NDArray[np.bool_]]:
         """Return which locations of arrays were touched, by their number and how."""
         return {key: marks for key, marks in self._marks.items() if marks.any()}
+
+    @property
+    def written_late(self) -> int | None:
+        """The array because of which native code gave up with ``READ_BEFORE``."""
+        if self.context[layout.WHY] != layout.READ_BEFORE:
+            return None
+        return self.numbers[int(self.context[layout.LATE_ARRAY]) // (layout.ARRAY_WORDS * 8)]
 
     @property
     def reason(self) -> str:

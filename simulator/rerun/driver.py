@@ -13,14 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.arguments.values import Value
 from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
 
 from ..analysis.influence import ForwardSlices
 from ..analysis.shuffle_perturbation import used
 from ..compile.compiler import compile_shadowed
-from ..compile.program import CompiledBlock, Program
+from ..compile.program import CompiledBlock
 from ..core.geometry import Flat, Mask, UndefinedValueSource
 from ..events import Dispatcher, Observer, Stall
 from ..execute.batches import InterBlockWait, Progress, batch_size, batches, run_batches
@@ -31,12 +30,11 @@ from ..memory.site import PHASE
 from ..memory.storage.layout import HEAP
 from ..memory.storage.spaces import Allocation
 from ..native.eligibility import is_one_warp
-from ..native.selection import NATIVE, NUMPY, ChangeEngine, EngineChoice
+from ..native.selection import NATIVE, NUMPY, ChangeEngine, EngineChoice, arrays_in_place
 from ..observe.checks.undefined_uses import UntypedArray, UseFinder
 from ..observe.observers import Observers
 from ..observe.trace.trace import Trace
 from ..races.accesses import SHARED, EscalateCheck, PrecisionPlan
-from ..races.shadow.read_write_params import in_place
 from ..workers.conflict_detection import RetrySharded, SerialFallback
 from ..workers.parallel_launch import WAITS, ParallelLaunch, Watch, why_alone
 from ..workers.pool import cores
@@ -151,15 +149,8 @@ def _read_and_written(launch: PreparedLaunch) -> PrecisionPlan:
     It covers arrays that are read and written, and shared memory if mbarriers order accesses.
     """
     phases = any(site.operation == PHASE for site in launch.program.sites)
-    values = launch.arguments.values
-    given = [values[number] for number in launch.program.analysis(_in_place)]
-    arrays = [v.addresses[0].array for v in given if isinstance(v, Value) if len(v.addresses) == 1]
+    arrays = arrays_in_place(launch)
     return dict.fromkeys([*arrays, *[SHARED] * phases], False)
-
-
-def _in_place(program: Program) -> list[int]:
-    functions = {b.block.function.name: b.block.function for b in program.blocks}
-    return in_place(functions, program.sites)
 
 
 def suspicious(launch: PreparedLaunch, checks: Collection[str], blocks: Sequence[int]) -> bool:

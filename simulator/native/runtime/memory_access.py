@@ -33,6 +33,7 @@ from ..layout import (
     GLOBAL_GRAIN,
     HOST,
     LANE_WORD,
+    LATE_ARRAY,
     LOCAL,
     LOCAL_BYTES,
     LOCAL_DEFINED,
@@ -48,6 +49,7 @@ from ..layout import (
     PATTERN_SPACE,
     PATTERN_START,
     RACES,
+    READ_BEFORE,
     READ_ONLY,
     READ_ONLY_ARRAY,
     READ_ONLY_LOADS,
@@ -59,8 +61,10 @@ from ..layout import (
     SITES,
     TOUCH,
     TOUCHED,
+    TRACKED,
     UNDEFINED,
     UNINITIALISED,
+    UNTRACKED,
     VARIABLES,
     WARP,
     WHERE,
@@ -260,6 +264,13 @@ def lane_array(x: int, site: int, address: int, what: int, nbytes: int) -> int:
     return array
 
 
+def written_late(x: int, site: int, array: int) -> int:
+    """Give up at the first write of an array, of which some reads have not been entered."""
+    place = array - load64(x + ARRAYS * WORD)
+    store64(x + LATE_ARRAY * WORD, place)
+    return give_up(x, site, READ_BEFORE)
+
+
 def races(
     begin: int, now_at: int, slots: int, first: int, nbytes: int, grain: int, thread: int,
     what: int, shared: int,
@@ -307,6 +318,14 @@ def look_global(
             end = first + load64(array + BYTES * WORD)
             move = load64(array + HOST * WORD) - first
             slots = load64(array + SHADOW * WORD)
+            if look and slots and load64(array + TRACKED * WORD) == 0:
+                if what == LOAD:
+                    store64(array + UNTRACKED * WORD, 1)
+                    slots = 0
+                elif load64(array + UNTRACKED * WORD):
+                    return written_late(x, site, array)
+                else:
+                    store64(array + TRACKED * WORD, 1)
         missing = load64(array + MISSING * WORD)
         if missing and judge_missing(x, site, missing + address - first, what, nbytes):
             return 1

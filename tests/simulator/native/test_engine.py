@@ -396,3 +396,24 @@ def test_optimised_code_takes_over_where_a_warp_has_paused(monkeypatch: pytest.M
     slow = kernel(SOURCES["early exits"] + "/* optimised */")
     differ, run = both(slow, 3, 64, lambda: [np.ones(4096, np.float32), 60])
     assert (differ, run.engine, levels) == ([], "native", [0, 2])
+
+
+@pytest.mark.parametrize(("place", "engine_name"), [("i", "native"), ("(i + 1) % 64", "numpy")])
+def test_an_array_that_is_written_after_reads_that_were_not_entered(
+    place: str, engine_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""extern "C" __global__ void k(const float* a, float* b) {{
+        int i = blockIdx.x * 32 + threadIdx.x; float x = a[i];
+        for (int r = 0; r < 9; r++) x += a[i];
+        b[{place}] = x; }}"""
+    begun = []
+    state = engine.NativeState
+    monkeypatch.setattr(engine, "NativeState", lambda *a: begun.append(set(a[4])) or state(*a))
+
+    def make() -> list[object]:
+        array = np.ones(64, np.float32)
+        return [array, array]
+
+    differ, run = both(Kernel.from_cuda(text, "k"), 2, 32, make)
+    assert (differ, run.engine, begun) == ([], engine_name, [set(), {0}])
+    assert bool(run.hazards) == (engine_name == "numpy")
