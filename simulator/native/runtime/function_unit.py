@@ -1,4 +1,4 @@
-"""The special-function unit, natively: ``isa/numerics/mufu.py`` on the bits of a float32.
+"""The special-function unit, natively: ``isa/scalar/mufu.py`` on the bits of a float32.
 
 Its formulas and names are explained there. ``t`` is the address of the tables
 (``native/unit_tables.py``): c0, c1 and c2 of each piece as words, then the squares, two bytes each.
