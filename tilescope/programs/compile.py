@@ -53,7 +53,7 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
         CompilationError: There is no nvcc, or it refuses the sources.
         ShimError: The shim cannot be built here.
     """
-    nvcc = _nvcc()
+    nvcc = find_nvcc()
     folder = _link_folder(out.parent)
     libraries = [folder, *sorted(nvcc.parents[1].glob("lib*"))]
     flags = FLAGS.split()
@@ -93,8 +93,12 @@ def _wheel_folders(name: str) -> list[Path]:
     return [folder for place in places for folder in sorted(Path(place).glob(f"*/{name}"))]
 
 
-def _nvcc() -> Path:
-    """Return the user's nvcc, or the one of the wheels."""
+def find_nvcc() -> Path:
+    """Return the user's nvcc, or the one of the wheels.
+
+    Raises:
+        CompilationError: There is none.
+    """
     found = shutil.which("nvcc")
     if found:
         return Path(found)

@@ -4,11 +4,13 @@ import contextlib
 import functools
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from simulator import Source
 from simulator.gpus.table import Gpu
 from simulator.host_order import Order
 
@@ -114,7 +116,13 @@ def execute(
         return _run_program(path, arguments, settings, made)
     machine = settings.machine(made, made.order)
     with contextlib.redirect_stdout(sys.stderr if settings.is_apart else sys.stdout):
-        return ExecOutcome(*run_script(path, arguments, machine), unchecked=machine.unchecked)
+        end = run_script(path, arguments, machine)
+    notes: list[str] = []
+    calls: list[dict[str, Any]] = []
+    if machine.extensions is not None:
+        runtime = machine.extensions.runtime
+        notes, calls = _runtime_notes(made, runtime.libraries.calls, runtime.errors)
+    return ExecOutcome(*end, notes=tuple(notes), unchecked=machine.unchecked, library_calls=calls)
 
 
 def _run_program(
@@ -147,18 +155,26 @@ def _run_program(
         text = f"tilescope: {end.message}"
     elif end.how == "signal" and end.place:
         text = f"{end.message} at {end.place}"
+    notes, calls = _runtime_notes(made, end.library_calls, end.errors)
+    return ExecOutcome(end.code, text, end.how, end.place, tuple(notes), first.unchecked, calls)
+
+
+def _runtime_notes(
+    made: Session, library_calls: Counter[tuple[str, str, Source]], errors: Counter[str]
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return notes on the runtime's calls, and those that libraries computed, JSON-ready."""
     notes = [DEVICE_ONLY] * bool(made.launches)
     if made.launches and not any(launch.place[1] for launch in made.launches):
         notes.append(_NO_HOST_LINES)
     calls = [
         {"library": library, "function": function, "file": source.file, "line": source.line,
          "calls": count}
-        for (library, function, source), count in end.library_calls.items()
+        for (library, function, source), count in library_calls.items()
     ]  # fmt: skip
     notes += _library_notes(calls)
-    for what, count in end.errors.items():
+    for what, count in errors.items():
         notes.append(f"{what}{f', {count} times' if count > 1 else ''}")
-    return ExecOutcome(end.code, text, end.how, end.place, tuple(notes), first.unchecked, calls)
+    return notes, calls
 
 
 def _library_notes(calls: list[dict[str, Any]]) -> list[str]:

@@ -23,10 +23,7 @@ def allocate(device: Device, nbytes: int, kind: str, place: str) -> DeviceAlloca
         AddressesExhaustedError: No address is left, or it is used by something else here.
     """
     made = device.allocate(nbytes, kind, place)
-    flags = mmap.MAP_SHARED | _FIXED_NOREPLACE
-    access = mmap.PROT_READ | mmap.PROT_WRITE
-    at = _LIBC.mmap(made.address, made.mapped_bytes, access, flags, made.file, 0)
-    if at != made.address:
+    if not map_file(made.address, made.mapped_bytes, made.file):
         device.free(made.address)
         raise AddressesExhaustedError(f"the process uses the memory at {made.address:#x}")
     return made
@@ -34,4 +31,16 @@ def allocate(device: Device, nbytes: int, kind: str, place: str) -> DeviceAlloca
 
 def release(made: DeviceAllocation) -> None:
     """Unmap what ``allocate`` mapped, after it was freed."""
-    _LIBC.munmap(made.address, made.mapped_bytes)
+    unmap(made.address, made.mapped_bytes)
+
+
+def map_file(address: int, nbytes: int, file: int) -> bool:
+    """Map a file at an address of this process; whether it could be."""
+    flags = mmap.MAP_SHARED | _FIXED_NOREPLACE
+    access = mmap.PROT_READ | mmap.PROT_WRITE
+    return bool(_LIBC.mmap(address, nbytes, access, flags, file, 0) == address)
+
+
+def unmap(address: int, nbytes: int) -> None:
+    """Undo ``map_file``."""
+    _LIBC.munmap(address, nbytes)

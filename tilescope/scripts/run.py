@@ -18,6 +18,14 @@ from .patches import Install, Patches
 from .torch import cpu
 from .virtual_device import RefusedError, StopScriptError, VirtualDevice
 
+
+def _extensions(module: ModuleType, patches: Patches, machine: VirtualDevice) -> None:
+    """Import what builds extensions only where a script does."""
+    from ..extensions import load
+
+    load.install(module, patches, machine)
+
+
 SEAMS = {
     "cuda.bindings.driver": driver_api.install,
     "cuda.bindings.nvrtc": driver_api.install_nvrtc,
@@ -25,6 +33,7 @@ SEAMS = {
     "cuda.core": cuda_core.install,
     "numba.cuda": numba_cuda.install,
     "torch": cpu.install,
+    "torch.utils.cpp_extension": _extensions,
     "triton": triton_jit.install,
     "cupy": unsupported_frameworks.cupy,
     "cutlass.cute": unsupported_frameworks.cute_dsl,

@@ -41,6 +41,15 @@ class Streams:
             raise UnknownHandleError(f"{handle!r} is no stream of this script")
         return self._streams[number]
 
+    def handle_of(self, stream: Stream) -> int:
+        """Return a stream's handle; one that another front end has made gets one."""
+        for handle, known in self._streams.items():
+            if known is stream:
+                return handle
+        handle = _FIRST + len(self._streams)
+        self._streams[handle] = stream
+        return handle
+
     def event(self, handle: Any) -> SimulatedEvent:
         """Return an event by its handle; raises as ``find`` does."""
         if int(handle) not in self._events:

@@ -86,6 +86,8 @@ class VirtualDevice:
         captures: Streams whose work is recorded for graphs.
         driver: Stand-ins of the driver's calls, once a front end needs them.
         timeline: Sums of predicted times, for events.
+        tags: Which of PyTorch's tensors are on it, once the script imports PyTorch.
+        extensions: The runtime of PyTorch's extensions, once the script builds one.
     """
 
     only: Collection[str] = ()
@@ -111,6 +113,8 @@ class VirtualDevice:
     captures: Captures = field(default_factory=Captures)
     driver: dict[str, Callable[..., Any]] | None = None
     timeline: PredictedTimeline = field(default_factory=PredictedTimeline)
+    tags: Any = None
+    extensions: Any = None
     _launch_counts: dict[object, int] = field(default_factory=dict)
 
     def launch(

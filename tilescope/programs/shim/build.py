@@ -52,17 +52,17 @@ def shims() -> list[Path]:
             f"programs run on Linux on x86-64; this is {platform.system()} on {platform.machine()}"
         )
     source, numbered = (_HERE / "shim.c").read_text(), list(enumerate(exports()))
-    stubs = {
-        version: _stubs([(number, name) for number, (of, name) in numbered if of == version])
+    texts = {
+        version: stubs([(number, name) for number, (of, name) in numbered if of == version])
         for version in VERSIONS
     }
-    key = hashlib.sha256("".join((source, *stubs.values())).encode()).hexdigest()[:16]
+    key = hashlib.sha256("".join((source, *texts.values())).encode()).hexdigest()[:16]
     cached = cache_file("shim")
-    folder = cached.parent if cached else _temporary_folder()
+    folder = cached.parent if cached else temporary_folder()
     libraries = [folder / f"shim-{key}" / f"libcudart.so.{version}" for version in VERSIONS]
     for version, library in zip(VERSIONS, libraries, strict=True):
         if not library.exists():
-            _compile(stubs[version], library, [_HERE / "shim.c"])
+            _compile(texts[version], library, [_HERE / "shim.c"])
     return libraries
 
 
@@ -77,17 +77,17 @@ def library_shim(soname: str, names: Sequence[str], first: int) -> Path:
     Raises:
         ShimError: As for ``shims``.
     """
-    stubs = _stubs(list(enumerate(names, first)))
-    key = hashlib.sha256((soname + stubs).encode()).hexdigest()[:16]
+    text = stubs(list(enumerate(names, first)))
+    key = hashlib.sha256((soname + text).encode()).hexdigest()[:16]
     cached = cache_file("shim")
-    library = (cached.parent if cached else _temporary_folder()) / f"shim-{key}" / soname
+    library = (cached.parent if cached else temporary_folder()) / f"shim-{key}" / soname
     if not library.exists():
-        _compile(stubs, library, [])
+        _compile(text, library, [])
     return library
 
 
 @functools.cache
-def _temporary_folder() -> Path:
+def temporary_folder() -> Path:
     """Return a folder that is removed when this process ends: there is no cache."""
     made = tempfile.TemporaryDirectory(prefix="tilescope-")
     atexit.register(made.cleanup)
@@ -114,7 +114,7 @@ def _compile(stubs: str, library: Path, sources: Sequence[Path]) -> None:
         os.replace(work / "made", library)
 
 
-def _stubs(names: Sequence[tuple[int, str]]) -> str:
+def stubs(names: Sequence[tuple[int, str]]) -> str:
     """Assembler text: an entry a number and name, which stores registers (see ``shim.c``)."""
     lines = [".text", ".type common,@function", "common:"]
     lines += [" push %rbp", " mov %rsp,%rbp", " sub $144,%rsp"]

@@ -21,6 +21,7 @@ def install(module: ModuleType, patches: Patches, machine: VirtualDevice) -> Non
 
     places = TorchDeviceTags(machine)
     patches.set(machine, "array", places.array)
+    patches.set(machine, "tags", places)
     calls, operators = Calls(places), Operators(places)
     own = torch._C.TensorBase
 

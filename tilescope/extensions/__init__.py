@@ -1,0 +1,1 @@
+"""PyTorch's C++ extensions: ``load_inline`` and ``load`` under ``tilescope exec``."""
