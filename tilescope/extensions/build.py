@@ -103,11 +103,11 @@ def toolchain() -> Toolchain:
         raise ShimError("a PyTorch extension needs a C++ compiler: install g++") from None
     new_abi = bool(torch.compiled_with_cxx11_abi())
     key = digest(torch.__version__, new_abi, said, compiler, sysconfig.get_config_var("SOABI"),
-                 _stubs(version), (_HERE / "bridge.cpp").read_text())  # fmt: skip
+                 stub_text(version), (_HERE / "bridge.cpp").read_text())  # fmt: skip
     return Toolchain(nvcc, version, Path(torch.__file__).parent, new_abi, key)
 
 
-def _stubs(version: int) -> str:
+def stub_text(version: int) -> str:
     """Assembler text: the runtime's functions and those of its libraries, in one shared object."""
     first = len(exports())
     numbered = [(i, name) for i, (of, name) in enumerate(exports()) if of == version]
@@ -131,7 +131,7 @@ def bridge() -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as name:
             work = Path(name)
-            (work / "stubs.S").write_text(_stubs(tools.version))
+            (work / "stubs.S").write_text(stub_text(tools.version))
             _run(["gcc", "-c", "-o", str(work / "stubs.o"), str(work / "stubs.S")])
             _run([
                 "g++", "-shared", "-fPIC", "-O1", "-std=c++20", "-w", *tools.common,
@@ -170,7 +170,7 @@ class ExtensionSource:
         contents = [file.read_bytes() for file in self.files]
         folder = cache_folder() / digest(self, contents, tools.key)
         made, record = folder / f"{self.name}.so", folder / "headers.json"
-        if made.exists() and _is_current(record):
+        if made.exists() and is_current(record):
             return made
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as name:
@@ -180,8 +180,8 @@ class ExtensionSource:
                     str(base.parent / "stubs.o"), str(base), *_torch_libraries(tools),
                     *(word for word in self.ldflags if word and word not in _STOOD_IN)]  # fmt: skip
             _run(link)
-            headers = {word: _content(Path(word)) for file in work.glob("*.d")
-                       for word in _dependencies(file.read_text(errors="replace"))}  # fmt: skip
+            headers = {word: content(Path(word)) for file in work.glob("*.d")
+                       for word in dependencies(file.read_text(errors="replace"))}  # fmt: skip
             (work / "record").write_text(json.dumps(headers))
             os.replace(work / "record", record)
             os.replace(work / "made", made)
@@ -213,18 +213,18 @@ class ExtensionSource:
         from torch.utils.cpp_extension import COMMON_NVCC_FLAGS
 
         headers = [f"-Xcompiler={word}" for word in tools.headers]
-        return [str(tools.nvcc), "-w", "-Xcompiler=-fPIC,-g1", *_target(flags), *common, *headers,
-                *COMMON_NVCC_FLAGS, *standard, *_without_target(flags)]  # fmt: skip
+        return [str(tools.nvcc), "-w", "-Xcompiler=-fPIC,-g1", *target(flags), *common, *headers,
+                *COMMON_NVCC_FLAGS, *standard, *without_target(flags)]  # fmt: skip
 
 
-def _target(flags: Sequence[str]) -> list[str]:
+def target(flags: Sequence[str]) -> list[str]:
     """Return our words for PTX and lines; of 9.0a where the script names that."""
     words = [word for word in FLAGS.split() if word not in ("-cudart", "shared", "-g")]
     has_feature = any("90a" in word for word in flags)
     return [word.replace("_90", "_90a") for word in words] if has_feature else words
 
 
-def _without_target(flags: Sequence[str]) -> list[str]:
+def without_target(flags: Sequence[str]) -> list[str]:
     """Return a script's words for nvcc without those that name GPUs."""
     others, words = [], iter(flags)
     for word in words:
@@ -246,23 +246,24 @@ def _run(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def _dependencies(text: str) -> list[str]:
+def dependencies(text: str) -> list[str]:
     """Return the files that a rule of make names behind its colon."""
     _, _, words = text.replace("\\\n", " ").partition(": ")
     return [os.path.abspath(word) for word in words.split()]
 
 
-def _content(path: Path) -> str:
+def content(path: Path) -> str:
+    """Return the digest of a file; nothing if it cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
 
 
-def _is_current(record: Path) -> bool:
+def is_current(record: Path) -> bool:
     """Whether the headers of the user's that were compiled are as they were."""
     try:
         headers: dict[str, Any] = json.loads(record.read_text())
-        return all(_content(Path(name)) == known for name, known in headers.items())
+        return all(content(Path(name)) == known for name, known in headers.items())
     except (OSError, ValueError, AttributeError):
         return False

@@ -26,6 +26,8 @@ _REFUSED = (UnsupportedCallError, ProgramRefusedError, FatBinaryError)
 _REGISTERS = frozenset(
     i for i, (_, name) in enumerate(exports()) if name.startswith("__cudaRegister")
 )
+_TEXTS = frozenset(i for i, (_, name) in enumerate(exports()) if name.startswith("cudaGetError"))
+"""Functions that return a pointer, which an extension reads after an exception too."""
 _registered: list[RuntimeCall] = []
 """Calls by which loaded extensions have registered device code. A library stays loaded, and does so
 once; the runtime of a further run in this process gets the same calls again."""
@@ -64,11 +66,12 @@ class InProcessConnection:
         return ctypes.cast(self.function, ctypes.c_void_p).value or 0
 
     def _serve(self, frame: Any) -> int:
-        if self.error is not None:
-            return _UNKNOWN
         words = tuple(frame.contents)
+        call = RuntimeCall(words[:6], words[6:14], *words[14:])
+        if self.error is not None and call.index not in _TEXTS:
+            return _UNKNOWN
         try:
-            return self.answer(RuntimeCall(words[:6], words[6:14], *words[14:])) & (1 << 64) - 1
+            return self.answer(call) & (1 << 64) - 1
         except BaseException as error:
             self.error = error
             return _UNKNOWN

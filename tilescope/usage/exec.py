@@ -58,11 +58,11 @@ from ..cli.menu.option_groups import GroupedCommand
 def exec_command(*given: Any, **options: Any) -> Any:
     """Run a Python script or a CUDA program with its kernels on the simulator.
 
-    SCRIPT is a Python script (numba.cuda, Triton, cuda.core, cuda.bindings, PyTorch), a program
-    that nvcc has built with --nvcc-flags, or one or several .cu and .cpp files, which are compiled
-    with nvcc first. Launches are simulated, counted and checked; nothing is changed, and no driver
-    is touched. A program itself runs natively, with your rights. Options of this command stand
-    before SCRIPT, those of the script behind it.
+    SCRIPT is a Python script (numba.cuda, Triton, cuda.core, cuda.bindings, PyTorch and its C++
+    extensions), a program that nvcc has built with --nvcc-flags, or one or several .cu and .cpp
+    files, which are compiled with nvcc first. Launches are simulated, counted and checked; nothing
+    is changed, and no driver is touched. A program itself runs natively, with your rights. Options
+    of this command stand before SCRIPT, those of the script behind it.
 
     \b
     Examples:
