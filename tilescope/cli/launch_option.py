@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernels.host.host_launches import HostLaunch
-from kernels.source_access import source_text
+from kernels.source_access import plain_name, source_text
 
 from ..text.launches import command, error_text, place, spelled_options, wanted
+from ..text.layout import fitted
 from .errors import UserError
-from .host_program import headers_of, host_launch, plain_entry
+from .host_program import headers_of, host_launch, kernels_of, plain_entry
 from .kernel_names import names_a_kernel
 from .request import Request
 
@@ -66,7 +67,11 @@ def _lacking(
     options = spelled_options(request.options)
     typed = [request.target, "--launch", number, *words, *examples, *options]
     count = len(unknown)
-    parts = [*missing, *[f"{count} argument{'s' * (count != 1)}"] * bool(count)]
+    parts = ["its kernel" if part == "kernel" else part for part in missing]
+    if "kernel" in missing:
+        known = kernels_of(request.target, request.options)
+        lines.append(fitted(f"kernels: {plain_name(', '.join(known) or 'none found')}"))
+    parts += [f"{count} argument{'s' * (count != 1)}"] * bool(count)
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     where = place(launch.file, launch.line)
     head = error_text(f"launch {number}, {where}: the host code does not say {listed}; give")

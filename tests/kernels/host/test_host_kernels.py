@@ -156,7 +156,11 @@ int main(int argc, char **) { float *a; cudaMalloc(&a, 128);
   any<<<1, 32>>>(a); }
 """
     )
-    for command in ("check", "run", "ptx"):
+    told = tilescope("check", "a.cu").stderr
+    assert "kernels: one, two\n" in told
+    assert "the host code does not say its kernel" in told
+    assert "tilescope check a.cu --launch 1 one\n" in told
+    for command in ("run", "ptx"):
         refused = tilescope(command, "a.cu", "--launch", 1)
         assert refused.exit_code == 2
         assert "  kernel  called through a pointer, any, as in one\n" in refused.stderr

@@ -201,7 +201,7 @@ def test_a_file_is_listed(tmp_path: Path) -> None:
     )
     listed = tilescope("list", file)
     assert listed.exit_code == 0
-    assert listed.stdout.startswith("kernels:\n  k(int *x)\nlaunches in its host code;")
+    assert listed.stdout.startswith("kernels:\n  k(int *x)\nlaunches in its host code (")
     assert "k --grid 2 --block 32" in " ".join(listed.stdout.replace("\\\n", "").split())
     other = tmp_path / "my.ptx"
     other.write_text(".version 8.0\n.target sm_90\n.visible .entry one() { ret; }\n")
