@@ -21,7 +21,7 @@ PAGES = (
     ("reduction_shared",),
     ("softmax_rows",),
 )
-MOST_BYTES, MOST_READY, MOST_STEP = 2_000_000, 1.5, 50.0
+MAX_BYTES, MAX_READY, MAX_STEP = 2_000_000, 1.5, 50.0
 """What is aimed at: bytes, seconds until a page can be used, milliseconds a step."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 STEPS = """async () => {
@@ -68,7 +68,7 @@ def main() -> int:
             subprocess.run(command, check=True)
             size = file.stat().st_size
             ready, steps = measured(browser, file)
-            over = size > MOST_BYTES or ready > MOST_READY or max(steps) > MOST_STEP
+            over = size > MAX_BYTES or ready > MAX_READY or max(steps) > MAX_STEP
             missed |= over
             shown = "  ".join(f"{step:5.1f}" for step in steps)
             print(

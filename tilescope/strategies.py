@@ -14,7 +14,7 @@ from simulator.execute.schedule import NAMES
 __all__ = ["float_arrays", "launch_shapes", "ragged_sizes", "schedules"]
 
 Shape = tuple[int, ...]
-_MOST_THREADS = 1024
+_MAX_THREADS = 1024
 _BLOCK_LIMITS = (1024, 1024, 64)
 
 
@@ -36,7 +36,7 @@ def launch_shapes(
         raise ValueError(f"dimensions must be 1, 2 or 3, not {dimensions}")
     limits = (max_blocks,) * 3
     grid = draw(_boxes(dimensions, max_blocks, limits))
-    block = draw(_boxes(dimensions, min(max_threads, _MOST_THREADS), _BLOCK_LIMITS))
+    block = draw(_boxes(dimensions, min(max_threads, _MAX_THREADS), _BLOCK_LIMITS))
     return grid, block
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 SWIZZLES = (0, 32, 64, 128)
-MOST_BOX, MOST_PIXELS = 256, 1024
+MAX_BOX, MAX_PIXELS = 256, 1024
 _UNIT, _FAR = 16, 1 << 40
 _LAYOUT = struct.Struct("<8sQ6B5I5H5B6h4Q")
 _MAGIC = b"tiledmap"
@@ -72,7 +72,7 @@ class TensorMap:
         object.__setattr__(self, "type", self.type or (name if name in TYPES else f"u{8 * size}"))
         inner = self.box[-1] * size if self.box else 0
         images = self.corners is not None
-        limits = (MOST_PIXELS, MOST_BOX) if images else (MOST_BOX,) * rank
+        limits = (MAX_PIXELS, MAX_BOX) if images else (MAX_BOX,) * rank
         wrong = (
             (not 1 <= rank <= 5, f"an array of {rank} axes; it may have 1 to 5"),
             (size not in (1, 2, 4, 8), f"elements of {size} bytes"),

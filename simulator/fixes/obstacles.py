@@ -50,7 +50,7 @@ class Obstacles:
         """Whether there is an edit to try."""
         return id(hazard) in self._fixable
 
-    def told_by_another(self, hazard: Hazard) -> bool:
+    def is_covered_by_another(self, hazard: Hazard) -> bool:
         """Whether a race is the milder side of an error without a fix."""
         errors = [h for h in self.hazards if h.severity == "error" and h.fix is None]
         mild = hazard.severity != "error"
@@ -66,7 +66,7 @@ class Obstacles:
             return f"no fix looked for: the compiler names {away}, which cannot be read"
         if odd := next((file for file, text in self.files.items() if not _has_lines(text)), None):
             return f"no fix looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
-        if self.told_by_another(hazard):
+        if self.is_covered_by_another(hazard):
             return NOT_LANES + instead(hazard, self.hazards)
         if id(hazard) in self.cut:
             return self.cut[id(hazard)] + instead(hazard, self.hazards)

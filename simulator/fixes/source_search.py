@@ -89,7 +89,7 @@ class SourceSearch:
             if (
                 hazard.fix is not None
                 or not self.obstacles.fixable(hazard)
-                or self.obstacles.told_by_another(hazard)
+                or self.obstacles.is_covered_by_another(hazard)
             ):
                 continue
             fix, mended = self._best_fix(number)

@@ -23,20 +23,20 @@ class Occupancy:
             the hardware's maximum.
         blocks: Blocks that fit.
         warps: Warps of these blocks.
-        most_warps: Warps that the hardware supports.
+        max_warps: Warps that the hardware supports.
         registers: Registers of a thread, if given.
     """
 
     limits: dict[str, int | None]
     blocks: int
     warps: int
-    most_warps: int
+    max_warps: int
     registers: int | None
 
     @property
     def share(self) -> float:
         """Resident warps over the most there could be."""
-        return self.warps / self.most_warps
+        return self.warps / self.max_warps
 
     @property
     def limiters(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _by_shared(chip: Architecture, shared_bytes: int, carveout: int | None) -> i
     return there // each
 
 
-def most_shared(chip: Architecture, blocks: int) -> int:
+def max_shared(chip: Architecture, blocks: int) -> int:
     """Return bytes of shared memory that each of so many blocks can have."""
     each = chip.shared_bytes // blocks // chip.shared_unit * chip.shared_unit
     return min(each - chip.shared_reserved, chip.shared_per_block)

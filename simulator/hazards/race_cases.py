@@ -130,7 +130,7 @@ ANY_RACE = {
         note="a wgmma.fence has to come before the first wgmma, and after its accumulators, or "
         "registers with A, were touched"
     ),
-    "quiet": HazardCase(
+    "silent": HazardCase(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
     ),
     GUESS: HazardCase("", "warning", _CHECKED),

@@ -129,7 +129,7 @@ class Site:
         return CLUSTER if phase else reach(self.instruction)
 
     @property
-    def narrow(self) -> bool:
+    def has_narrow_scope(self) -> bool:
         """Whether its scope is narrower than the device."""
         return self.scope < DEVICE
 

@@ -75,7 +75,11 @@ def _why_not_site(site: Site) -> str:
     plain = site.count == 1 and site.type in _ATOMIC_TYPES and site.operation in NAMES
     if not plain or site.space in ("local", "const", "param"):
         return f"{what}: an atomic of this kind"
-    return f"{what}: a scope below the device" if site.narrow and site.space != "shared" else ""
+    return (
+        f"{what}: a scope below the device"
+        if site.has_narrow_scope and site.space != "shared"
+        else ""
+    )
 
 
 def why_not_launch(

@@ -196,7 +196,7 @@ class Observers:
         Equal writes, silent atomics, uninitialised values, string ends.
         """
         atomics = {site.number for site in self.sites if site.access == "atomic"}
-        numbers = set(self.read_only.quiet)
+        numbers = set(self.read_only.silent)
         for group in self.findings.races.race_log.groups.values():
             racing = group.sides[0] | group.sides[1]
             numbers |= racing & atomics if group.reads else racing

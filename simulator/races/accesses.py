@@ -43,7 +43,7 @@ class Race:
         other: Site of the recorded access.
         site: Site of the current access.
         granule: Bytes of a location.
-        how: Kind of the race: see ``conflicts.clash``.
+        how: Kind of the race: see ``conflicts.race_kind``.
         distance: ``lane``, ``warp`` or ``block``.
         threads: Threads of a block.
         columns: Blocks of the batch.

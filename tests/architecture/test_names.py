@@ -10,6 +10,8 @@ from tests.architecture.tree import definitions, docstrings, folder, modules
 
 BANNED = frozenset(("seen", "told", "held", "kept", "left", "apart", "alike", "most", "ends"))
 """As names of classes, functions, parameters, variables and fields."""
+NO_PART = frozenset(("seen", "told", "most"))
+"""Words that no such name contains either."""
 IN_PROSE = re.compile(r"\b(told|who|whoever)\b", re.I)
 """In docstrings and comments."""
 
@@ -17,7 +19,10 @@ IN_PROSE = re.compile(r"\b(told|who|whoever)\b", re.I)
 def words(name: str) -> tuple[Counter[str], Counter[str]]:
     """Return the banned names and the banned words of docstrings and comments of a module."""
     path, tree = modules()[name]
-    names = Counter(one for one in definitions(tree) if one.strip("_").lower() in BANNED)
+    found = [(one, one.strip("_").lower()) for one in definitions(tree)]
+    names = Counter(
+        one for one, name in found if name in BANNED or NO_PART.intersection(name.split("_"))
+    )
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
     comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
     prose = [*docstrings(tree), *comments]

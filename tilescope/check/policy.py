@@ -36,7 +36,7 @@ _COMMENT = re.compile(r"(?://|/\*|#)\s*tilescope:\s*ignore\b(?:\[([\w\s,-]*)\])?
 def ignored(hazard: Hazard) -> bool:
     """Whether comments ``tilescope: ignore`` or ``ignore[kind]`` cover a hazard completely."""
     said = {source for source in hazard.sources if _says(source, hazard.kind)}
-    return bool(said) and all(not said.isdisjoint(lines) for lines in _told_as_one(hazard))
+    return bool(said) and all(not said.isdisjoint(lines) for lines in _reported_together(hazard))
 
 
 def _says(source: Source, kind: str) -> bool:
@@ -46,7 +46,7 @@ def _says(source: Source, kind: str) -> bool:
     return any(some is None or kind in some for some in kinds)
 
 
-def _told_as_one(hazard: Hazard) -> Sequence[tuple[Source, ...]]:
+def _reported_together(hazard: Hazard) -> Sequence[tuple[Source, ...]]:
     """Return the lines of each finding that is joined in a hazard."""
     if hazard.row.once:
         return [(source,) for source in hazard.sources]

@@ -12,7 +12,7 @@ from kernels.source_access import source_text
 from ..text.launches import error_text, listing, place
 from .errors import UserError
 
-_MOST_CHARACTERS = 1 << 20
+_MAX_CHARACTERS = 1 << 20
 _CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
 
 
@@ -91,7 +91,7 @@ def headers_of(file: str, options: Sequence[str]) -> dict[str, str]:
     """
     folder = Path(file).parent.resolve()
     found = follow(source_text(Path(file)), folder, options).texts
-    if sum(map(len, found.values())) > _MOST_CHARACTERS:
+    if sum(map(len, found.values())) > _MAX_CHARACTERS:
         return {}
     return {
         str(path.relative_to(folder) if path.is_relative_to(folder) else path): text

@@ -27,7 +27,7 @@ def _occupancy(place: Placement) -> list[str]:
     bound = "" if found.complete else "at most "
     lines = [
         wrapped(
-            f"occupancy: {bound}{percent(found.share)}, {found.warps} of {found.most_warps} warps, "
+            f"occupancy: {bound}{percent(found.share)}, {found.warps} of {found.max_warps} warps, "
             f"{count(found.blocks, 'block')} a multiprocessor; limited by "
             f"{' and '.join(found.limiters)}"
         )

@@ -28,9 +28,9 @@ from .extents import extents, kind
 from .origins import origins
 from .pool import Pool
 
-MOST_CELLS = 1 << 20
+MAX_CELLS = 1 << 20
 """Elements up to which an array is drawn."""
-_MOST_LINES = 4000
+_MAX_LINES = 4000
 _ASM = re.compile(r"\basm\b[^;\"]*\((?:\"(?:\\\\.|[^\"\\\\])*\"|[^;\"])*;")
 
 
@@ -53,7 +53,7 @@ class Text:
         lines = trace.kernel.ptx.splitlines()
         module = trace.program.module
         for function in reachable(module, trace.kernel.entry):
-            for ins in function.body[:_MOST_LINES]:
+            for ins in function.body[:_MAX_LINES]:
                 file, line = self.place(ins)
                 text = " ".join(lines[ins.line - 1].split()) if ins.line <= len(lines) else ""
                 self.ptx.append({"line": ins.line, "text": text, "file": file, "source": line})
@@ -78,7 +78,7 @@ class Text:
         found = []
         for file in self.files:
             text = self.trace.kernel.source_text(file) or ""
-            found.append({"path": shown_path(file), "lines": text.splitlines()[:_MOST_LINES]})
+            found.append({"path": shown_path(file), "lines": text.splitlines()[:_MAX_LINES]})
         return found
 
     def inputs(self, item: Watched) -> list[int | str]:
@@ -188,7 +188,7 @@ def _with_unique_names(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
-    drawn = item.reads.size <= MOST_CELLS
+    drawn = item.reads.size <= MAX_CELLS
     made: dict[str, Any] = {
         "place": item.number, "name": variable_name(item.name), "type": item.dtype.name,
         "shape": list(item.shape), "size": item.size, "count": int(item.reads.size),

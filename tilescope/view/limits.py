@@ -39,7 +39,7 @@ def limits(run: Run) -> list[dict[str, Any]]:
                 "name": gpu.name,
                 "sms": gpu.sms,
                 "roofline": roofline(gpu, run.counters, arrays).to_dict(),
-                "occupancy": limit.to_dict() | {"most_warps": limit.most_warps},
+                "occupancy": limit.to_dict() | {"most_warps": limit.max_warps},
             }
         )
     return found

@@ -152,7 +152,7 @@ def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], li
     def nearest_first(number: int) -> list[set[int]]:
         found: list[set[int]] = []
         visited: set[int] = set()
-        todo, seen_calls = {number}, {number}
+        todo, visited = {number}, {number}
         while todo:
             next_ones: set[int] = set()
             for block in (blocks[n] for n in todo):
@@ -168,8 +168,8 @@ def transitive_control_dependence(blocks: Sequence[Block]) -> Callable[[int], li
             todo = set(next_ones)
             functions = {blocks[n].function.name for n in visited | {number}}
             # A branch that controls a call controls the whole function.
-            of_these = {call for name in functions for call in calls.get(name, ())} - seen_calls
-            seen_calls |= of_these
+            of_these = {call for name in functions for call in calls.get(name, ())} - visited
+            visited |= of_these
             todo |= of_these
         return found
 

@@ -12,8 +12,8 @@ from kernels.ptx.module import Function, Instruction, Location, Module
 
 from ...isa.decoded import callee
 
-MOST_COPIES = 64
-MOST_INSTRUCTIONS = 4_000
+MAX_COPIES = 64
+MAX_INSTRUCTIONS = 4_000
 """Of one function's copies, all together; beyond it the calls share one, which knows no caller."""
 
 
@@ -30,7 +30,7 @@ def clone_per_call_site(
         copies = [function]
         sites = callers[function.name]
         places = {_place(call.location) for _, call in sites}
-        fits = len(sites) <= MOST_COPIES and len(sites) * len(function.body) <= MOST_INSTRUCTIONS
+        fits = len(sites) <= MAX_COPIES and len(sites) * len(function.body) <= MAX_INSTRUCTIONS
         own = any(v.space not in ("local", "param") for v in function.variables.values())
         if len(places) > 1 and fits and not own and function.name not in recursive:
             copies += [_copy(function, n) for n in range(2, len(sites) + 1)]

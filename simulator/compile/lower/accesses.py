@@ -13,7 +13,7 @@ from ..ir_values import Parameter, ResultValue, SourceValue
 from .bulk_copies import lower_async_store, lower_bulk_copy
 from .operands import Operands
 
-_MOST_OF_COPIES, _MOST_OF_PRODUCTS = 63, 7
+_MAX_COPY_GROUPS, _MAX_PRODUCT_GROUPS = 63, 7
 """Groups that a wait can leave: ``ptxas`` makes that of a larger number, of which it takes 32 bits
 (of a ``wgmma``'s, all)."""
 
@@ -105,9 +105,9 @@ def lower_asynchronous(
         pending = None
         if isinstance(number, Imm):
             pending = (
-                min(number.value, _MOST_OF_PRODUCTS)
+                min(number.value, _MAX_PRODUCT_GROUPS)
                 if role.row.queue == "product"
-                else min(number.value & 0xFFFFFFFF, _MOST_OF_COPIES)
+                else min(number.value & 0xFFFFFFFF, _MAX_COPY_GROUPS)
             )
         if role.row.asynchronous == "wait" and pending is None:  # all of them
             return [AsyncGroupOp(ins, guard, pending=None), AsyncGroupOp(ins, guard, pending=0)]

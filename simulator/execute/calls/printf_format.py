@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MOST_TEXT = 1 << 16
+MAX_TEXT = 1 << 16
 """A format and a string end, and a field is cut, at so many characters."""
 
 _FIELD = re.compile(r"%([-+ #0]*)(\*|\d*)(?:\.(\d*))?(h|ll|l)?([diouxXcsfeEgGaAp%])")
@@ -56,7 +56,7 @@ class Field:
         elif self.letter in "sp":
             address, letter = int(take("Q")), "s"
             if self.letter == "s":
-                max_length = MOST_TEXT if precision < 0 else min(precision, MOST_TEXT)
+                max_length = MAX_TEXT if precision < 0 else min(precision, MAX_TEXT)
                 value = string(address, max_length) if address else "(null)"
             else:
                 value, precision = hex(address) if address else "(nil)", -1
@@ -74,8 +74,8 @@ class Field:
             letter = "d" if letter == "u" else letter
             if precision >= 0:
                 flags = flags.replace("0", "")
-        given = f".{min(precision, MOST_TEXT)}" if precision >= 0 else ""
-        return f"%{flags}{min(width, MOST_TEXT) or ''}{given}{letter}" % value
+        given = f".{min(precision, MAX_TEXT)}" if precision >= 0 else ""
+        return f"%{flags}{min(width, MAX_TEXT) or ''}{given}{letter}" % value
 
     def integer(self, number: int) -> int:
         """Truncate an integer to the conversion's width and signedness."""

@@ -18,7 +18,7 @@ from ...memory.memories import AddressSpaces
 from ...memory.site import text_site
 from ...memory.storage.heap import Heap
 from ..lane_state import LaneState
-from .printf_format import MOST_TEXT, formatted, takes
+from .printf_format import MAX_TEXT, formatted, takes
 
 _ALL_BITS = (1 << 64) - 1
 
@@ -111,7 +111,7 @@ class Syscalls:
         return value
 
     def string(
-        self, lane: tuple[int, ...], address: int, max_length: int = MOST_TEXT,
+        self, lane: tuple[int, ...], address: int, max_length: int = MAX_TEXT,
         block: CompiledBlock | None = None,
     ) -> str:  # fmt: skip
         """Read a string at a generic address, up to its NUL or ``max_length`` bytes.

@@ -120,7 +120,7 @@ class Divergence:
                 how = "warp" if named else "places"
                 if not named and line == _line(wait.block) and (line or not divided):
                     how = "rounds"  # copies of one place, or PTX that is not from C++
-                branches = self.paths.told_apart(first.block, there, here)
+                branches = self.paths.nearest_differences(first.block, there, here)
                 self.notify(
                     BarrierDivergence(
                         how, first.block, here, there, [(wait.block, there)], branches
@@ -173,7 +173,7 @@ class Divergence:
                 if split_warps.any():
                     here = lanes & go & g.spread(split_warps)
                     others = ~here & g.spread(split_warps)
-                    branches = self.paths.told_apart(wait.block, others, here)
+                    branches = self.paths.nearest_differences(wait.block, others, here)
                     self.notify(
                         BarrierDivergence("warp", wait.block, here, others, branches=branches)
                     )

@@ -46,7 +46,7 @@ class Barriers:
         self.state, self.dispatcher, self.paths, self.splits = state, dispatcher, paths, splits
         self.waiting: list[BlockedLanes] = []
         self.arrivals: dict[Key, WarpArrivals] = {}
-        self.signatures_seen: dict[int, set[Key]] = {}
+        self.signatures: dict[int, set[Key]] = {}
         self.orders = BarrierInterleavings(state, dispatcher, paths.map.orders)
         self.divergence = Divergence(state, dispatcher, paths, self.orders)
 
@@ -76,7 +76,7 @@ class Barriers:
             return block.block.follow
         self.waiting.append(wait)
         for key in self._keys(wait):
-            self.signatures_seen.setdefault(key[0], set()).add(key)
+            self.signatures.setdefault(key[0], set()).add(key)
         if np.any(count) and not self._some_arrive:  # it may be complete without the others
             self.release()
         return None
@@ -108,7 +108,7 @@ class Barriers:
         """
         for key in self._keys(wait):
             lanes = self._lanes(key, wait)
-            self.signatures_seen.setdefault(key[0], set()).add(key)
+            self.signatures.setdefault(key[0], set()).add(key)
             if key not in self.arrivals:
                 self.arrivals[key] = WarpArrivals(self.state, -(-key[1] // WARP) or 1)
             if self._differ(key[0], (key, wait, lanes)):
@@ -125,12 +125,10 @@ class Barriers:
 
         Return if any did.
         """
-        if len(self.signatures_seen[number]) == 1:
+        if len(self.signatures[number]) == 1:
             return False
-        here = [
-            (key, *member) for key in self.signatures_seen[number] for member in self._members(key)
-        ]
-        for key in self.signatures_seen[number] & self.arrivals.keys():
+        here = [(key, *member) for key in self.signatures[number] for member in self._members(key)]
+        for key in self.signatures[number] & self.arrivals.keys():
             here += [(key, *came) for came in self.arrivals[key].came()]
         return self.divergence.differ(number, [*here, *coming])
 

@@ -273,10 +273,10 @@ class BranchHistory:
                 found.append(Branch(self.map.blocks[number], lanes, leaves))
                 unexplained = unexplained & ~lanes
         if unexplained.any():
-            found += self.told_apart(barrier, unexplained, present)
+            found += self.nearest_differences(barrier, unexplained, present)
         return found
 
-    def told_apart(self, barrier: CompiledBlock, some: Mask, others: Mask) -> list[Branch]:
+    def nearest_differences(self, barrier: CompiledBlock, some: Mask, others: Mask) -> list[Branch]:
         """Return the nearest branches at which lanes of a block differ from others at a barrier."""
         for level in self.map.near(barrier.number):
             found = []
@@ -294,4 +294,4 @@ class BranchHistory:
         """Return the nearest branches at which lanes differ from the first lane of their block."""
         rows = lanes.reshape(-1, self.shape[3])
         first = np.arange(len(rows))[:, None] == rows.argmax(axis=0)
-        return self.told_apart(barrier, lanes, lanes & first.reshape(self.shape))
+        return self.nearest_differences(barrier, lanes, lanes & first.reshape(self.shape))

@@ -137,7 +137,7 @@ class ClusterBarriers:
                 both = here & g.spread(split_warps)
                 if both.any():
                     others = g.spread(split_warps) & ~both & over
-                    branches = self.paths.told_apart(block, others, both)
+                    branches = self.paths.nearest_differences(block, others, both)
                     self.divergence.notify(
                         BarrierDivergence("warp", block, both, others, branches=branches)
                     )

@@ -103,7 +103,7 @@ class RaceHazards:
         """Return the case of the kind, which sets the severity."""
         near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
-        if group.how in (OVERRUN, "quiet", "proxy", "steps", *UNDER_WAY):
+        if group.how in (OVERRUN, "silent", "proxy", "steps", *UNDER_WAY):
             return group.how
         if group.how != UNACQUIRED and self.steps.looks(group):
             return LOOK

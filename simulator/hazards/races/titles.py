@@ -23,7 +23,7 @@ _CASES = {
     "volatile": "volatile orders nothing",
     "polled": "volatile orders nothing",
     "volatile lanes": "volatile orders nothing",
-    "quiet": "Atomic that changes nothing",
+    "silent": "Atomic that changes nothing",
     "flag": FENCE,
     "proxy": "Missing fence.proxy.async",
     OVERRUN: "Overrun of another array",

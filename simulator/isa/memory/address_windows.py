@@ -28,7 +28,7 @@ RANK_BITS = 24
 else one more than the number in the cluster of the block whose it is. Generic addresses that a
 block makes of its own say so too, since others of the cluster may get them; but for those of
 variables by name, which only the block itself accesses. ``own``: that, 0 where are no clusters."""
-MOST_RANK = 30
+MAX_RANK = 30
 """What cannot be a block's number in its cluster; higher ones are taken for it."""
 _NARROW = ".u32 : generic addresses of 32 bits: use .u64, or .shared::cluster"
 _INSIDE = np.int64((1 << RANK_BITS) - 1)
@@ -109,7 +109,7 @@ def map_address(ins: Instruction) -> Op:
 def at_rank(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
     """Map an address to the shared memory of a block by its rank (uint32); the own is plain."""
     make = address.dtype.type
-    whose = np.minimum(rank, np.uint32(MOST_RANK)) + np.uint32(1)
+    whose = np.minimum(rank, np.uint32(MAX_RANK)) + np.uint32(1)
     mine = whose == np.maximum(own, np.uint32(1))
     other = np.where(mine, make(0), whose.astype(make) << make(RANK_BITS))
     return (address & make(_INSIDE)) + other

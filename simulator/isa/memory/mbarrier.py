@@ -14,9 +14,9 @@ from ...core.geometry import Lanes, Mask
 from ..table import Op, register_effect_only, row
 from .load_store import PARALLEL
 
-MOST_ARRIVALS = (1 << 20) - 1
+MAX_ARRIVALS = (1 << 20) - 1
 """Of a phase (PTX ISA, "Count argument of mbarrier object")."""
-_ARRIVALS, _BYTES = np.int64(MOST_ARRIVALS), np.int64((1 << 22) - 1)
+_ARRIVALS, _BYTES = np.int64(MAX_ARRIVALS), np.int64((1 << 22) - 1)
 _NONE: Lanes = np.array(0)
 _EACH, _SUM, PARITY = np.int64(20), np.int64(40), np.int64(62)
 
@@ -56,10 +56,10 @@ def to_come(state: int) -> tuple[int, int, int]:
 
     Pending numbers are negative if there were too many.
     """
-    wanted, pending = state >> int(_EACH) & MOST_ARRIVALS, state & MOST_ARRIVALS
+    wanted, pending = state >> int(_EACH) & MAX_ARRIVALS, state & MAX_ARRIVALS
     come = state >> int(_SUM) & int(_BYTES)
     signed = come - (int(_BYTES) + 1 if come > int(_BYTES) >> 1 else 0)
-    return wanted, pending - (MOST_ARRIVALS + 1 if pending > wanted else 0), signed
+    return wanted, pending - (MAX_ARRIVALS + 1 if pending > wanted else 0), signed
 
 
 _AT = "shared|shared::cta?"

@@ -158,7 +158,7 @@ class TouchRecorder(Observer):
 
 def touch_kind(site: Site) -> str:
     """Return how a site touches arrays: one of ``TOUCHES``."""
-    if not site.strong or site.narrow:
+    if not site.strong or site.has_narrow_scope:
         return site.access
     return "peek" if site.access == "load" else "atomic"
 

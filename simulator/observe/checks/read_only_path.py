@@ -85,7 +85,7 @@ class ReadOnlyPathCheck(Observer):
     Attributes:
         loaded, written: Numbers of arrays loaded through the read-only path, and written.
         tables: Tables by array and group.
-        quiet: Numbers of atomics whose operands cannot change memory.
+        silent: Numbers of atomics whose operands cannot change memory.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ReadOnlyPathCheck(Observer):
         self.nobody = int(_NEVER if few else np.iinfo(np.int64).max)
         self.read_only = [is_read_only(site) for site in self.sites]
         self.close = {number for number in precision if number < -1}
-        self.loaded, self.written, self.quiet = set[int](), set[int](), set[int]()
+        self.loaded, self.written, self.silent = set[int](), set[int](), set[int]()
         self.homes: dict[int, Allocation] = {}
         self.tables: dict[int, dict[_AccessGroup, _Table]] = {}
         self.geometry: Geometry
@@ -146,7 +146,7 @@ class ReadOnlyPathCheck(Observer):
         if site.access == "atomic" and not spread:
             mask = changing(event, g)
             if mask is not None and (as_mask(event.mask) & ~mask).any():
-                self.quiet.add(site.number)
+                self.silent.add(site.number)
         address, threads = by_block(g, site, event.address, mask)
         if not len(address):
             return
@@ -176,7 +176,7 @@ class ReadOnlyPathCheck(Observer):
         """See ``Observer``."""
         self.loaded |= other.loaded
         self.written |= other.written
-        self.quiet |= other.quiet
+        self.silent |= other.silent
         self.homes = other.homes | self.homes
         for number, tables in other.tables.items():
             mine = self.tables.setdefault(number, {})

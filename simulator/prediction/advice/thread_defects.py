@@ -8,7 +8,7 @@ import math
 from kernels.ptx.module import Instruction
 
 from ...compile.cfg.basic_blocks import successors
-from ...gpus.occupancy import most_shared
+from ...gpus.occupancy import max_shared
 from ...gpus.occupancy import occupancy as occupancy_of
 from ..block_footprint import some_of, together
 from ..model_input import PredictionCase, counted
@@ -39,14 +39,14 @@ def occupancy(case: PredictionCase) -> Change | None:
         changes.append(f"{limit} registers a thread or fewer instead of {found.registers} "
                      f"(__launch_bounds__({threads}, {wanted}))")  # fmt: skip
     if "shared memory" in found.limiters:
-        limit = most_shared(gpu.architecture, wanted)
+        limit = max_shared(gpu.architecture, wanted)
         changes.append(
             f"{limit:,} bytes of shared memory a block instead of {launch.shared_bytes:,}"
         )
     if "blocks" in found.limiters:
         changes.append(f"larger blocks than {threads} threads")
     fields = {
-        "warps": found.warps, "most": found.most_warps, "limiter": " and ".join(found.limiters),
+        "warps": found.warps, "most": found.max_warps, "limiter": " and ".join(found.limiters),
         "change": ", and ".join(changes),
     }  # fmt: skip
     shape = dataclasses.replace(case.shape, resident=wanted)

@@ -13,7 +13,7 @@ from ...core.geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ...memory.site import Site
 from ..accesses import SHARED, EscalateCheck, by_block, columns_of, dense
 from ..order.happens_before import HappensBefore
-from ..shadow.conflicts import WRITTEN, clash, use
+from ..shadow.conflicts import WRITTEN, race_kind, use
 from ..shadow.ownership import OwnershipTable
 from ..shadow.shadow_memory import ShadowMemory
 
@@ -215,7 +215,7 @@ class BarrierIntervals:
         for history, _ in shadow.conflicting_histories(site):
             if any(True for _ in shadow.races(history, asked, ordered, "near")):
                 raise EscalateCheck(SHARED)
-        if clash(site, site) and any(
+        if race_kind(site, site) and any(
             True for _ in shadow.intra_instruction_conflicts(place, thread, "near")
         ):
             raise EscalateCheck(SHARED)

@@ -40,17 +40,17 @@ def _write_down(
         free = other_values(earlier, asked.start, first.threads, later.values)
         free |= later.table.varied_far
     for conflict in first.races(earlier, asked, _unordered, "block", None, bound, free):
-        unequal, quiet, stored = compare(
+        unequal, silent, stored = compare(
             conflict, earlier, later.site, earlier.site, later.values, "block"
         )
         if later.values is not None:  # the last that each thread left, of several perhaps
             varied = later.table.varied_far[conflict.lane]
             unequal = unequal | varied
-            again = conflict.some(quiet & varied)
+            again = conflict.some(silent & varied)
             if len(again.lane):
                 some = np.zeros(len(again.lane), bool)
                 race_log.add(race, again, ~some, some)
-        race_log.add(race, conflict, unequal, quiet, stored)
+        race_log.add(race, conflict, unequal, silent, stored)
 
 
 def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:

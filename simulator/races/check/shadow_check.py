@@ -22,7 +22,7 @@ from ..order.vector_clock import BOTTOM, Ordered, VectorClock
 from ..report.pairs import DISTANCES, distances
 from ..report.race_log import UNACQUIRED, RaceLog
 from ..shadow.access_history import AccessHistory
-from ..shadow.conflicts import clash
+from ..shadow.conflicts import race_kind
 from ..shadow.lookups import Clocks, EqualRows
 from ..shadow.pair_limit import PairBound
 from ..shadow.shadow_memory import Conflict, ShadowMemory
@@ -171,7 +171,7 @@ class ShadowChecker:
                     found = compare(conflict, history, site, history.site, values, distance)
                     self.lock_ordered_pairs.append((lock, now, (race, conflict, *found)))
             locked.clear()
-        if how := clash(site, site, clusters):
+        if how := race_kind(site, site, clusters):
             self._write_down(
                 event,
                 site,

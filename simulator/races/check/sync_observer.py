@@ -209,8 +209,8 @@ class SyncObserver:
             other = np.broadcast_to(other, g.shape).reshape(g.threads, g.columns)
             vain = other[lanes.thread, lanes.column]
         values = written(event, lanes, g, 0, site.size) if site.access == "atomic" else None
-        quiet = None if values is None else values == 1
-        releases.access(site, place, thread, self.now + turn, met, warp, known, vain, quiet)
+        silent = None if values is None else values == 1
+        releases.access(site, place, thread, self.now + turn, met, warp, known, vain, silent)
         self.now += len(thread)  # the access is known by the time after its last turn
 
 

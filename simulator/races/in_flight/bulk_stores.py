@@ -22,7 +22,7 @@ from ...memory.storage.word_ops import unique
 from ..accesses import Accesses, Race, lanes_of
 from ..check.detector import RaceCheck
 from ..report.race_log import SENT, RaceLog
-from ..shadow.conflicts import clash
+from ..shadow.conflicts import race_kind
 from ..shadow.lookups import Clocks
 from ..shadow.shadow_memory import Conflict
 from .in_flight import TOUCHES, InFlightAccess
@@ -253,7 +253,7 @@ class BulkStoreCheck(Observer):
         near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
         for number in unique(found[_SITE, late]).tolist():
             other = self.race_log.sites[number]
-            if not (how := clash(other, site)):
+            if not (how := race_kind(other, site)):
                 continue
             # Lanes of a warp that nothing orders: those of a later instruction come later.
             after = near & (not order.first(site, other, SENT))

@@ -90,7 +90,7 @@ class ClusterClocks:
         self._open: dict[Key, Known] = {}
         self._ended: dict[Key, Known] = {}
         self._heard: dict[int, _ClusterAcquires] = {}
-        self._told_to: dict[tuple[int, int], Known] = {}
+        self._known: dict[tuple[int, int], Known] = {}
 
     # -- the cluster's barrier ----------------------------------------------------------
 
@@ -196,16 +196,16 @@ class ClusterClocks:
 
     def forget(self) -> None:
         """Invalidate cached clocks, after a barrier or an acquire."""
-        self._told_to.clear()
+        self._known.clear()
 
     def _known_epochs(self, mine: int, column: int) -> Known:
         """Return what a thread has acquired by ``mbarrier``, itself or through its block."""
         heard = self._heard.get(column)
         if heard is None:
             return {}
-        known = self._told_to.get((mine, column))
+        known = self._known.get((mine, column))
         if known is None:
-            known = self._told_to[mine, column] = self._known_by_all(mine, column, heard)
+            known = self._known[mine, column] = self._known_by_all(mine, column, heard)
         return known
 
     def _known_by_all(self, mine: int, column: int, heard: _ClusterAcquires) -> Known:

@@ -89,13 +89,13 @@ class Notes(ABC):
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
-        known: Sequence[ThreadClock] | None, vain: Flat | None = None, quiet: Flat | None = None,
+        known: Sequence[ThreadClock] | None, vain: Flat | None = None, silent: Flat | None = None,
     ) -> None:  # fmt: skip
         """Log a strong access.
 
         ``threads``: global numbers. ``turns``: the time of each lane. ``met``, ``warp``, ``known``:
         as for ``fence``, for a releasing access. ``vain``: lanes of a failed compare-and-swap.
-        ``quiet``: lanes of an atomic that never changes memory and is therefore a read.
+        ``silent``: lanes of an atomic that never changes memory and is therefore a read.
         """
         if not self.acquiring:
             return
@@ -108,7 +108,7 @@ class Notes(ABC):
             int(turns.max()), threads[turn], site,
             places[turn], turns[turn], met[turn], warp[turn],
             None if known is None else [known[i] for i in turn],
-            *(None if lanes is None else lanes[turn].tolist() for lanes in (vain, quiet)),
+            *(None if lanes is None else lanes[turn].tolist() for lanes in (vain, silent)),
         )  # fmt: skip
         self._note(noted)
 

@@ -128,7 +128,7 @@ class RaceGroup:
     @property
     def everywhere(self) -> bool:
         """Whether all identically behaving blocks race, whatever values they store."""
-        return self.reads and self.how != "quiet" and not self.swaps
+        return self.reads and self.how != "silent" and not self.swaps
 
     def spread(self, blocks: Flat) -> None:
         """Replicate one block's races for other blocks, given by their distance."""
@@ -204,16 +204,21 @@ class RaceLog:
         return _sites(race) in self._by_sites
 
     def add(
-        self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat, stored: Flat | None = None
+        self,
+        race: Race,
+        conflict: Conflict,
+        unequal: Flat,
+        silent: Flat,
+        stored: Flat | None = None,
     ) -> None:
-        """Log racing pairs; ``unequal``, ``quiet``, ``stored``: see ``stored_values.compare``."""
+        """Log racing pairs; ``unequal``, ``silent``, ``stored``: see ``stored_values.compare``."""
         if stored is None:
             stored = np.full((2, len(unequal)), UNKNOWN_BITS)
         overrun = race.overruns(conflict.place)
         for still, over in itertools.product((False, True), repeat=2):
-            at = np.flatnonzero((quiet == still) & (overrun == over))
+            at = np.flatnonzero((silent == still) & (overrun == over))
             if at.size:
-                how = "quiet" if still else race.how
+                how = "silent" if still else race.how
                 self._add(race, conflict, at, unequal, OVERRUN if over else how, stored[:, at])
 
     def _add(

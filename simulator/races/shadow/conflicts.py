@@ -3,9 +3,9 @@
 PTX ISA, "Memory Consistency Model": two conflicting accesses race unless happens-before orders
 them, or both are strong, cover the same bytes, and each one's scope includes the other's thread
 ("Morally Strong Operations", "Overlap"). ``strong_size`` is the one statement of that rule.
-``clash`` names what a pair lacks. The filters (``use``, ``ownership.OwnershipTable``) ask
+``race_kind`` names what a pair lacks. The filters (``use``, ``ownership.OwnershipTable``) ask
 ``strong_size``
-alone: they take every other access for weak, and leave the pair to ``clash``.
+alone: they take every other access for weak, and leave the pair to ``race_kind``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def strong_size(site: Site) -> int:
     """Return the size of an access that never races with strong ones of that size, else 0.
 
     It is strong at the scope of the device. ``volatile`` is strong in PTX, but CUDA C++ promises
-    nothing of it. Invariant: accesses with equal sizes other than 0 do not clash, but for ``free``,
-    and for atomics in steps in clusters.
+    nothing of it. Invariant: accesses with equal sizes other than 0 do not race, except
+    with ``free``, and atomics in steps in clusters.
     """
-    return site.size if site.strong and not site.narrow and not site.volatile else 0
+    return site.size if site.strong and not site.has_narrow_scope and not site.volatile else 0
 
 
 def use(site: Site) -> str:
@@ -35,7 +35,7 @@ def use(site: Site) -> str:
     return "read" if site.access == "load" else WRITTEN
 
 
-def clash(one: Site, other: Site, clusters: bool = False) -> str:
+def race_kind(one: Site, other: Site, clusters: bool = False) -> str:
     """Return how accesses of two instructions to the same bytes race, if nothing orders them.
 
     ``""``: not at all. ``race``: one of them is weak. ``size``: both are strong, and one
@@ -59,4 +59,4 @@ def clash(one: Site, other: Site, clusters: bool = False) -> str:
         return "volatile"
     if steps:
         return "steps"
-    return "scope" if one.narrow or other.narrow else ""
+    return "scope" if one.has_narrow_scope or other.has_narrow_scope else ""

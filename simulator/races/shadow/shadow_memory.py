@@ -16,7 +16,7 @@ from ...core.geometry import WARP, Flat, Mask
 from ...memory.site import Site
 from ..order.vector_clock import Ordered
 from .access_history import AccessHistory
-from .conflicts import clash
+from .conflicts import race_kind
 from .last_write_epochs import LastWriteEpochs
 from .lookups import Asked, EqualRows
 from .pair_limit import Clip, PairBound, pieces
@@ -82,14 +82,14 @@ class ShadowMemory:
     def conflicting_histories(
         self, site: Site, clusters: bool = False, met: int = -1
     ) -> Iterator[tuple[AccessHistory, str]]:
-        """Yield the histories that an access may race with, and how: see ``clash``.
+        """Yield the histories that an access may race with, and how: see ``race_kind``.
 
         ``met``: time before which everything happens before the access.
         """
         for history in list(self.histories.values()):
             if history.last <= met and history.site.queue != "product":
                 continue  # a product goes on after its instruction
-            how = clash(site, history.site, clusters)
+            how = race_kind(site, history.site, clusters)
             if how:
                 yield history, how
 

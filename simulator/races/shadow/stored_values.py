@@ -61,8 +61,8 @@ def compare(
 
     The bits, ``(2, pairs)``, are those of the earlier and the later access; see ``UNKNOWN_BITS``.
     """
-    unequal, quiet = _compared(conflict, history, site, other, values, distance)
-    return unequal, quiet, _stored_bits(conflict, history, site, other, values)
+    unequal, silent = _compared(conflict, history, site, other, values, distance)
+    return unequal, silent, _stored_bits(conflict, history, site, other, values)
 
 
 def _stored_bits(
@@ -146,8 +146,8 @@ def _quiet(site: Site, operands: list[Flat]) -> Flat:
         each = [~value == 0 for value in given]
     else:
         each = [np.zeros(len(value), bool) for value in given]
-    quiet = functools.reduce(np.logical_and, each)
-    return np.where(quiet, np.uint64(1), np.uint64(0))
+    silent = functools.reduce(np.logical_and, each)
+    return np.where(silent, np.uint64(1), np.uint64(0))
 
 
 def out_of_scope(g: Geometry, conflict: Conflict, one: Site, other: Site) -> Mask:
@@ -168,6 +168,6 @@ def in_steps(g: Geometry, conflict: Conflict, home: Flat, site: Site, other: Sit
     earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
     split: Mask = (earlier != g.blocks[home]) & other.non_atomic_remotely
     split |= (later != g.blocks[home]) & site.non_atomic_remotely
-    if site.narrow or other.narrow:
+    if site.has_narrow_scope or other.has_narrow_scope:
         split |= out_of_scope(g, conflict, site, other)
     return split

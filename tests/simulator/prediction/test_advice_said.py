@@ -9,7 +9,7 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from simulator import Prediction
-from simulator.gpus.occupancy import most_shared, occupancy
+from simulator.gpus.occupancy import max_shared, occupancy
 from simulator.gpus.table import ARCHITECTURES
 from simulator.prediction.advice.advice import Advice
 
@@ -152,7 +152,7 @@ def test_a_promise_is_what_the_advised_value_gives(registers: int, shared: int) 
 def test_so_many_blocks_can_have_so_much_shared_memory() -> None:
     for chip in ARCHITECTURES.values():
         for blocks in range(1, chip.blocks + 1):
-            most = most_shared(chip, blocks)
+            most = max_shared(chip, blocks)
             held = occupancy(chip, 32, 16, most).limits["shared memory"]
             assert held is not None
             assert held >= blocks

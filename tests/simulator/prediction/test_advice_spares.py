@@ -38,7 +38,7 @@ NEAR = {
     "copy": "a copy that is waited for",
     "lost": "an update of one's own", "update": "an update of one's own",
     "update in step": "an update of one's own", "look": "a look at one's own",
-    "scope": "an atomic beside", "quiet": "an atomic beside", "steps": "an atomic beside",
+    "scope": "an atomic beside", "silent": "an atomic beside", "steps": "an atomic beside",
     "in step": "warps", "blocks": "warps", "far": "blocks", "one instruction": "warps",
 }  # fmt: skip
 """A kernel that is much like the one that a case is about; of others the plainest."""

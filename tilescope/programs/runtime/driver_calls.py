@@ -14,7 +14,7 @@ _TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16")
 """By ``CUtensorMapDataType``."""
 _SWIZZLES = (0, 32, 64, 128)
 """Bytes by ``CUtensorMapSwizzle``."""
-_MOST_AXES = 5
+_MAX_AXES = 5
 
 
 @stands_in_for("cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion")
@@ -43,7 +43,7 @@ def encode_tiled(
             "cuTensorMapEncodeTiled with interleaving, TF32, or a newer type or swizzle has no "
             "stand-in"
         )
-    if not 1 <= axes <= _MOST_AXES:
+    if not 1 <= axes <= _MAX_AXES:
         return INVALID_VALUE
     shape = _numbers(runtime, dims, axes, 8)
     pitches = _numbers(runtime, strides, axes - 1, 8)

@@ -22,7 +22,7 @@ _FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"\n]+)"', re.M)
 _LARGEST_SOURCE = 1 << 22
 _DEVICE_RUNTIME = "__cuda_syscall_cnpv2"
 """What the names of functions that libcudadevrt alone calls begin with."""
-_LINKED, _MOST_UNITS = 2, 4096
+_LINKED, _MAX_UNITS = 2, 4096
 """Version of a wrapper with a table of units; so many are read."""
 
 
@@ -47,7 +47,7 @@ def _kinds(found: list[FatBinaryEntry]) -> str:
 def _linked(runtime: Runtime, units: int) -> RegisteredModule:
     """Join the units of relocatable device code, whose fat binaries a table lists."""
     texts, kinds = [], []
-    for i in range(_MOST_UNITS):
+    for i in range(_MAX_UNITS):
         (data,) = struct.unpack("<Q", runtime.process.read(units + 8 * i, 8))
         if not data:
             break

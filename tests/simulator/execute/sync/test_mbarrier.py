@@ -281,7 +281,7 @@ def test_an_object_is_what_its_operations_make_of_it(
         ended = pending == 0 and to_come == 0
         parity ^= ended
         pending = wanted if ended else pending
-        fields = (state & mbarrier.MOST_ARRIVALS, state >> 20 & mbarrier.MOST_ARRIVALS)
+        fields = (state & mbarrier.MAX_ARRIVALS, state >> 20 & mbarrier.MAX_ARRIVALS)
         assert [int(field) for field in fields] == [pending, wanted]
         assert int(state >> 40 & (1 << 22) - 1) == to_come
         assert int((old ^ state) >> mbarrier.PARITY & 1) == ended

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 from typing import cast
 
 from simulator.memory.site import FREES, Site
-from simulator.races.shadow.conflicts import WRITTEN, clash, use
+from simulator.races.shadow.conflicts import WRITTEN, race_kind, use
 
 SITES = [
     cast(
         Site,
         SimpleNamespace(
-            access=access, operation=operation, strong=strong or access == "atomic", narrow=narrow,
-            volatile=volatile, size=size, in_steps=False,
+            access=access, operation=operation, strong=strong or access == "atomic",
+            has_narrow_scope=narrow, volatile=volatile, size=size,
         ),
     )
     for access, operation in (("load", ""), ("store", ""), ("atomic", "add"), ("store", FREES))
@@ -25,12 +25,12 @@ SITES = [
 def test_accesses_of_one_use_do_not_race() -> None:
     """But for what is written, and for ``free``, which is weak."""
     for one, other in itertools.product(SITES, repeat=2):
-        how = clash(one, other)
-        assert how == clash(other, one)
+        how = race_kind(one, other)
+        assert how == race_kind(other, one)
         if use(one) == use(other) != WRITTEN and FREES not in (one.operation, other.operation):
             assert how == "", (one, other)
 
 
 def test_what_a_pair_lacks_is_named() -> None:
-    found = {clash(*pair) for pair in itertools.product(SITES, repeat=2)}
+    found = {race_kind(*pair) for pair in itertools.product(SITES, repeat=2)}
     assert found == {"", "race", "size", "scope", "volatile", "freed"}
