@@ -15,6 +15,9 @@ NO_PART = frozenset(("seen", "told", "most"))
 IN_PROSE = re.compile(r"\b(told|who|whoever)\b", re.I)
 """In docstrings and comments."""
 
+NO_SUBJECT = re.compile(r"(What|Who|Whoever|Of|Or|As|It|They)\b")
+"""Beginnings of a docstring without a verb or a noun of its own."""
+
 
 def words(name: str) -> tuple[Counter[str], Counter[str]]:
     """Return the banned names and the banned words of docstrings and comments of a module."""
@@ -47,3 +50,14 @@ def test_no_banned_word() -> None:
         for counted in words(name):
             found[folder(name)] += counted
     assert {place: dict(counted) for place, counted in found.items() if counted} == {}
+
+
+def test_a_docstring_begins_with_its_verb_or_noun() -> None:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [
+        (name, text.partition("\n")[0])
+        for name, (_, tree) in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and NO_SUBJECT.match(text := ast.get_docstring(node) or "")
+    ]
+    assert found == []

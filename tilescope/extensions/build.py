@@ -49,7 +49,7 @@ def digest(*parts: object) -> str:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What compiles extensions here, and what against.
+    """Compilers, headers and libraries of extensions.
 
     Attributes:
         nvcc, version: The compiler of CUDA, and its major version.

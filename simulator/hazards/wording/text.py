@@ -75,7 +75,7 @@ _ACTIONS = {"read": "reads", "write": "writes", "atomic": "updates"}
 
 
 def _action(item: Participant) -> str:
-    """What a racing thread does to its element, and which thread it races with."""
+    """Return what a racing thread does to its element, and which thread it races with."""
     if not item.element or item.role not in _ACTIONS:
         return ""
     did = f"{_ACTIONS[item.role]} {item.element}"
