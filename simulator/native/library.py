@@ -6,7 +6,14 @@ import functools
 
 from . import jit
 from .access_names import access_text, callees
-from .runtime import function_unit, memory_access, race_filter, requests
+from .runtime import (
+    function_unit,
+    memory_access,
+    memory_tables,
+    race_filter,
+    requests,
+    whole_warp,
+)
 from .runtime.across_lanes import shuffle, vote
 from .runtime.blocks import run_blocks
 from .runtime.function_unit import (
@@ -44,8 +51,11 @@ _INLINED = frozenset(
     function.__name__
     for function in (
         memory_access.access, memory_access.look_global, memory_access.look_inside,
-        memory_access.move_lane, memory_access.element, memory_access.put_element,
-        memory_access.all_defined, memory_access.define, memory_access.races,
+        memory_access.move_lane, memory_tables.element, memory_tables.put_element,
+        memory_tables.all_defined, memory_tables.define, memory_tables.races,
+        memory_tables.any_missing, memory_tables.clear, memory_tables.enters,
+        whole_warp.enter_lanes, whole_warp.any_outside,
+        whole_warp.look_global_whole, whole_warp.look_shared_whole,
         memory_access.count_request, memory_access.repeats, requests.outside,
         race_filter.may_race_read, race_filter.may_race_write, race_filter.ordered,
         function_unit.quadratic, function_unit.from_fixed, function_unit.unless_positive,

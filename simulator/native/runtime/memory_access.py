@@ -7,21 +7,13 @@ have taken what they found. Each function returns 0, or 1 to give up.
 """
 
 from ..intrinsics import (
-    load8,
-    load16,
-    load32,
     load64,
     lowest_bit,
     stack,
     store8,
-    store16,
-    store32,
     store64,
 )
 from ..layout import (
-    ARGUMENTS,
-    ARRAY_WORDS,
-    ARRAYS,
     BASE,
     BEGIN,
     BYTES,
@@ -33,14 +25,12 @@ from ..layout import (
     GLOBAL_GRAIN,
     HOST,
     LANE_WORD,
-    LATE_ARRAY,
     LOCAL,
     LOCAL_BYTES,
     LOCAL_DEFINED,
     MAY_RACE,
     MISALIGNED,
     MISSING,
-    NO_ARRAY,
     OFFSET,
     OUT_OF_BOUNDS,
     PATTERN,
@@ -49,32 +39,38 @@ from ..layout import (
     PATTERN_SPACE,
     PATTERN_START,
     RACES,
-    READ_BEFORE,
-    READ_ONLY,
-    READ_ONLY_ARRAY,
-    READ_ONLY_LOADS,
     SHADOW,
     SHARED,
     SHARED_DEFINED,
     SHARED_GRAIN,
     SHARED_SHADOW,
-    SITES,
     TOUCH,
     TOUCHED,
-    TRACKED,
     UNDEFINED,
     UNINITIALISED,
-    UNTRACKED,
-    VARIABLES,
     WARP,
-    WHERE,
-    WHY,
     WORD,
-    WRITABLE,
-    WRITTEN,
 )
 from .atomics import atomic_operation, swaps
-from .race_filter import ATOMIC, WIDE, may_race_read, may_race_write, now
+from .memory_tables import (
+    ATOMIC_OPERATION,
+    GLOBAL,
+    LOAD,
+    LOCAL_SPACE,
+    SHARED_SPACE,
+    STORE,
+    all_defined,
+    any_missing,
+    clear,
+    define,
+    element,
+    enters,
+    give_up,
+    lane_array,
+    put_element,
+    races,
+)
+from .race_filter import now
 from .requests import (
     atomic_global_cost,
     atomic_shared_cost,
@@ -83,91 +79,9 @@ from .requests import (
     outside,
     shared_cost,
 )
+from .whole_warp import GENERAL, look_global_whole, look_shared_whole
 
-LOAD, STORE, ATOMIC_OPERATION = 0, 1, 2
-GLOBAL, SHARED_SPACE, LOCAL_SPACE = 0, 1, 2
 WHOLE = 0xFFFFFFFF
-ALL_DEFINED = 0x0101010101010101
-_ARRAY_BITS = 40
-_PARAMETERS = 9999
-_VARIABLES = 10_000
-
-
-def give_up(x: int, site: int, why: int) -> int:
-    """Note why native code gives up, and return 1."""
-    store64(x + WHY * WORD, why)
-    store64(x + WHERE * WORD, site - load64(x + SITES * WORD))
-    return 1
-
-
-def array_of(x: int, address: int) -> int:
-    """Return the record of the array in whose range an address lies; 0 if there is none."""
-    number = (address >> _ARRAY_BITS) - 1
-    arguments = load64(x + ARGUMENTS * WORD)
-    place = -1
-    if number >= 0 and number < arguments:
-        place = number
-    if number == _PARAMETERS:
-        place = arguments
-    if number >= _VARIABLES and number - _VARIABLES < load64(x + VARIABLES * WORD):
-        place = arguments + 1 + number - _VARIABLES
-    if place < 0:
-        return 0
-    return load64(x + ARRAYS * WORD) + place * ARRAY_WORDS * WORD
-
-
-def element(at: int, size: int) -> int:
-    """Return an element of 1, 2, 4 or 8 bytes."""
-    if size == 1:
-        return load8(at)
-    if size == 2:
-        return load16(at)
-    if size == 4:
-        return load32(at)
-    return load64(at)
-
-
-def put_element(at: int, value: int, size: int) -> int:
-    """Write an element of 1, 2, 4 or 8 bytes."""
-    if size == 1:
-        store8(at, value)
-    elif size == 2:
-        store16(at, value)
-    elif size == 4:
-        store32(at, value)
-    else:
-        store64(at, value)
-    return 0
-
-
-def all_defined(at: int, nbytes: int) -> int:
-    """Return whether so many bytes of a table of definedness are all 1."""
-    if nbytes == 1:
-        return load8(at) == 1
-    if nbytes == 2:
-        return load16(at) == ALL_DEFINED & 0xFFFF
-    if nbytes == 4:
-        return load32(at) == ALL_DEFINED & 0xFFFFFFFF
-    if nbytes == 16 and load64(at + 8) != ALL_DEFINED:
-        return 0
-    return load64(at) == ALL_DEFINED
-
-
-def define(at: int, nbytes: int) -> int:
-    """Mark bytes as written in a table of definedness."""
-    if nbytes == 16:
-        store64(at, ALL_DEFINED)
-        store64(at + 8, ALL_DEFINED)
-    else:
-        put_element(at, ALL_DEFINED, nbytes)
-    return 0
-
-
-def any_missing(at: int, nbytes: int) -> int:
-    """Return whether any of so many bytes of a table of missing bytes is 1."""
-    if nbytes == 16:
-        return load64(at) | load64(at + 8) != 0
-    return element(at, nbytes) != 0
 
 
 def judge_missing(x: int, site: int, missing: int, what: int, nbytes: int) -> int:
@@ -176,16 +90,6 @@ def judge_missing(x: int, site: int, missing: int, what: int, nbytes: int) -> in
         return clear(missing, nbytes)
     if any_missing(missing, nbytes):
         return give_up(x, site, UNDEFINED)
-    return 0
-
-
-def clear(at: int, nbytes: int) -> int:
-    """Mark bytes as written in a table of missing bytes."""
-    if nbytes == 16:
-        store64(at, 0)
-        store64(at + 8, 0)
-    else:
-        put_element(at, 0, nbytes)
     return 0
 
 
@@ -244,54 +148,6 @@ def count_request(
     return 0
 
 
-def lane_array(x: int, site: int, address: int, what: int, nbytes: int) -> int:
-    """Return the record of the array that a lane accesses; 0: native code has given up."""
-    array = array_of(x, address)
-    if array == 0:
-        give_up(x, site, NO_ARRAY)
-        return 0
-    base = load64(array + BASE * WORD)
-    if outside(address, nbytes, base, base + load64(array + BYTES * WORD)):
-        give_up(x, site, OUT_OF_BOUNDS)
-        return 0
-    if what != LOAD:
-        if load64(array + WRITABLE * WORD) == 0:
-            give_up(x, site, READ_ONLY_ARRAY)
-            return 0
-        store64(array + WRITTEN * WORD, 1)
-    elif load64(site + READ_ONLY * WORD):
-        store64(array + READ_ONLY_LOADS * WORD, 1)
-    return array
-
-
-def written_late(x: int, site: int, array: int) -> int:
-    """Give up at the first write of an array, of which some reads have not been entered."""
-    place = array - load64(x + ARRAYS * WORD)
-    store64(x + LATE_ARRAY * WORD, place)
-    return give_up(x, site, READ_BEFORE)
-
-
-def races(
-    begin: int, now_at: int, slots: int, first: int, nbytes: int, grain: int, thread: int,
-    what: int, shared: int,
-) -> int:  # fmt: skip
-    """Enter an access of some bytes of a memory; return whether it may race."""
-    at = slots + (first >> grain) * 16
-    end = slots + ((first + nbytes - 1) >> grain) * 16
-    while at <= end:
-        if what == LOAD:
-            if may_race_read(begin, now_at, at, thread, shared):
-                return 1
-        else:
-            how = 0
-            if what == ATOMIC_OPERATION:
-                how = ATOMIC | (WIDE if nbytes == 8 else 0)
-            if may_race_write(begin, now_at, at, thread, shared, how):
-                return 1
-        at += 16
-    return 0
-
-
 def look_global(
     x: int, site: int, mask: int, at: int, place: int, what: int, nbytes: int
 ) -> int:  # fmt: skip
@@ -318,14 +174,11 @@ def look_global(
             end = first + load64(array + BYTES * WORD)
             move = load64(array + HOST * WORD) - first
             slots = load64(array + SHADOW * WORD)
-            if look and slots and load64(array + TRACKED * WORD) == 0:
-                if what == LOAD:
-                    store64(array + UNTRACKED * WORD, 1)
-                    slots = 0
-                elif load64(array + UNTRACKED * WORD):
-                    return written_late(x, site, array)
-                else:
-                    store64(array + TRACKED * WORD, 1)
+            if look and slots:
+                entered = enters(x, site, array, what)
+                if entered < 0:
+                    return 1
+                slots = slots * entered
         missing = load64(array + MISSING * WORD)
         if missing and judge_missing(x, site, missing + address - first, what, nbytes):
             return 1
@@ -413,10 +266,18 @@ def access(
             lanes &= lanes - 1
     if bits & (nbytes - 1):
         return give_up(x, site, MISALIGNED)
-    if space == GLOBAL:
-        if look_global(x, site, mask, at, place, what, nbytes):
-            return 1
-    elif look_inside(x, site, mask, at, place, what, space, nbytes):
+    judged = GENERAL
+    if mask == WHOLE and what != ATOMIC_OPERATION:
+        if space == GLOBAL:
+            judged = look_global_whole(x, site, at, place, what, nbytes)
+        if space == SHARED_SPACE:
+            judged = look_shared_whole(x, site, at, place, what, nbytes)
+    if judged == GENERAL:
+        if space == GLOBAL:
+            judged = look_global(x, site, mask, at, place, what, nbytes)
+        else:
+            judged = look_inside(x, site, mask, at, place, what, space, nbytes)
+    if judged:
         return 1
     wanted = load64(x + COUNTS * WORD) or what == ATOMIC_OPERATION  # these are work
     if wanted and load64(site + COUNTED * WORD):
