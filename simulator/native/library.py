@@ -21,6 +21,7 @@ from .runtime.function_unit import (
     unit_ex2,
     unit_lg2,
     unit_rcp,
+    unit_rcp64,
     unit_rsqrt,
     unit_sin,
     unit_sqrt,
@@ -42,7 +43,17 @@ from .runtime.warps import (
 from .translate import module_text
 from .unit_tables import UNIT_TABLES, unit_tables
 
-_UNIT = (unit_rcp, unit_rsqrt, unit_sqrt, unit_lg2, unit_ex2, unit_sin, unit_cos, unit_tanh)
+_UNIT = (
+    unit_rcp,
+    unit_rcp64,
+    unit_rsqrt,
+    unit_sqrt,
+    unit_lg2,
+    unit_ex2,
+    unit_sin,
+    unit_cos,
+    unit_tanh,
+)
 _CONTROL = (
     *_UNIT, run_blocks, pick, join, leave, forget, begin_round, forget_rounds, renew, save,
     restore, gate, shuffle, vote,

@@ -9,7 +9,7 @@ from kernels.ptx.module import Instruction
 from ...isa import Op
 from ..lines import Lines
 from .floats import canonical, flushed, flushed_when_tiny
-from .table import Emit, Operand, form, only
+from .table import FLOATS, Emit, Operand, form, only
 
 _UNIT = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 _TINY, _HUGE = 0x00800000, 0x7E800000
@@ -18,10 +18,14 @@ _TINY, _HUGE = 0x00800000, 0x7E800000
 
 def _unit(x: Lines, name: str, value: str) -> str:
     """Return what the unit makes of a float32, both as bits."""
-    x.declared.add("@unit_tables = external global i8")
     wide = x.value(f"zext i32 {value} to i64")
-    tables = ("i64", "ptrtoint (ptr @unit_tables to i64)")
-    return x.value(f"trunc i64 {x.call(f'unit_{name}', 'i64', tables, ('i64', wide))} to i32")
+    found = x.call(f"unit_{name}", "i64", _tables(x), ("i64", wide))
+    return x.value(f"trunc i64 {found} to i32")
+
+
+def _tables(x: Lines) -> tuple[str, str]:
+    x.declared.add("@unit_tables = external global i8")
+    return "i64", "ptrtoint (ptr @unit_tables to i64)"
 
 
 def _scaled(x: Lines, value: str, factor: str) -> str:
@@ -41,11 +45,17 @@ def _choose(x: Lines, condition: str, one: str, other: str, kind: str = "i32") -
 @form(*_UNIT)
 def approximate(ins: Instruction, op: Op) -> Emit | None:
     """One function; without ``.ftz`` scaled by powers of two where subnormals matter."""
-    if not only(ins, ("f32", "approx", "ftz")) or not ins.has("approx"):
+    if not only(ins, FLOATS, ("approx", "ftz")) or not ins.has("approx"):
         return None
+    if ins.has("f64"):
+        return _reciprocal if ins.opcode == "rcp" else None
     if ins.has("ftz") or ins.opcode not in _WIDE:
         return lambda x, a: [_unit(x, ins.opcode, a[0].name)]
     return lambda x, a: [_WIDE[ins.opcode](x, a[0].name)]
+
+
+def _reciprocal(x: Lines, a: list[Operand]) -> list[str]:
+    return [x.call("unit_rcp64", "i64", _tables(x), ("i64", a[0].name))]
 
 
 def _wide_ex2(x: Lines, value: str) -> str:

@@ -63,6 +63,21 @@ def unit_rcp(t: int, w: int) -> int:
     return size | (w & SIGN)
 
 
+def unit_rcp64(t: int, w: int) -> int:
+    """Reciprocal of a float64, of its upper word alone; the lower one of the result is 0."""
+    w = (w >> 32) & 0xFFFFFFFF
+    exponent = w & (2047 << 20)
+    if (w & NAN) > 2047 << 20:
+        return NAN << 32
+    size = quadratic(t, RCP, (w >> 13) & 127, (w << 4) & 0x1FFFE) >> 19
+    size += (2044 << 20) - exponent
+    if size < 1 << 20:
+        size = 0
+    elif exponent == 0:
+        size = 2047 << 20
+    return (size | (w & SIGN)) << 32
+
+
 def unit_rsqrt(t: int, w: int) -> int:
     """Reciprocal square root."""
     result = (189 << 23) + (quadratic(t, RSQRT, (w >> 17) & 127, w & LOW) >> 16)

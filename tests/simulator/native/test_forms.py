@@ -38,6 +38,7 @@ EXTRA = [Form("cvta.to.global.u64", "l", ("L",)), Form("cvta.shared.u64", "l", (
 UNSPELLED = """
 {ex2|lg2|sin|cos|rcp|rsqrt|sqrt}.approx{|.ftz}.f32 : f : F
 tanh.approx.f32 : f : F
+rcp.approx.ftz.f64 : d : D
 div.{approx|full}{|.ftz}.f32 : f : F F
 {add.cc|sub.cc|addc|subc|addc.cc|subc.cc}.{u32|s32} : r : R R
 {add.cc|sub.cc|addc|subc|addc.cc|subc.cc}.{u64|s64} : l : L L
