@@ -18,7 +18,7 @@ import numpy as np
 from kernels.arguments.values import Value
 from kernels.errors import LaunchError
 
-from ..compile.ir import MemoryOp
+from ..compile.ir import Compute, MemoryOp
 from ..compile.program import CompiledBlock, Program
 from ..events import Dispatcher
 from ..execute.batches import Progress
@@ -37,9 +37,10 @@ PATIENCE = 0.1
 """Seconds that a launch runs in NumPy before anything else is thought of."""
 MARGIN = 0.5
 """Estimated native time at which to change over, as a share of the time so far."""
-_BLOCK, _STEP, _ACCESS, _CALL = 20e-9, 3e-9, 250e-9, 15e-6
+_BLOCK, _STEP, _ACCESS, _UNIT, _CALL = 20e-9, 3e-9, 200e-9, 300e-9, 15e-6
 """Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
-a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION`` seconds (AMD EPYC)."""
+the function unit, of a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION``
+seconds (AMD EPYC)."""
 _ADDITION = 3.4e-7
 _LOOKS = 8
 """Looks at the costs while the time of a launch doubles."""
@@ -174,7 +175,10 @@ def _cost(block: CompiledBlock) -> float:
     """Seconds of native code for a warp that executes a basic block."""
     accesses = sum(isinstance(step, MemoryOp) for step in block.steps)
     calls = sum(map(is_called_back, block.steps))
-    return _BLOCK + _STEP * len(block.steps) + _ACCESS * accesses + _CALL * calls
+    computed = [step for step in block.steps if isinstance(step, Compute)]
+    unit = sum(step.op.approximate for step in computed)
+    steps = _BLOCK + _STEP * len(block.steps)
+    return steps + _ACCESS * accesses + _UNIT * unit + _CALL * calls
 
 
 class _Watch:

@@ -417,3 +417,21 @@ def test_an_array_that_is_written_after_reads_that_were_not_entered(
     differ, run = both(Kernel.from_cuda(text, "k"), 2, 32, make)
     assert (differ, run.engine, begun) == ([], engine_name, [set(), {0}])
     assert bool(run.hazards) == (engine_name == "numpy")
+
+
+LAST_LANE = {
+    "out-of-bounds": "a[i + n] = 1;",
+    "shared out of bounds": "__shared__ float s[32]; s[threadIdx.x + n] = i; a[i] = 1;",
+    "shared unset": """__shared__ float s[64]; if (threadIdx.x != 31) s[threadIdx.x] = i;
+        a[i] = s[threadIdx.x];""",
+    "shared race": """__shared__ float s[64]; s[threadIdx.x < 31 ? threadIdx.x : 30] = i;
+        __syncthreads(); a[i] = s[30];""",
+    "global race": "a[threadIdx.x < 31 ? threadIdx.x : 30] = i;",
+    "global race of blocks": "a[threadIdx.x < 31 ? i : 31] = i;",
+}
+
+
+@pytest.mark.parametrize("name", LAST_LANE)
+def test_one_lane_of_a_whole_warp_is_at_fault(name: str) -> None:
+    differ, run = both(kernel(LAST_LANE[name]), 2, 32, lambda: [np.zeros(64, np.float32), 1])
+    assert (differ, run.engine, bool(run.hazards)) == ([], "numpy", True), run.engine_note
