@@ -13,8 +13,9 @@ OWN_HEADERS = Path(__file__).parents[1] / "include"
 _WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-curand")
 _INSTALLED = re.compile(
     r"/cuda(-[\d.]+)?/(targets/[^/]+/)?include/|/nvidia/[^/]+/include/|^/usr/(local/)?include/"
+    r"|/(site|dist)-packages/torch/include/"
 )
-"""Where toolkits and wheels put headers, on whatever machine the PTX was made."""
+"""Where toolkits and wheels (PyTorch's too) put headers, on whatever machine the PTX was made."""
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_map_only
 
 from ..scripts.torch.device_tags import TorchDeviceTags
 from ..scripts.virtual_device import refuse
+from ..sessions.recording import user_line
 from .in_process import ExtensionRuntime
 
 
@@ -77,6 +78,7 @@ class Boundary:
 
         args, named = tree_map_only(torch.Tensor, enter, (args, named))
         runtime, order = self.runtime, self.tags.machine.order
+        runtime.script_line = user_line()
         self.bridge.set_stream(runtime.streams.handle_of(order.current))
         try:
             with self._mode:
@@ -119,6 +121,8 @@ class _ExtensionOperators(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
+        if function is torch.ops.aten.record_stream.default:
+            return None  # no memory is used again before its tensor is gone
         boundary, given = self._boundary, dict[int, tuple[Any, Any]]()
         runtime, tags = boundary.runtime, boundary.tags
 

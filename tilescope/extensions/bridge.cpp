@@ -149,8 +149,10 @@ std::optional<DeviceIndex> getDeviceIndexWithPrimaryContext() { return 0; }
 
 cudaError_t GetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
 cudaError_t GetDevice(DeviceIndex *index) { return *index = 0, cudaSuccess; }
-cudaError_t SetDevice(DeviceIndex index, const bool) { return cudaSetDevice(index); }
-cudaError_t MaybeSetDevice(DeviceIndex index) { return cudaSetDevice(index); }
+cudaError_t MaybeSetDevice(DeviceIndex index) {
+  return index ? cudaErrorInvalidDevice : cudaSuccess;
+}
+cudaError_t SetDevice(DeviceIndex index, const bool) { return MaybeSetDevice(index); }
 
 const char *get_cuda_check_suffix() noexcept { return ""; }
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from simulator import Source
+
 from ..programs.connection import RuntimeCall
 from ..programs.executable import ProgramRefusedError
 from ..programs.fatbin import FatBinaryError
@@ -128,11 +130,16 @@ class InProcessConnection:
 
 
 class ExtensionRuntime(Runtime):
-    """The runtime of all extensions of a script; ``calls``: its connection."""
+    """The runtime of all extensions of a script.
+
+    Attributes:
+        calls: Its connection.
+        script_line: The line of the script that has called the extension.
+    """
 
     def __init__(self, machine: VirtualDevice) -> None:
         super().__init__(machine, [])
-        self.calls = InProcessConnection()
+        self.calls, self.script_line = InProcessConnection(), Source("", 0)
         connection: Any = self.calls  # it does what a Connection does, without a socket
         self.attach(connection)
         for frame in list(_registered):
@@ -144,3 +151,9 @@ class ExtensionRuntime(Runtime):
         if frame.index in _REGISTERS:
             _registered.append(frame)
         return result
+
+    @property
+    def source(self) -> Source:
+        """The line of the C++ that makes a call; else the script's that has called it."""
+        found = super().source
+        return found if found.file else self.script_line
