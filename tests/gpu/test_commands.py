@@ -251,12 +251,6 @@ def test_a_kernel_without_flops_has_no_figure(tmp_path: Path) -> None:
     assert "no kernel here has both FLOPs and bytes" in result.stderr
 
 
-def test_the_hidden_launch_is_not_advertised() -> None:
-    assert "_launch" not in run("--help").stdout
-    for command in ("validate", "time", "counters"):
-        assert command in run("--help").stdout
-
-
 # -- on a GPU ---------------------------------------------------------------------------
 
 

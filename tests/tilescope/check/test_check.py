@@ -243,13 +243,6 @@ def test_bad_command_lines(words: tuple[Any, ...], message: str) -> None:
     assert message in result.stderr
 
 
-@pytest.mark.parametrize("command", ["check", "barriers"])
-def test_help_has_examples_and_fits(command: str) -> None:
-    result = tilescope(command, "--help")
-    assert result.exit_code == 0
-    assert "Examples:" in result.stdout
-
-
 # -- file names ----------------------------------------------------------------------------
 
 
