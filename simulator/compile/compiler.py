@@ -40,48 +40,33 @@ CHECKED = "TILESCOPE_CHECK_WRITES"
 
 def compile_ptx(
     text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
-    first_variable: int = MODULE_VARIABLES,
+    first_variable: int = MODULE_VARIABLES, traced: bool = False, shadowed: bool = False,
 ) -> Program:  # fmt: skip
     """Parse and compile one entry of a PTX text.
 
     ``arch``: architecture number; 0: the text's own target. ``stack``: bytes of a thread's stack,
-    for recursive functions. ``first_variable``: see ``layout.lay_out``.
+    for recursive functions. ``first_variable``: see ``layout.lay_out``. ``traced``: with trace
+    probes. ``shadowed``: with V bits.
 
     Raises:
         PtxError: The text cannot be parsed, or uses an unsupported instruction.
     """
-    return _compiled(text, entry, arch, stack, first_variable, bool(os.environ.get(CHECKED)))
+    checked = not (traced or shadowed) and bool(os.environ.get(CHECKED))
+    return _compiled(text, entry, checked, traced, arch, shadowed, stack, first_variable)
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=48)
 def _compiled(
-    text: str, entry: str, arch: int, stack: int, first_variable: int, checked: bool
-) -> Program:
-    return Compiler(
-        parse(text), entry, checked, arch=arch, stack=stack, first_variable=first_variable
-    ).program()
-
-
-@functools.lru_cache(maxsize=8)
-def compile_traced(
-    text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
-    first_variable: int = MODULE_VARIABLES,
+    text: str, entry: str, checked: bool, traced: bool, arch: int, shadowed: bool, stack: int,
+    first_variable: int,
 ) -> Program:  # fmt: skip
-    """Compile like ``compile_ptx``, and add trace probes."""
-    return Compiler(
-        parse(text), entry, traced=True, arch=arch, stack=stack, first_variable=first_variable
-    ).program()
+    module = parse(text)
+    return Compiler(module, entry, checked, traced, arch, shadowed, stack, first_variable).program()
 
 
-@functools.lru_cache(maxsize=8)
-def compile_shadowed(
-    text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES,
-    first_variable: int = MODULE_VARIABLES,
-) -> Program:  # fmt: skip
-    """Compile like ``compile_ptx``, and track definedness in V bits."""
-    return Compiler(
-        parse(text), entry, shadowed=True, arch=arch, stack=stack, first_variable=first_variable
-    ).program()
+def compile_shadowed(text: str, entry: str, like: Program) -> Program:
+    """Compile an entry again, with V bits, for the architecture and memory of a program."""
+    return compile_ptx(text, entry, like.arch, like.stack, like.first_variable, shadowed=True)
 
 
 class Compiler:

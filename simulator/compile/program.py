@@ -140,7 +140,7 @@ class Program:
         sites: Every memory access, in the order of their numbers.
         params: Offset and type of the pieces of the kernel's parameters that are read.
         layout: Where module and function variables stand.
-        watched: What a trace records; ``None`` if compiled without (``compiler.compile_traced``).
+        watched: What a trace records; ``None`` if compiled without (``compile_ptx``).
         flights: What has to do with registers of a ``wgmma``.
         uses: Instructions that an undefined value would steer (``compiler.compile_shadowed``).
         facts: What was worked out about it, by the class that did.

@@ -22,7 +22,7 @@ from kernels.errors import LaunchError, PtxError
 from kernels.machine_code.architecture import architecture
 from kernels.source.restrict_pointers import Pointers, pointers
 
-from ..compile.compiler import compile_ptx, compile_traced
+from ..compile.compiler import compile_ptx
 from ..compile.program import Program
 from ..isa.memory.stack import STACK_BYTES
 from ..memory.site import Granules, granules
@@ -157,9 +157,7 @@ def prepare(
     number = 0 if arch is None else architecture(arch)
     module = device.module(kernel.ptx, kernel.module or 0) if device else None
     first = module.first_variable if module else MODULE_VARIABLES
-    program = (compile_traced if traced else compile_ptx)(
-        kernel.ptx, kernel.entry, number, stack_bytes, first
-    )
+    program = compile_ptx(kernel.ptx, kernel.entry, number, stack_bytes, first, traced)
     entry, layout = program.entry, program.layout
     if shared_bytes >= 0:
         shared_bytes = max(shared_bytes, kernel.dynamic_bytes)

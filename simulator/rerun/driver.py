@@ -212,7 +212,7 @@ def _keep_used_reads(launch: PreparedLaunch, observers: Observers, together: boo
     if not reads:
         return
     kernel, old = launch.kernel, launch.program
-    shadowed = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack, old.first_variable)
+    shadowed = compile_shadowed(kernel.ptx, kernel.entry, old)
     launch = dataclasses.replace(launch, program=shadowed)
     budget: float = _FOLLOWED
     untyped = set[int]()

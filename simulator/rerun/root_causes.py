@@ -158,7 +158,7 @@ def look_for_causes(
     if len({hazard.row.causes for hazard in hazards}) < 2:
         return
     kernel, old = launch.kernel, launch.program
-    program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack, old.first_variable)
+    program = compile_shadowed(kernel.ptx, kernel.entry, old)
     launch = dataclasses.replace(launch, program=program, counted=False)
     precision = dict(precision)
     for _ in range(_AGAIN):

@@ -102,7 +102,7 @@ def _idle_readers(launch: PreparedLaunch, group: RaceGroup, together: bool) -> F
 def _used(launch: PreparedLaunch, readers: Flat, reads: set[int], together: bool) -> bool:
     """Whether values read by some threads influence the outcome."""
     kernel, old = launch.kernel, launch.program
-    program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack, old.first_variable)
+    program = compile_shadowed(kernel.ptx, kernel.entry, old)
     launch = dataclasses.replace(launch, program=program)
     allocations = launch.allocations()
     memory = _Memory(readers, program.layout, allocations, launch.shared_space, reads)
