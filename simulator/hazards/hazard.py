@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from .kinds import KINDS, UPDATES, HazardKind
 from .participants import Fix, Participant, Source, Triple
 from .wording.leads import title_with_fix
-from .wording.text import COLUMNS, in_short, report
+from .wording.text import COLUMNS, each_once, in_short, report
 
 __all__ = ["SEVERITIES", "Fix", "Hazard", "Participant", "Source", "Triple"]
 
@@ -130,7 +130,7 @@ class Hazard:
         ]
         notes = [*self.notes, *(_NEAR.format(hazard.notes[0].partition(":")[0]) for hazard in near)]
         notes += [f"sure: {self.certainty}"] if self.certainty else []
-        others = [hazard.in_short() for hazard in self.follows if hazard not in near]
+        others = each_once(hazard.in_short() for hazard in self.follows if hazard not in near)
         return report(headline, self.involved, notes, self.fix, columns, (why, others))
 
     def is_wider(self, other: Hazard) -> bool:

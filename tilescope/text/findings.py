@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from simulator import CHECKS, Hazard
 from simulator.hazards.kinds import REACHES, UPDATES
-from simulator.hazards.wording.text import wrap
+from simulator.hazards.wording.text import each_once, wrap
 
 from ..check.checker import Verdict
 from ..check.demonstrate import SCHEDULES, Difference
@@ -61,7 +61,7 @@ def _found(hazard: Hazard) -> str:
 def beneath(cause: str, others: Sequence[Hazard]) -> list[str]:
     """Return hazards with the same cause, in a line or two each."""
     lines = wrap(f"{cause}: the above and", columns(), "  ", "  ")
-    for text in dict.fromkeys(hazard.in_short() for hazard in others):
+    for text in each_once(hazard.in_short() for hazard in others):
         lines += wrap(text, columns(), "    ", "      ")
     return lines
 

@@ -1,10 +1,11 @@
 """A hazard as a report shows it, in lines of so many columns."""
 
+import collections
 import itertools
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kernels.source_access import plain
 
@@ -86,6 +87,12 @@ def _action(item: Participant) -> str:
         return f" {did}"
     far = f" of block {triple(other.block)}" if other.block != item.block else ""
     return f" {did}, which thread {triple(other.thread)}{far} {_ACTIONS[other.role]}"
+
+
+def each_once(texts: Iterable[str]) -> list[str]:
+    """Texts in their order, each once; one that was repeated says how often it stood there."""
+    found = collections.Counter(texts)
+    return [text if count == 1 else f"{text} ({count} times)" for text, count in found.items()]
 
 
 def _calls(item: Participant) -> list[tuple[str, Source]]:

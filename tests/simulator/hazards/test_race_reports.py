@@ -26,10 +26,11 @@ __global__ void k(const float* in, float* out) {
 """
 
 
-def found(text: str, threads: int = 128, build: str = "device") -> list[Hazard]:
-    """What a block is reported for; its arrays hold 0, 1, 2, ... and zeros."""
+def found(text: str, threads: int = 128, build: str = "device", blocks: int = 1) -> list[Hazard]:
+    """What blocks are reported for; their arrays hold 0, 1, 2, ... and zeros."""
     args = [np.arange(256, dtype=np.float32), np.zeros(256, np.float32)]
-    return simulator.launch(Kernel.from_cuda(text, "k", build=build), 1, threads, args).hazards
+    kernel = Kernel.from_cuda(text, "k", build=build)
+    return simulator.launch(kernel, blocks, threads, args).hazards
 
 
 @pytest.mark.parametrize("build", BUILDS)
@@ -102,3 +103,15 @@ def test_values_that_collide_do_not_make_a_race_a_matter_of_the_inputs() -> None
     )
     assert [item.value for item in hazard.involved] == ["0.0", "1.0"]
     assert "whatever the arrays hold" in hazard.certainty
+
+
+def test_what_follows_from_a_race_stands_once_with_its_count() -> None:
+    text = "__global__ void k(const float* in, float* out) { *out += in[threadIdx.x / 32]; }"
+    [hazard] = fold_causes(found(text, blocks=2))
+    shorts = [other.in_short() for other in hazard.follows]
+    assert len(set(shorts)) < len(shorts)
+    joined = " ".join(str(hazard).split())
+    for short in set(shorts):
+        count = shorts.count(short)
+        assert joined.count(short) == 1 + (f"{hazard.severity}: {hazard.title}" == short)
+        assert (f"{short} ({count} times)" in joined) == (count > 1)
