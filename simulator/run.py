@@ -295,7 +295,6 @@ def _dependence(launch: PreparedLaunch, observers: Observers, with_verdicts: boo
 
     ``with_verdicts``: whether verdicts that values decide count, such as equal writes.
     """
-    judged = observers.judged() if with_verdicts else None
 
     def spaces(site: Site) -> set[str]:
         """Return the address spaces that a site accessed; all it may, if nothing was counted."""
@@ -303,5 +302,12 @@ def _dependence(launch: PreparedLaunch, observers: Observers, with_verdicts: boo
             return set(observers.traffic.traffic(site))
         return {site.space} if site.space != "generic" else set(COUNTED_SPACES)
 
-    steered = depends_on_data(launch.program, spaces, judged)
+    if with_verdicts:
+        steered = depends_on_data(launch.program, spaces, observers.judged())
+    else:  # a program that launches again and again: up to a third of a short launch's time
+        accessed = tuple(tuple(sorted(spaces(site))) for site in launch.program.sites)
+        known = launch.program.memo("steered", accessed)
+        if not known:
+            known["by"] = depends_on_data(launch.program, spaces)
+        steered = known["by"]
     return observers.sources.of(steered) if steered else None

@@ -37,12 +37,14 @@ def assert_clean(run: Run, allow_warnings: bool = False) -> None:
         run: What ``simulator.launch`` or the fixture ``simulate`` returned.
         allow_warnings: Whether only errors count.
     """
-    from .check.policy import ignored  # here, for the time that importing the simulator takes
+    from simulator.hazards.folding import fold_causes  # here: importing the simulator takes time
+
+    from .check.policy import ignored
 
     __tracebackhide__ = True
     if not run.checked:
         pytest.fail(f"{run.kernel} ran without checks: nothing says that it is clean")
-    reported = [h for h in run.hazards if not ignored(h)]
+    reported = fold_causes([h for h in run.hazards if not ignored(h)])
     wrong = ("error",) if allow_warnings else ("error", "warning")
     found = [h for h in reported if h.severity in wrong]
     if found:

@@ -180,7 +180,8 @@ def clean(run: Run, set_aside: int = 0) -> str:
 def wrong(outcome: Outcome) -> list[str]:
     """Return only what makes the run fail, or may do so."""
     bad = [result(agreement) for agreement in outcome.agreements if not agreement.within]
-    return bad + [hazard_text(h) for h in outcome.run.hazards if h.severity != "note"]
+    found = fold_causes(outcome.run.hazards)
+    return bad + [hazard_text(h) for h in found if h.severity != "note"]
 
 
 def result(agreement: Agreement) -> str:
