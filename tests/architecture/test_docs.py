@@ -113,6 +113,7 @@ NOT_RUN = {
     "python -m benchmarks": "a GPU", "python -m pytest": "a GPU", "device.": "a GPU",
     "from distributed": "a cluster", "import ray": "a cluster", "pip install": "an index",
     "nvcc ": "a program's build", "NVCC_APPEND_FLAGS": "a program's build",
+    "load_inline": "PyTorch",
     "tilescope exec ./a.out": "a built program",
     "tilescope exec --json report.json ./a.out": "a built program",
 }  # fmt: skip
