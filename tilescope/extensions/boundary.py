@@ -66,15 +66,15 @@ class Boundary:
         Raises:
             RefusedError: It asks for what has no stand-in.
         """
-        given: dict[int, Any] = {}
+        given: dict[int, tuple[Any, Any]] = {}
 
         def enter(tensor: Any) -> Any:
             made = self.enter(tensor)
-            given[id(made)] = tensor
+            given[id(made)] = tensor, made
             return made
 
         def leave(tensor: Any) -> Any:
-            return given[id(tensor)] if id(tensor) in given else self.leave(tensor)
+            return given[id(tensor)][0] if id(tensor) in given else self.leave(tensor)
 
         args, named = tree_map_only(torch.Tensor, enter, (args, named))
         runtime, order = self.runtime, self.tags.machine.order
@@ -84,6 +84,9 @@ class Boundary:
             with self._mode:
                 made = function(*args, **named)
         finally:
+            for host, device in given.values():
+                if host is not device:
+                    self.bridge.carry_back(host, device)
             order.current = runtime.streams.find(self.bridge.stream())
             runtime.calls.flush()
             runtime.calls.raise_error()

@@ -71,6 +71,17 @@ static void refresh(const at::Tensor &device, const at::Tensor &host, uint64_t a
                                                       host.storage_offset());
 }
 
+// The script's tensor of the CPU, after the extension has given its own another shape or storage.
+static void carry_back(const at::Tensor &host, const at::Tensor &device) {
+  auto *owner = device.storage().data_ptr().cast_context<at::Storage>(release);
+  bool is_same = host.sizes() == device.sizes() && host.strides() == device.strides() &&
+                 host.storage_offset() == device.storage_offset();
+  if (!owner || (is_same && host.storage().is_alias_of(*owner))) return;
+  auto *impl = host.unsafeGetTensorImpl();
+  impl->set_storage_keep_dtype(*owner);
+  impl->set_sizes_and_strides(device.sizes(), device.strides(), device.storage_offset());
+}
+
 // -- c10::cuda and at::cuda: one device, streams by their handles -------------------------------
 
 static thread_local int64_t current_stream;
@@ -220,7 +231,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("to_device", to_device);
   module.def("to_host", to_host);
   module.def("refresh", refresh);
-  module.def("is_on_device", [](const at::Tensor &tensor) { return tensor.is_cuda(); });
+  module.def("carry_back", carry_back);
   module.def("stream", [] { return current_stream; });
   module.def("set_stream", [](int64_t handle) { current_stream = handle; });
 }
