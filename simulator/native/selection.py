@@ -37,7 +37,7 @@ PATIENCE = 0.1
 """Seconds that a launch runs in NumPy before anything else is thought of."""
 MARGIN = 0.5
 """Estimated native time at which to change over, as a share of the time so far."""
-_BLOCK, _STEP, _ACCESS, _UNIT, _CALL = 20e-9, 3e-9, 200e-9, 300e-9, 15e-6
+_BLOCK, _STEP, _ACCESS, _UNIT, _CALL = 20e-9, 3e-9, 250e-9, 300e-9, 15e-6
 """Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
 the function unit, of a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION``
 seconds (AMD EPYC)."""

@@ -79,7 +79,7 @@ from .requests import (
     outside,
     shared_cost,
 )
-from .whole_warp import GENERAL, look_global_whole, look_shared_whole
+from .whole_warp import GENERAL, look_global_whole, look_local_whole, look_shared_whole
 
 WHOLE = 0xFFFFFFFF
 
@@ -114,14 +114,13 @@ def count_request(
 ) -> int:  # fmt: skip
     """Add a request's figures to its site's; those of the last pattern are remembered."""
     first = load64(at + lowest_bit(mask) * 8)
-    start = first & (3 if space == SHARED_SPACE else 31)
+    # A word of local memory lies 128 bytes behind the last one, whatever the warp is.
+    start = first & (31 if space == GLOBAL else 3)
     same: int = load64(site + PATTERN_MASK * WORD) == mask
     same &= load64(site + PATTERN_SPACE * WORD) == space
     same &= load64(site + PATTERN_START * WORD) == start
     if same:
         same = repeats(site, mask, at, first)
-    if space == LOCAL_SPACE:  # whose place depends on the thread
-        same = 0
     figures = site + PATTERN_FIGURES * WORD
     if same == 0:
         store64(site + PATTERN_MASK * WORD, mask)
@@ -272,6 +271,8 @@ def access(
             judged = look_global_whole(x, site, at, place, what, nbytes)
         if space == SHARED_SPACE:
             judged = look_shared_whole(x, site, at, place, what, nbytes)
+        if space == LOCAL_SPACE:
+            judged = look_local_whole(x, site, at, place, what, nbytes)
     if judged == GENERAL:
         if space == GLOBAL:
             judged = look_global(x, site, mask, at, place, what, nbytes)

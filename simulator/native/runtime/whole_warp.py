@@ -4,7 +4,7 @@ The functions do what the general ones of ``memory_access.py`` do, each step in 
 or they say that it has to be done lane by lane.
 """
 
-from ..intrinsics import below, load64, store8, store64
+from ..intrinsics import below, load64, stack, store8, store64
 from ..layout import (
     BASE,
     BEGIN,
@@ -14,6 +14,9 @@ from ..layout import (
     FIRST,
     GLOBAL_GRAIN,
     HOST,
+    LOCAL,
+    LOCAL_BYTES,
+    LOCAL_DEFINED,
     MAY_RACE,
     MISSING,
     RACES,
@@ -111,6 +114,35 @@ def look_global_whole(x: int, site: int, at: int, place: int, what: int, nbytes:
     return 0
 
 
+def judge_defined(x: int, table: int, at: int, what: int, nbytes: int) -> int:
+    """Mark what all lanes store as written; return whether what they load is not."""
+    whole = 1
+    if what == STORE:
+        for lane in range(32):
+            define(table + load64(at + lane * 8), nbytes)
+    elif load64(x + UNINITIALISED * WORD):
+        for lane in range(32):
+            whole &= all_defined(table + load64(at + lane * 8), nbytes)
+    return whole == 0
+
+
+def look_local_whole(x: int, site: int, at: int, place: int, what: int, nbytes: int) -> int:
+    """Judge a load or store of local memory by all lanes; see ``look_inside``."""
+    size = load64(x + LOCAL_BYTES * WORD)
+    if size < nbytes or any_outside(at, 0, size - nbytes):
+        return GENERAL
+    own = stack(32)
+    first = load64(x + WARP * WORD) * 32 * size
+    for lane in range(32):
+        store64(own + lane * 8, load64(at + lane * 8) + first + lane * size)
+    if judge_defined(x, load64(x + LOCAL_DEFINED * WORD), own, what, nbytes):
+        return give_up(x, site, UNDEFINED)
+    memory = load64(x + LOCAL * WORD)
+    for lane in range(32):
+        store64(place + lane * 8, load64(own + lane * 8) + memory)
+    return 0
+
+
 def look_shared_whole(x: int, site: int, at: int, place: int, what: int, nbytes: int) -> int:
     """Judge a load or store of shared memory by all lanes; see ``look_inside``."""
     first = load64(site + FIRST * WORD)
@@ -118,15 +150,8 @@ def look_shared_whole(x: int, site: int, at: int, place: int, what: int, nbytes:
     if room < 0 or any_outside(at, first, room):
         return GENERAL
     table = load64(x + SHARED_DEFINED * WORD)
-    if what == STORE:
-        for lane in range(32):
-            define(table + load64(at + lane * 8), nbytes)
-    elif load64(x + UNINITIALISED * WORD):
-        whole = 1
-        for lane in range(32):
-            whole &= all_defined(table + load64(at + lane * 8), nbytes)
-        if whole == 0:
-            return give_up(x, site, UNDEFINED)
+    if judge_defined(x, table, at, what, nbytes):
+        return give_up(x, site, UNDEFINED)
     if load64(x + RACES * WORD) and load64(site + COUNTED * WORD):
         grain = load64(x + SHARED_GRAIN * WORD)
         slots = load64(x + SHARED_SHADOW * WORD)

@@ -421,9 +421,12 @@ def test_an_array_that_is_written_after_reads_that_were_not_entered(
 
 LAST_LANE = {
     "out-of-bounds": "a[i + n] = 1;",
-    "shared out of bounds": "__shared__ float s[32]; s[threadIdx.x + n] = i; a[i] = 1;",
+    "shared out of bounds": """__shared__ float s[32]; s[threadIdx.x + 8 * n] = i;
+        __syncthreads(); a[i] = s[(threadIdx.x + 3) % 32 + 8];""",
     "shared unset": """__shared__ float s[64]; if (threadIdx.x != 31) s[threadIdx.x] = i;
         a[i] = s[threadIdx.x];""",
+    "local unset": """float p[8]; for (int r = 0; r < 8 - (i == 31); r++) p[r ^ (i & 7)] = r;
+        for (int r = 0; r < 8; r++) a[i] += p[(r + i) & 7];""",
     "shared race": """__shared__ float s[64]; s[threadIdx.x < 31 ? threadIdx.x : 30] = i;
         __syncthreads(); a[i] = s[30];""",
     "global race": "a[threadIdx.x < 31 ? threadIdx.x : 30] = i;",
