@@ -15,6 +15,12 @@ from .compiled_kernel import compiled, ran
 from .eligibility import why_not_launch
 from .state import NativeState
 
+OF_A_WARP = 10_000_000
+"""Step limit from which on it holds for a warp, not for all warps of a batch.
+
+NumPy counts a step of all warps as one: no fewer than a warp makes, no more than all make. It needs
+minutes for so many.
+"""
 FUEL = 1 << 18
 """Rounds of loops between two returns to Python, where Ctrl-C is heard: at most some 0.1 s."""
 
@@ -78,7 +84,8 @@ def _run_batches(state: NativeState, observers: Observers, progress: Progress | 
     run_blocks = jit.function(library.entry(), 2)
     at, total = int(context.ctypes.data), launch.grid[0] * launch.grid[1] * launch.grid[2]
     for numbers in batches(launch):
-        before = int(state.warps.sum())
+        before = total_steps = int(state.warps.sum())
+        since, place = before, (-1, -1)
         context[layout.LAST] = last = int(numbers[-1]) + 1
         result = layout.PAUSED
         resumed = 0
@@ -89,7 +96,11 @@ def _run_batches(state: NativeState, observers: Observers, progress: Progress | 
             spent = time.perf_counter() - began
             state.use(ran(state.kernel, launch.program, launch.block, spent))
             resumed = 1
-            if int(state.warps.sum()) - before > launch.step_limit:
+            here = int(context[layout.BLOCK]), int(context[layout.WARP])
+            if here != place and launch.step_limit >= OF_A_WARP:
+                since, place = total_steps, here
+            total_steps = int(state.warps.sum())
+            if total_steps - since > launch.step_limit:
                 raise GaveUp("more basic blocks than the step limit")
         state.rows.raise_again()
         if state.written_late is not None:

@@ -208,6 +208,9 @@ def test_the_step_limit_stops_native_code(monkeypatch: pytest.MonkeyPatch) -> No
     differ, run = both(endless, 1, 32, lambda: [np.ones(64, np.float32), 5000], step_limit=300)
     assert differ == []
     assert run.engine_note == "more basic blocks than the step limit"
+    monkeypatch.setattr(engine, "OF_A_WARP", 200)
+    warps, run = both(endless, 4, 64, lambda: [np.ones(256, np.float32), 100], step_limit=300)
+    assert (warps, run.engine) == ([], "native")
     paused, run = both(endless, 1, 64, lambda: [np.ones(64, np.float32), 5000])
     assert (paused, run.engine) == ([], "native")
 
