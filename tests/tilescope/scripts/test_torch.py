@@ -149,3 +149,12 @@ def test_addresses_of_tensors(
             "",
         )
     assert {h.kind for h in made.hazards} == ({kind} if words else set())
+
+
+def test_memory_that_resize_adds_is_unset() -> None:
+    machine = VirtualDevice()
+    with intercepted(machine):
+        x = torch.empty(2, device="cuda").resize_(1000)
+        assert machine.tags.array(x).missing.view("u1").all()
+        x.fill_(1)
+        assert not machine.tags.array(x).missing.any()

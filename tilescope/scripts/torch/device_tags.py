@@ -111,11 +111,22 @@ class TorchDeviceTags:
         made = as_array(value)
         if isinstance(value, torch.Tensor) and self.has(value):
             self.allocation(value)
-        if isinstance(value, torch.Tensor) and (known := self._unset.get(storage_of(value))):
+        if isinstance(value, torch.Tensor) and storage_of(value) in self._unset:
             with torch._C.DisableTorchFunction():
-                begin = value.untyped_storage().data_ptr()
-            made = Unset.over(made, begin, known[1])
+                storage = value.untyped_storage()
+                begin, flags = storage.data_ptr(), self._flags(storage)
+            made = Unset.over(made, begin, flags)
         return made
+
+    def _flags(self, storage: Any) -> Any:
+        """Return which bytes of a storage nothing wrote; those that ``resize_`` has added, too."""
+        reference, flags = self._unset[storage._cdata]
+        nbytes = storage.nbytes()
+        if flags.size != nbytes:
+            resized = np.full(nbytes, 0xFF, np.uint8)
+            resized[: flags.size] = flags[:nbytes]
+            self._unset[storage._cdata] = reference, resized
+        return self._unset[storage._cdata][1]
 
     def allocation(self, value: Any) -> DeviceAllocation:
         """The allocation of the device that a tensor's storage is."""
@@ -132,8 +143,7 @@ class TorchDeviceTags:
                 here = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
                 return here is not None and (here.data_ptr(), here.nbytes()) == (start, nbytes)
 
-        known = self._unset.get(number)
-        flags = (start, known[1]) if known else None
+        flags = (start, self._flags(storage)) if number in self._unset else None
         return self.machine.device.adopt_memory(start, nbytes, exists, flags)
 
     def address(self, value: Any) -> int:

@@ -67,7 +67,7 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
             if there and name.startswith(("empty", "new_empty")):
                 places.never_written(one)
         touched = _touched(function._schema, args, kwargs)
-        for one in (one for one, how in touched if how == "store"):
+        for one in (one for one, how in touched if how == "store" and name != "resize_"):
             places.wrote(one)
         if places.backward is None:
             self._tell(function, name, args, kwargs, touched + [(one, "store") for one in fresh])
