@@ -214,7 +214,7 @@ class Lowered:
         gate: Warp synchronisation before the first operation.
         end: The terminator; ``None``: continue at the next block.
         numbers: Generator of numbers for temporaries.
-        outlives: Written registers that are live at the end, in order of their writes.
+        live_out: Written registers that are live at the end, in order of their writes.
     """
 
     block: Block

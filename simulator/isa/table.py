@@ -105,10 +105,10 @@ class InstructionSpec:
     Attributes:
         opcode: Its name without modifiers.
         section: Where the PTX ISA defines it.
-        forms: Its modifiers, types and operands with their roles, in the notation of
+        signatures: Its forms: modifiers, types and operands with their roles, in the notation of
             ``grammar``; none for an instruction that the simulator does not execute.
-        later: Forms of PTX that the simulator does not execute, with what they are about and what
-            to use instead.
+        unsupported_signatures: Forms of PTX that the simulator does not execute, with what they are
+            about and what to use instead.
         build: Its meaning, where that is a function of values.
         flow: Where lanes go after it.
         waits: For whom a lane waits there: ``nobody``, the ``block``, the ``cluster``, or the
@@ -132,8 +132,9 @@ class InstructionSpec:
             makes registers of them, or them of registers.
         warpgroup: Whether descriptors say where in shared memory it reads (``wgmma``).
         picture: What it does to a texture or a surface, whose handle stands in the brackets.
-        by_arch: Whether its meaning takes an architecture's number first (``architectures``).
-        agrees: Whether it tells lanes which others have the same value (``match``).
+        arch_dependent: Whether its meaning takes an architecture's number first: see
+            ``architectures``.
+        is_match: Whether it tells lanes which others have the same value (``match``).
         shuffles: Whether each lane gets the value of another one (``shfl``).
     """
 

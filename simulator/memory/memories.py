@@ -37,9 +37,9 @@ class AddressSpaces:
     Attributes:
         allocations: Global arrays by number.
         heap: Allocator of the device heap.
-        callbacks: Called with each access.
+        access_callbacks: Called with each access.
         bad_access_callbacks: Called with each invalid access.
-        moved: Called with source and destination of each bulk copy.
+        bulk_copy_callbacks: Called with source and destination of each bulk copy.
         writes: Number of operations that may have changed global or shared memory.
         local_writes: Number of stores to local memory.
         looked: Called with address, size and lane of memory that system functions read.

@@ -48,8 +48,8 @@ class Race:
         threads: Threads of a block.
         columns: Blocks of the batch.
         blocks: Their numbers, if other blocks race on a block's memory.
-        at_once: Whether both are of one execution of an instruction, or of two that the lanes did
-            not reach together.
+        same_execution: Whether both are of one execution of an instruction, or of two that the
+            lanes did not reach together.
         met: Whether a barrier follows a relaxed read that a fence would turn into an acquire.
         behind: Whether the read follows an earlier write by the same thread.
         loaded: Sectors that the readers' blocks would have to hold in L1 since before that.

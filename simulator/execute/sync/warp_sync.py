@@ -31,7 +31,7 @@ class WarpSync:
     """Lanes of one batch that are blocked at warp-synchronous instructions.
 
     Attributes:
-        parked: Blocked lanes, by block number.
+        waiting: Blocked lanes, by block number.
         met: Lanes at copies of an instruction that can execute it together, by block number.
         copies: Blocks that begin with copies of one instruction.
         ordering: Blocks whose first instruction orders the lanes' accesses.

@@ -38,8 +38,8 @@ class ShadowChecker:
     """Detects races of accesses with earlier ones in shadow memory, location by location.
 
     Attributes:
-        doubts: Lock-ordered pairs with the time of the second access; it is open whether the lock
-            would also order them the other way.
+        lock_ordered_pairs: Lock, time of the second access, and the pairs that this lock orders; it
+            is open whether the lock would also order them the other way.
     """
 
     geometry: Geometry

@@ -23,7 +23,7 @@ class OwnershipTable:
     """Owners of one array's locations, of which there are ``size``.
 
     Attributes:
-        disputed: Whether any location is ``contested``.
+        has_contention: Whether any location is ``contested``.
     """
 
     def __init__(self, size: int, everyone: int) -> None:
