@@ -18,12 +18,16 @@ SHARED = -1
 
 
 class EscalateCheck(Exception):
-    """The cheap check cannot rule out a race; repeat the launch with a closer check of an array.
+    """A cheap check cannot decide; repeat the launch with a closer check of an array.
+
+    Reasons are possible races, reads of shared memory that nothing wrote, intervals of too many
+    accesses, events that barrier intervals do not model, and arrays that are written and read
+    through the read-only path. ``docs/checks.md``, "Further runs of a launch", lists all.
 
     Attributes:
-        number: Number of the array, or ``SHARED``.
-        places: ``False``: determine which locations several threads access. An array: use shadow
-            memory for those locations.
+        number: Number of the array, or ``SHARED``; for the read-only path -2 minus the number.
+        places: Of an array, ``False``: determine which locations several threads access. Flags of
+            the locations: use shadow memory for these. Unused for the others.
     """
 
     def __init__(self, number: int, places: Flat | Literal[False] = False) -> None:
@@ -32,7 +36,7 @@ class EscalateCheck(Exception):
 
 
 PrecisionPlan = dict[int, Flat | Literal[False]]
-"""What to look at closely, by array number (and ``SHARED``): ``EscalateCheck.places``."""
+"""What to check more closely: ``EscalateCheck.places`` by ``EscalateCheck.number``."""
 
 
 @dataclass

@@ -41,7 +41,7 @@ class RaceCheck(Observer):
     """Observer of accesses, barriers and fences that detects races.
 
     Args:
-        precision: Arrays (and ``SHARED``) that need full shadow memory: see ``EscalateCheck``.
+        precision: Arrays (and ``SHARED``) that need a closer check: see ``EscalateCheck``.
         granules: Bytes of a location.
         race_log: The race log.
         uninitialised: Called with reads of uninitialised shared memory.

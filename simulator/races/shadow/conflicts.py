@@ -2,10 +2,11 @@
 
 PTX ISA, "Memory Consistency Model": two conflicting accesses race unless happens-before orders
 them, or both are strong, cover the same bytes, and each one's scope includes the other's thread
-("Morally Strong Operations", "Overlap"). ``strong_size`` is the one statement of that rule.
-``race_kind`` names what a pair lacks. The filters (``use``, ``ownership.OwnershipTable``) ask
-``strong_size``
-alone: they take every other access for weak, and leave the pair to ``race_kind``.
+("Morally Strong Operations", "Overlap"). ``strong_size`` states that rule for two accesses at the
+scope of the device, and ``race_kind`` names what a pair lacks. Which pairs of ``scope`` and
+``steps`` race depends on their blocks: ``stored_values.out_of_scope`` and ``in_steps``. The filters
+(``use``, ``ownership.OwnershipTable``) ask ``strong_size`` alone: they take every other access for
+weak, and leave the pair to ``race_kind``.
 """
 
 from __future__ import annotations
