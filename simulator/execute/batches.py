@@ -106,9 +106,9 @@ def run_batches(
 
     ``allocations``: global memory, updated in place.
     ``together``: whether the batch holds all blocks that could ever run concurrently.
-    ``undefined``: shadow memory, for a program with V bits. ``instead``: supplies values for
-    registers of inactive lanes; without it these reads are reported. ``blank``: matrix products are
-    zeros.
+    ``undefined``: V bits of memory, for a program that computes V bits. ``instead``: supplies
+    values for registers of inactive lanes; without it these reads are reported. ``blank``: matrix
+    products are zeros.
 
     Raises:
         InterBlockWait: A batch spins for ever, and might not if all blocks were in one batch.

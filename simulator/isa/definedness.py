@@ -31,7 +31,7 @@ _EXTREME_PATTERNS = tuple(
 
 
 def bits_of(kind: str) -> str:
-    """Return the type of the shadow of a value of a PTX type."""
+    """Return the type of the V bits of a value of a PTX type."""
     return kind if kind == "pred" or kind[0] in "su" else f"b{TYPE_SIZES[kind] * 8}"
 
 

@@ -21,7 +21,7 @@ from .storage.spaces import Allocation
 from .stored_bytes import Written
 
 _SHADOWS = 1 << 30
-"""Added to a site's number: that of its shadow."""
+"""Added to a site's number: the number of its access to V bits."""
 
 
 def shadow_site(site: Site) -> Site:

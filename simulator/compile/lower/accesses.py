@@ -34,7 +34,7 @@ def lower_access(operands: Operands, ins: Instruction, role: DecodedInstruction)
 
 
 def _read_later(operands: Operands, ins: Instruction, role: DecodedInstruction) -> bool:
-    """Return whether anything reads an instruction's results, traces and shadows included."""
+    """Return whether anything reads an instruction's results, traces and V bits included."""
     if operands.context.is_shadowed or operands.context.is_traced:
         return True
     written, instructions = set(role.writes), operands.block.instructions
