@@ -131,7 +131,9 @@ class HostScope:
         if name.isidentifier():
             self.values[name] = None if name in self.values else value
         elif member := re.match(r"(\w+)\s*(\.|->|\[)", name):
-            self.values[member[1]] = None
+            is_element = member[2] == "[" and "vector<" in self.kinds.get(member[1], "")
+            if not is_element:  # a vector stays as long as it is
+                self.values[member[1]] = None
 
     def _called(self, node: Node) -> None:
         named, listed = (node.child_by_field_name(n) for n in ("function", "arguments"))

@@ -18,6 +18,7 @@ from ..core.geometry import Flat, Geometry, Mask
 from ..events import Dispatcher, Observer, Stall
 from ..execute.batches import InterBlockWait, batches, run_batches
 from ..execute.prepare import PreparedLaunch
+from ..memory.event import BadAccess
 from ..observe.counters.totals import InstructionCounter
 from .access_recorder import RequestCounter, TouchWatch
 from .atomics import AtomicWatch
@@ -33,13 +34,14 @@ FIRST = 1 << 12
 class PathCounter(Observer):
     """How often each basic block ran, one time after the other, summed over batches by blocks.
 
-    ``stall``: why one did not come to its end.
+    ``stall``: why one did not come to its end; ``bad``: the first invalid access.
     """
 
     def __init__(self) -> None:
         self.rounds: dict[int, float] = {}
         self.barriers = 0.0
         self.stall: Stall | None = None
+        self.bad: BadAccess | None = None
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
@@ -57,6 +59,10 @@ class PathCounter(Observer):
     def stuck(self, stall: Stall) -> None:
         """See ``Observer``."""
         self.stall = self.stall or stall
+
+    def bad_access(self, bad: BadAccess) -> None:
+        """See ``Observer``."""
+        self.bad = self.bad or bad
 
 
 @dataclass

@@ -240,6 +240,11 @@ def _trust(observed: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
     if not known.measured:
         band += _NOT_MEASURED
         notes.append(f"{observed.gpu.name} was never measured: its data sheet, the rest as an H200")
+    if bad := observed.sample.path.bad:
+        where = place(bad.site.instruction)
+        notes.append(
+            f"{bad.kind} access, {where}: a GPU ends such a launch; tilescope check it first"
+        )
     if not observed.sample.whole:
         notes.append(f"{len(observed.sample.blocks):,} of {observed.blocks:,} blocks were run")
     return band, tuple(notes)

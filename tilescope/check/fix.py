@@ -1,6 +1,7 @@
 """Fixes as edits of files: one diff, or written if the files are unchanged."""
 
 import contextlib
+import linecache
 import os
 import shutil
 import tempfile
@@ -51,6 +52,7 @@ def write(hazards: Iterable[Hazard]) -> list[Path]:
             raise UserError(f"{name} cannot be written; nothing written")
     for file, several in found.items():
         _replace(file, applied(several[0].content, several))
+        linecache.checkcache(str(file))  # a further run in this process shows its lines
     return list(found)
 
 

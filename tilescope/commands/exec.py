@@ -54,6 +54,11 @@ def exec_command(
     from ..programs.execution import ExecSettings, is_program
     from ..programs.fixes import LaunchKeeper
 
+    own = {word for option in ctx.command.params for word in option.opts if word[:2] == "--"}
+    if astray := sorted(own & set(arguments)):
+        listed_words = ", ".join(astray)
+        say(f"{listed_words} behind {script} is for the program: options of exec stand before it",
+            err=True)  # fmt: skip
     files = Files(json_file, sarif_file)
     files.check(only_diff)
     if (fix or only_diff) and script.suffix not in SOURCES:

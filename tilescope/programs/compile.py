@@ -72,6 +72,8 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
             f"{name}.h comes with a CUDA toolkit, or with: pip install nvidia-{_WHEELS[name]}"
             for name in _NO_HEADER.findall(text) if name in _WHEELS
         ]  # fmt: skip
+        if "undefined reference to `main'" in text:
+            further.append(f"there is no main(): tilescope check {sources[0]} runs a kernel alone")
         raise CompilationError("\n".join(["nvcc refuses it:", text, *hints(text), *further]))
 
 

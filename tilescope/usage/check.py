@@ -33,7 +33,7 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
 )
 @click.option(
     "--gpu", shell_complete=gpus_named, default="h200", show_default=True, metavar="NAME",
-    help="That has to have the registers and shared memory of a block.",
+    help="GPU whose registers and shared memory a block must fit into.",
 )  # fmt: skip
 @click.option("--since", metavar="REF", help="Of pyproject.toml: what git says has changed.")
 @click.option("--no-fix-search", "--no-cure", "no_fix_search", is_flag=True,

@@ -25,7 +25,7 @@ from ..cli.menu.option_groups import GroupedCommand
 @click.option("--schedule", default="lockstep", show_default=True,
               help="lockstep, warps, reverse, or a seed.")  # fmt: skip
 @click.option("--gpu", shell_complete=gpus_named, default="h200", show_default=True, metavar="NAME",
-              help="That has to have the registers and shared memory of a block.")  # fmt: skip
+              help="GPU whose registers and shared memory a block must fit into.")  # fmt: skip
 @click.option("--equal-writes", type=click.Choice(CHOICES), default="warning", show_default=True,
               help="Races that write the same value.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), default="error",

@@ -115,6 +115,8 @@ def test_what_is_known_is_folded() -> None:
          " k<<<1, 32>>>(f, h.size(), 1);", "--grid 1 --block 32 f32[2048] 2048 1"),
         ("vector<float> h(n), g{1, 2, 3}; k<<<g.size(), 32>>>(d, h.size(), 1);",
          "--grid 3 --block 32 f32[4096] 4096 1"),
+        ("vector<float> h(n); h[3] = 1; h[n - 1]++; k<<<1, 32>>>(d, h.size(), 1);",
+         "--grid 1 --block 32 f32[4096] 4096 1"),
         ("vector<float> h(n); h.push_back(1); k<<<1, 32>>>(d, h.size(), 1);",
          "--grid 1 --block 32 f32[4096] ? 1"),
         ("vector<float> h(n); grow(h); k<<<1, 32>>>(d, h.size(), 1);",

@@ -139,6 +139,15 @@ def test_arguments_stay_as_they_are() -> None:
     assert prediction.limiter == "launch"
 
 
+def test_invalid_accesses_are_noted() -> None:
+    kernel = Kernel.from_cuda(COPY, "copy")
+    short, whole = np.ones(100, np.float32), np.ones(512, np.float32)
+    faulty = simulator.predict(kernel, 2, 256, [short, whole, 512])
+    assert any("out-of-bounds access" in note for note in faulty.notes)
+    right = simulator.predict(kernel, 2, 256, [whole, whole.copy(), 512])
+    assert not any("access" in note for note in right.notes)
+
+
 def test_a_launch_counts_what_a_gpus_caches_do() -> None:
     count = 1 << 16
     args = [np.arange(count, dtype=np.float32), np.zeros(count, np.float32), count]

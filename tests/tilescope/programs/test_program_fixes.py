@@ -1,6 +1,7 @@
 """``exec --fix`` and ``--diff``: edits of a program's sources, verified on its own launches."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,7 @@ int main(int, char **words) {
   sum<<<1, SIZE>>>(p);
   cudaMemcpy(&r, p, 4, cudaMemcpyDefault);
   std::printf("%s %g\\n", words[1], r);
+  cudaFree(n); cudaMalloc(&n, 4); cudaMemcpy(&two, n, 4, cudaMemcpyDefault);
   cudaFree(p); cudaFree(rows); cudaFree(n);
 }
 """
@@ -88,8 +90,15 @@ def test_fixes_are_shown_then_written_compiled_and_run(source: Path) -> None:
     assert "written: inc/part.cuh, main.cu\n" in done.stderr
     assert "verified in the device and source builds" in done.stderr
     assert done.stderr.rstrip().splitlines()[-1].startswith("note: device build only")
+    number, text = re.findall(r"call +main.cu:(\d+) +(.+)", done.stderr)[-1]
+    line = source.read_text().splitlines()[int(number) - 1]  # of the file as it is now
+    assert "cudaMalloc(&n, 4); cudaMemcpy(&two" in line
+    assert line.strip().startswith(text.removesuffix("..."))
     report = json.loads((source.parent / "r.json").read_text())
-    assert report["fixed"] == {"files": ["inc/part.cuh", "main.cu"], "hazards_before": 2}
+    assert report["fixed"] == {
+        "files": ["inc/part.cuh", "main.cu"],
+        "hazards_before": 3,
+    }  # two races and a note
     assert sum(kernel["hazards"] for kernel in report["kernels"]) == 0
 
 

@@ -175,6 +175,20 @@ def test_headers_of_libraries_come_from_wheels(
     assert "pip install nvidia-cusparse" in done.stderr
 
 
+def test_a_kernel_alone_is_for_check(tmp_path: Path) -> None:
+    source = tmp_path / "alone.cu"
+    source.write_text("__global__ void k(int *x) { x[0] = 1; }\n")
+    done, _ = run(source)
+    assert done.returncode == 2
+    assert f"tilescope check {source} runs a kernel alone" in done.stderr
+
+
+def test_options_of_exec_behind_the_program_are_pointed_out(program: Path) -> None:
+    done, _ = run(program, "--predict", "h200")
+    assert "--predict behind" in done.stderr
+    assert "--predict" not in run(program, "--other")[0].stderr
+
+
 def test_further_options_of_nvcc(tmp_path: Path) -> None:
     source = tmp_path / "closure.cu"
     source.write_text(
