@@ -113,9 +113,9 @@ def test_no_more_is_kept_than_there_is_room(monkeypatch: pytest.MonkeyPatch, apa
     told: list[str] = []
     room, all_of_them = (
         representative_check.RepresentativeBlockCheck,
-        representative_check.RepresentativeBlockCheck._tell_all,
+        representative_check.RepresentativeBlockCheck._replay,
     )
-    monkeypatch.setattr(room, "_tell_all", lambda s: (told.append(""), all_of_them(s))[1])
+    monkeypatch.setattr(room, "_replay", lambda s: (told.append(""), all_of_them(s))[1])
     found = run(CASES["right"], rounds=40)
     assert told
     apart()
