@@ -104,7 +104,7 @@ def test_a_race_that_the_optimiser_removes(file: str) -> None:
     said = flat(result)
     assert "shared `last` is written" in said
     found = json.loads(check(*words, "--json", "-").stdout)["hazards"]
-    assert len(found) == 4
+    assert len(found) == 2
     assert all(SOURCE_ONLY in hazard["notes"] for hazard in found)
     device = check(*words, "--build", "device")
     assert device.exit_code == 0
