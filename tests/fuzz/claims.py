@@ -6,7 +6,6 @@ other contents have to have the same counters and the same hazards.
 """
 
 import random
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from kernels import Kernel
 from tests.fuzz import compare
 from tests.fuzz.report import Report, seeds
 from tests.fuzz.tree import Statement, render
+from tests.support.hazard_texts import without_values
 
 BUILDS = ("device", "source")
 SIZE = 64
@@ -215,7 +215,7 @@ def wrong(program: Program, report: Report | None = None) -> str | None:
                 break
             for what, one, other in (
                 ("counters", first.counters, last.counters),
-                ("hazards", _texts(first), _texts(last)),
+                ("hazards", without_values(first.hazards), without_values(last.hazards)),
             ):
                 if one != other:
                     return f"{build}: claimed, other {what}: {one} and {other}"
@@ -225,11 +225,6 @@ def wrong(program: Program, report: Report | None = None) -> str | None:
             for hazard in first.hazards:
                 report.reach(f"hazards ({claimed})", hazard.kind)
     return None
-
-
-def _texts(run: Any) -> list[str]:
-    """The hazards without the values that threads store: those are the arrays' own."""
-    return [re.sub(r"\bstores .+ in ", "stores in ", str(hazard)) for hazard in run.hazards]
 
 
 def _launched(kernel: Kernel, program: Program, arrays: list[np.ndarray]) -> Any:
