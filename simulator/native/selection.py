@@ -1,8 +1,8 @@
 """Which engine runs a launch: NumPy, or native code where that pays.
 
-``auto`` begins in NumPy. If a launch takes more than a tenth of a second, and native code would
-need half of that at most, it begins anew in native code. What native code could not run to its end
-is not tried again in the same shape.
+``auto`` begins in NumPy. If a launch takes more than a tenth of a second of CPU time, and native
+code would need half of that at most, it begins anew in native code. What native code could not run
+to its end is not tried again in the same shape.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .row_calls import is_called_back
 
 AUTO, NUMPY, NATIVE = "auto", "numpy", "native"
 PATIENCE = 0.1
-"""Seconds that a launch runs in NumPy before anything else is thought of."""
+"""CPU seconds that a launch runs in NumPy before native code is considered."""
 MARGIN = 0.5
 """Estimated native time at which to change over, as a share of the time so far."""
 _BLOCK, _STEP, _ACCESS, _UNIT, _CALL = 20e-9, 3e-9, 250e-9, 300e-9, 15e-6

@@ -17,7 +17,7 @@ from typing import Any
 from kernels.compiler.nvrtc import cache_file
 from kernels.compiler.toolkit import toolkit_folders
 
-from ..programs.compile import CompilationError, find_nvcc
+from ..programs.compile import CompilationError, find_nvcc, wheel_folders
 from ..programs.executable import FLAGS
 from ..programs.libraries.shims import LIBRARIES, library_exports
 from ..programs.shim.build import VERSIONS, ShimError, exports, stubs, temporary_folder
@@ -76,8 +76,7 @@ class Toolchain:
     @property
     def headers(self) -> list[str]:
         """Folders of the toolkit's headers, for the host's compiler, behind its own ones."""
-        wheels = sorted(self.torch.parent.glob("nvidia/*/include"))
-        folders = [*toolkit_folders(), *wheels, _HERE / "include"]
+        folders = [*toolkit_folders(), *wheel_folders("include"), _HERE / "include"]
         return [word for folder in folders for word in ("-idirafter", str(folder))]
 
 

@@ -27,6 +27,10 @@ class Forecast:
         """JSON-ready; nothing without a prediction."""
         return self.prediction.to_dict() if self.prediction else None
 
+    def after(self, run: Run) -> "Forecast":
+        """Return the forecast of a launch that has run: none if it has hazards."""
+        return Forecast(None, "it has hazards") if _is_faulty(run) else self
+
 
 def forecast(
     target: Target, args: Sequence[Any], symbols: Mapping[str, Any], gpu: str | Gpu,
@@ -43,13 +47,14 @@ def forecast(
         )  # fmt: skip
 
 
-def forecast_of(run: Run, gpu: str | Gpu = GPU) -> Forecast:
-    """Predict a recorded launch on its original arguments.
+def _is_faulty(run: Run) -> bool:
+    """Whether a launch has hazards: it may behave differently on a GPU, and is not predicted."""
+    return any(hazard.severity != "note" for hazard in run.hazards)
 
-    A launch with hazards may behave differently on a GPU and is not predicted.
-    """
-    faulty = any(hazard.severity != "note" for hazard in run.hazards)
-    if run.trace is None or not run.checked or faulty:
+
+def forecast_of(run: Run, gpu: str | Gpu = GPU) -> Forecast:
+    """Predict a recorded launch without hazards on its original arguments."""
+    if run.trace is None or not run.checked or _is_faulty(run):
         return Forecast(None, "not a recorded run that was checked and has no hazards")
     return predicted(run.trace.kernel, run.grid, run.block, gpu=gpu, **run.trace.given)
 

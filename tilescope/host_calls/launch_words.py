@@ -12,10 +12,7 @@ from kernels import Kernel
 from kernels.host.host_arguments import element_word
 from simulator import Device
 
-_SCALARS = {
-    "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32,
-    "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-}  # fmt: skip
+from ..cli.argument_spec import TYPES
 
 
 def launch_words(
@@ -51,7 +48,7 @@ def _word(device: Device, kernel: Kernel, number: int, arg: Any, nbytes: int) ->
             return ""
         count = found.nbytes * 8 // int(re.sub(r"\D", "", element))
         return f"{element}[{count}]" + "=normal" * (element[0] == "f")
-    scalar = _SCALARS.get(element_word(kind))
+    scalar = TYPES.get(element_word(kind))
     return str(np.frombuffer(arg[:nbytes], scalar)[0]) if scalar else ""
 
 

@@ -61,7 +61,7 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
         flags = [word for word in flags if not word.startswith(("-arch", "-code"))]
     folders = [word for folder in libraries for word in ("-L", str(folder))]
     # Behind the compiler's own folders: headers of the wheels of cuBLAS, cuRAND and others.
-    folders += [f"-Xcompiler=-idirafter,{place}" for place in _wheel_folders("include")]
+    folders += [f"-Xcompiler=-idirafter,{place}" for place in wheel_folders("include")]
     command = [str(nvcc), *flags, *folders, *options, "-o", str(out), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -88,8 +88,8 @@ def _link_folder(work: Path) -> Path:
     return folder
 
 
-def _wheel_folders(name: str) -> list[Path]:
-    """The folders of that name in NVIDIA's wheels."""
+def wheel_folders(name: str) -> list[Path]:
+    """Return the folders of a name in NVIDIA's wheels, such as ``include``."""
     spec = importlib.util.find_spec("nvidia")
     places = (spec.submodule_search_locations or []) if spec else []
     return [folder for place in places for folder in sorted(Path(place).glob(f"*/{name}"))]
@@ -104,7 +104,7 @@ def find_nvcc() -> Path:
     found = shutil.which("nvcc")
     if found:
         return Path(found)
-    for folder in _wheel_folders("bin"):
+    for folder in wheel_folders("bin"):
         if (folder / "nvcc").is_file():
             return folder / "nvcc"
     raise CompilationError(

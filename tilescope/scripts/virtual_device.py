@@ -145,14 +145,15 @@ class VirtualDevice:
         name = f"launch {self.launches:,}, {kernel.name}"
         bar = ProgressBar(name, self.quiet, self.began, "", BRIEF)
         queue = self.queue(stream)
-        prediction = forecast.prediction if forecast else None
-        self.timeline.add(queue, prediction.time_ms if prediction else None)
         with self.order.on(queue), bar as progress:
             run = simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,
                 "all" if wanted else "none", progress, trace=traced, workers="all",
                 limits=self.gpu, **how,
             )  # fmt: skip
+        forecast = forecast.after(run) if forecast else None
+        prediction = forecast.prediction if forecast else None
+        self.timeline.add(queue, prediction.time_ms if prediction else None)
         if self.keeper is not None:
             self.keeper.after(kernel, grid, block, args, shared_bytes, how, run)
         words = () if count > 1 else launch_words(

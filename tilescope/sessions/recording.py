@@ -54,14 +54,9 @@ class Session:
     def annotate(
         self, run: Run, checked: bool | str, forecast: Forecast | None, words: tuple[str, ...] = ()
     ) -> None:
-        """Add to the last launch whether it was checked, its forecast, and a command's words.
-
-        A launch with hazards may behave differently on a GPU: it has no forecast.
-        """
+        """Add to the last launch whether it was checked, its forecast, and a command's words."""
         if not self.launches or self.launches[-1].run is not run:
             return
-        if forecast and any(hazard.severity != "note" for hazard in run.hazards):
-            forecast = Forecast(None, "it has hazards")
         self.launches[-1] = dataclasses.replace(
             self.launches[-1], checked=checked, forecast=forecast, words=words
         )

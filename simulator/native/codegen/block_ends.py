@@ -198,13 +198,9 @@ class BlockEnds(WarpCode):
         if end.guard or end.reduction or end.cluster or not end.waits or not zeros:
             raise NotNative(f"{end.instruction.name} with a count, a number or a reduction")
         x, number = self.lines, self.block.number
-        some, whole = x.label(), x.label()
         missing = x.value(f"xor i64 {self.mask()}, {x.word('%x', layout.ALIVE)}")
         missing = x.value(f"or i64 {missing}, {x.word('%x', layout.OTHERS)}")
-        x.emit(f"br i1 {x.value(f'icmp ne i64 {missing}, 0')}, label %{some}, label %{whole}")
-        x.begin(some)
-        self.give_up(layout.BARRIER_APART)
-        x.begin(whole)
+        self.give_up_if(x.value(f"icmp ne i64 {missing}, 0"), layout.BARRIER_APART)
         x.add_to(x.word_at(self.table(layout.RELEASED), number), "1")
         if not is_aligned(self.block):
             raise NotNative("a barrier that is not aligned")

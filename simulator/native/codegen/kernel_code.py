@@ -159,16 +159,13 @@ class KernelCode(BlockEnds):
 
     def wait_for_nobody(self) -> None:
         """Give up at a waiting loop if other lanes of the warp run first, or if it may spin."""
-        x, waits, alone = self.lines, self.lines.label(), self.lines.label()
+        x = self.lines
         at = x.word_at("%x", layout.TURNS)
         rest = x.value(f"sub i64 {x.value(f'load i64, ptr {at}')}, 1")
         x.emit(f"store i64 {rest}, ptr {at}")
         over = x.value(f"icmp slt i64 {rest}, 0")
         others = x.value(f"icmp ne i64 {x.word('%x', layout.OTHERS)}, 0")
-        x.emit(f"br i1 {x.value(f'or i1 {over}, {others}')}, label %{waits}, label %{alone}")
-        x.begin(waits)
-        self.give_up(layout.WAITS)
-        x.begin(alone)
+        self.give_up_if(x.value(f"or i1 {over}, {others}"), layout.WAITS)
 
     def gate(self) -> None:
         """Hold lanes until all of the warp have come."""

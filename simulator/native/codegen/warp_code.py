@@ -51,6 +51,14 @@ class WarpCode:
         x.emit(f"br i1 {bad}, label %bail, label %{on}")
         x.begin(on)
 
+    def give_up_if(self, bad: str, why: int) -> None:
+        """Give up if a condition holds."""
+        x, yes, no = self.lines, self.lines.label(), self.lines.label()
+        x.emit(f"br i1 {bad}, label %{yes}, label %{no}")
+        x.begin(yes)
+        self.give_up(why)
+        x.begin(no)
+
     def give_up(self, why: int) -> None:
         """Note why, and give up."""
         x = self.lines

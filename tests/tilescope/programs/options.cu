@@ -35,7 +35,8 @@ void launch(float *x) {
 }
 
 /* Milliseconds between two events, with so many launches and perhaps other work between them. */
-void timed(const char *what, float *x, int launches, bool copy, cudaStream_t other = nullptr) {
+void timed(const char *what, float *x, int launches, bool copy, cudaStream_t other = nullptr,
+           bool racy = false) {
   cudaEvent_t begin, end;
   float ms;
   cudaEventCreate(&begin);
@@ -43,6 +44,7 @@ void timed(const char *what, float *x, int launches, bool copy, cudaStream_t oth
   cudaEventRecord(begin);
   for (int i = 0; i < launches; i++) scale<<<8, 128>>>(x, 1024);
   if (copy) cudaMemset(x, 0, 4);
+  if (racy) turn<<<1, 64>>>(x);
   if (other) scale<<<8, 128, 0, other>>>(x, 1024);
   cudaEventRecord(end);
   cudaEventElapsedTime(&ms, begin, end);
@@ -66,6 +68,7 @@ int main(int count, char **words) {
       timed("none", x, 0, false);
       timed("copy", x, 1, true);
       timed("streams", x, 1, false, other);
+      timed("race", x, 1, false, nullptr, true);
     }
     if (!std::strcmp(words[i], "heavy")) heavy<<<1, 1024>>>(x);
     if (!std::strcmp(words[i], "spin")) {

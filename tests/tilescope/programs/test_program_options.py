@@ -69,9 +69,9 @@ def test_events_have_predicted_times(program: Path) -> None:
     one = report["launches"][0]["predicted_ms"]
     assert float(ms.pop("one")) == pytest.approx(one, rel=1e-6)
     assert float(ms.pop("three")) == pytest.approx(3 * one, rel=1e-6)
-    assert ms == {"none": "nan", "copy": "nan", "streams": "nan"}
+    assert ms == {"none": "nan", "copy": "nan", "streams": "nan", "race": "nan"}
     done, _ = run(program, "events")
-    assert done.stdout.count("nan\n") == 5
+    assert done.stdout.count("nan\n") == 6
 
 
 def test_what_was_checked(program: Path) -> None:
