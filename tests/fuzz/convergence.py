@@ -1,8 +1,9 @@
 """The net of convergence: where ptxas lets lanes converge, and counts under every schedule.
 
-Draws small programs of conditional branches, loops and jumps out of them. ptxas assembles them at
-level 0; its machine code says where convergence barriers end (``BSYNC``). The simulator's rule has
-to name the same blocks, and to count the same under every schedule.
+Draws small programs of conditional branches, loops, jumps out of them and early returns, some with
+statements of their own. ptxas assembles them at level 0; its machine code says where convergence
+barriers end (``BSYNC``). The simulator's rule has to name the same blocks, and to count the same
+under every schedule.
 """
 
 import random
@@ -24,8 +25,8 @@ from tests.fuzz.report import Difference, Report, seeds
 
 TOGETHER = 16
 """Programs of one text for ptxas."""
-SIZE = 4
-"""Statements with a condition. (Of eight, the rule is right for 595 programs of 600.)"""
+SIZE = 3
+"""Statements with a condition. (``docs/counters.md`` says how often the rule is right for more.)"""
 _MARK = 0x7A0000
 _MOVE, _SYNC, _BRANCH = 0x802, 0x941, 0x947
 _SCHEDULES = ("warps", "reverse", 5)
@@ -47,6 +48,8 @@ class _Drawer:
         self.blocks = [Block("entry")]
         self.left, self.names, self.depth = size, 0, 0
         self.loops: list[tuple[str, str]] = []
+        self.far: list[Block] = []
+        self.shared = ""
 
     def name(self) -> str:
         self.names += 1
@@ -60,7 +63,8 @@ class _Drawer:
         self.left -= 1
         kinds = ["plain"]
         if self.left > 0 and self.depth < 4:
-            kinds += ["if", "else", "do", "while", "leave", "leave", "or"]
+            kinds += ["if", "else", "do", "while", "leave", "leave", "or", "again"]
+            kinds += ["return", "far", "share"]
         self.depth += 1
         getattr(self, f"_{self.random.choice(kinds)}")()
         self.depth -= 1
@@ -104,6 +108,29 @@ class _Drawer:
         self._do()
         self.blocks.append(Block(end))
 
+    def _again(self) -> None:
+        then, end = self.name(), self.name()
+        self.blocks.append(Block(self.name(), "branch", then))
+        self.some(1)
+        self.blocks += [Block(self.name(), "branch", then), Block(self.name(), "jump", end)]
+        self.blocks.append(Block(then))
+        self.some(1)
+        self.blocks.append(Block(end))
+
+    def _return(self) -> None:
+        end = self.name()
+        self.blocks.append(Block(self.name(), "branch", end))
+        self.some(2)
+        self.blocks += [Block(self.name(), "jump", "exit"), Block(end)]
+
+    def _far(self) -> None:
+        self.far.append(Block(self.name(), "jump", "exit"))
+        self.blocks.append(Block(self.name(), "branch", self.far[-1].name))
+
+    def _share(self) -> None:
+        self.shared = self.shared or self.name()
+        self.blocks.append(Block(self.name(), "branch", self.shared))
+
     def _leave(self) -> None:
         targets = ["exit", *(to for last, end in self.loops for to in (last, end, end))]
         self.blocks.append(Block(self.name(), "branch", self.random.choice(targets)))
@@ -114,7 +141,12 @@ def draw(seed: int, size: int = SIZE) -> list[Block]:
     drawer = _Drawer(seed, size)
     drawer.some()
     drawer.some()
-    return [*drawer.blocks, Block("exit", "exit")]
+    late = list(drawer.far)
+    if drawer.shared:
+        late.append(Block(drawer.shared))
+    if late and drawer.random.randrange(2):
+        drawer.blocks.append(Block(drawer.name(), "jump", "exit"))
+    return [*drawer.blocks, *late, Block("exit", "exit")]
 
 
 def text(programs: Sequence[Sequence[Block]]) -> str:

@@ -20,7 +20,12 @@ BITES = (
     Bite(
         "lanes converge at the post-dominators of branches alone", "convergence",
         "simulator/compile/cfg/convergence.py",
-        "if len(others) == 1 and _loops_fit(", "if False and (",
+        "        if len(others) != 1 or ", "        if True or ",
+    ),
+    Bite(
+        "a return with statements of its own is another way out", "convergence",
+        "simulator/compile/cfg/convergence.py",
+        "return self.graph.onward[node]", "return node",
     ),
     Bite(
         "fairness lets lanes of a warp go that wait for others to converge", "convergence",
