@@ -158,7 +158,8 @@ class Machine:
         else:
             alone = False
         self.memories.exact = not alone or self.memories.watched
-        if not alone and (self.livelock.turns or state.step % FAIR == 0):
+        fair = self.map.may_wait and state.step % FAIR == 0
+        if not alone and (self.livelock.turns or fair):
             self.sync.barriers.release()
         while True:
             if picking and number in picking.about and picking.worth(number, mask):
@@ -285,9 +286,10 @@ class Machine:
         """Return the lanes that have waited longest, if fairness selects them.
 
         A polling warp thus cannot starve the one it waits for. Lanes that wait for their own warp
-        stay.
+        stay. Programs that never wait for other warps keep to the schedule, so that the order of
+        their atomics does not depend on the number of steps.
         """
-        if len(groups) < 2:
+        if len(groups) < 2 or not self.map.may_wait:
             return None
         state = self.state
         often = _OFTEN if state.step - state.together > _CHECK_INTERVAL else FAIR

@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Collection
 
-from ..analysis.influence import ForwardSlices
 from ..compile.program import Program
 from ..core.geometry import WARP
 from ..execute.machine import flow_map
@@ -15,10 +14,8 @@ from ..execute.prepare import PreparedLaunch
 from ..memory.site import Site
 from ..memory.storage.layout import HEAP
 from ..memory.storage.spaces import Allocation
-from .runtime.atomics import NAMES
+from .atomic_classes import operation_number, order_words, orders_matter
 
-_COMMUTATIVE = ("add", "min", "max", "and", "or", "xor")
-_ATOMIC_TYPES = ("b32", "s32", "u32", "b64", "s64", "u64")
 _SPACES = ("global", "const", "param", "shared", "local", "generic")
 MAX_HEADS = 62
 _SHADOW_SHARE = 4
@@ -72,8 +69,7 @@ def _why_not_site(site: Site) -> str:
         return what
     if site.access != "atomic":
         return ""
-    plain = site.count == 1 and site.type in _ATOMIC_TYPES and site.operation in NAMES
-    if not plain or site.space in ("local", "const", "param"):
+    if operation_number(site) is None or site.space in ("local", "const", "param"):
         return f"{what}: an atomic of this kind"
     return (
         f"{what}: a scope below the device"
@@ -86,7 +82,6 @@ def why_not_launch(
     launch: PreparedLaunch, checks: Collection[str], allocations: dict[int, Allocation]
 ) -> str:
     """Why a launch is not native, whatever its program is; empty if it may be."""
-    program = launch.program
     if launch.schedule != "lockstep":
         return "another schedule than lockstep"
     if launch.cooperative or math.prod(launch.cluster) > 1 or launch.clustered:
@@ -102,15 +97,18 @@ def why_not_launch(
             return f"{allocation.name}: memory that nothing fills"
         if allocation.valid is not None or allocation.pictures:
             return f"{allocation.name}: an array with gaps, a texture or a surface"
-    if not is_one_warp(launch):
-        for site in program.sites:
-            if site.access == "atomic" and (site.returns or site.operation not in _COMMUTATIVE):
-                return f"{site.instruction.name}: results depend on the order of warps"
-        reads = program.analysis(ForwardSlices).synchronising_reads if "races" in checks else ()
-        if any(program.sites[n].access == "atomic" for n in reads):
-            return "atomics that put accesses in order"
-    grain = launch.granules.array
-    shadow = sum(-(-a.nbytes // grain) * 16 for a in allocations.values() if a.writable)
-    if "races" in checks and shadow * _SHADOW_SHARE > _machine_memory():
+    if max_threads(launch, checks, allocations) < 1:
         return "arrays too large for the race filter"
     return ""
+
+
+def max_threads(
+    launch: PreparedLaunch, checks: Collection[str], allocations: dict[int, Allocation]
+) -> int:
+    """Return for how many threads there is memory: each records accesses by itself."""
+    grain = launch.granules.array
+    writable = [a.nbytes for a in allocations.values() if a.writable]
+    each = sum(-(-n // grain) * 16 for n in writable) if "races" in checks else 0
+    if orders_matter(launch.program) and not is_one_warp(launch):
+        each += 8 * sum(map(order_words, writable))
+    return _machine_memory() // max(each * _SHADOW_SHARE, 1)

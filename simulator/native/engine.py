@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from collections.abc import Collection
 
-from ..execute.batches import Progress, batches
+from ..execute.batches import Progress
 from ..execute.prepare import PreparedLaunch
 from ..memory.storage.spaces import Allocation
 from ..observe.counters.traffic_counter import COUNTED_SPACES
 from ..observe.observers import Observers
-from . import jit, layout, library
-from .compiled_kernel import compiled, ran
-from .eligibility import why_not_launch
-from .state import NativeState
-
-OF_A_WARP = 10_000_000
-"""Step limit from which on it holds for a warp, not for all warps of a batch.
-
-NumPy counts a step of all warps as one: no fewer than a warp makes, no more than all make. It needs
-minutes for so many.
-"""
-FUEL = 1 << 18
-"""Rounds of loops between two returns to Python, where Ctrl-C is heard: at most some 0.1 s."""
-
-
-class GaveUp(Exception):
-    """Native code does not run a launch, or not to its end; the text says why."""
-
-
-class WrittenLate(Exception):
-    """An array is written after reads that the race filter has not entered."""
-
-    def __init__(self, array: int) -> None:
-        super().__init__(array)
-        self.array = array
+from . import jit
+from .block_ranges import Exchanged, GaveUp, WrittenLate, run_ranges
+from .compiled_kernel import compiled
+from .eligibility import max_threads, why_not_launch
+from .state import NativeState, settle
 
 
 def run(
@@ -52,16 +32,20 @@ def run(
     if why := jit.why_unavailable():
         raise GaveUp(why)
     tracked = set() if tracked is None else tracked
+    memo = launch.program.memo("native exchange", launch.block)
     while True:
         try:
-            return _attempt(launch, checks, progress, tracked)
+            return _attempt(launch, checks, progress, tracked, "exchanged" in memo)
         except WrittenLate as late:
             tracked.add(late.array)
+        except Exchanged:
+            memo["exchanged"] = True
 
 
 def _attempt(
-    launch: PreparedLaunch, checks: Collection[str], progress: Progress | None, tracked: set[int]
-) -> tuple[Observers, dict[int, Allocation]]:
+    launch: PreparedLaunch, checks: Collection[str], progress: Progress | None, tracked: set[int],
+    is_alone: bool,
+) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
     allocations = launch.allocations()
     if why := why_not_launch(launch, checks, allocations):
         raise GaveUp(why)
@@ -69,52 +53,30 @@ def _attempt(
     if isinstance(kernel, str):
         raise GaveUp(kernel)
     observers = Observers(launch, checks, None, allocations, {})
-    state = NativeState(launch, kernel, checks, allocations, tracked)
-    _run_batches(state, observers, progress)
-    if not state.settle():
+
+    def make() -> NativeState:
+        return NativeState(launch, kernel, checks, allocations, tracked)
+
+    limit = 1 if is_alone else max_threads(launch, checks, allocations)
+    ranges = run_ranges(launch, make, limit, progress)
+    states, steps = [one.state for one in ranges], Counter[int]()
+    for one in ranges:
+        steps.update(one.steps)
+    if not settle(states):
         raise GaveUp("an array is written, and read through the read-only path")
-    _enter(state, observers)
+    for batch in sorted(steps):
+        observers.work.add_batch(steps[batch])
+    for state in states:
+        _enter(state, observers)
     observers.end()
     return observers, allocations
 
 
-def _run_batches(state: NativeState, observers: Observers, progress: Progress | None) -> None:
-    """Run all blocks, a batch of the NumPy engine's at a time: its bounds hold for each."""
-    launch, context = state.launch, state.context
-    run_blocks = jit.function(library.entry(), 2)
-    at, total = int(context.ctypes.data), launch.grid[0] * launch.grid[1] * launch.grid[2]
-    for numbers in batches(launch):
-        before = total_steps = int(state.warps.sum())
-        since, place = before, (-1, -1)
-        context[layout.LAST] = last = int(numbers[-1]) + 1
-        result = layout.PAUSED
-        resumed = 0
-        while result == layout.PAUSED:
-            context[layout.FUEL] = FUEL
-            began = time.perf_counter()
-            result = run_blocks(at, resumed)
-            spent = time.perf_counter() - began
-            state.use(ran(state.kernel, launch.program, launch.block, spent))
-            resumed = 1
-            here = int(context[layout.BLOCK]), int(context[layout.WARP])
-            if here != place and launch.step_limit >= OF_A_WARP:
-                since, place = total_steps, here
-            total_steps = int(state.warps.sum())
-            if total_steps - since > launch.step_limit:
-                raise GaveUp("more basic blocks than the step limit")
-        state.rows.raise_again()
-        if state.written_late is not None:
-            raise WrittenLate(state.written_late)
-        if result != layout.DONE:
-            raise GaveUp(state.reason)
-        observers.work.add_batch(int(state.warps.sum()) - before)
-        if progress:
-            progress(last, total)
-
-
 def _enter(state: NativeState, observers: Observers) -> None:
     """Add what native code counted to the observers."""
-    observers.touches.marks.update(state.touched())
+    marks = observers.touches.marks
+    for key, found in state.touched().items():
+        marks[key] = marks[key] | found if key in marks else found
     for site in state.program.sites:
         if site.access == "atomic":
             observers.work.add_atomics(int(state.figures(site.number)[:, 1].sum()))

@@ -74,6 +74,16 @@ def below(one: int, other: int) -> bool:
     raise NotImplementedError
 
 
+def sum_f32(one: int, other: int) -> int:
+    """Return the bits of a sum of two float32 numbers, given as bits; of a NaN any."""
+    raise NotImplementedError
+
+
+def sum_f64(one: int, other: int) -> int:
+    """Return the bits of a sum of two float64 numbers, given as bits; of a NaN any."""
+    raise NotImplementedError
+
+
 def call_kernel(
     address: int, context: int, frame: int, scratch: int, parameters: int, thread_x: int,
     thread_y: int, thread_z: int, start: int,

@@ -83,6 +83,12 @@ KERNEL = _next()
 CALLBACK = _next()  # calls the NumPy function of a step that has no native form
 PARAMETERS = _next()
 SCRATCH = _next()
+ORDERED = _next()  # whether the order of atomics is looked at
+IS_UNSURE = _next()  # whether the NumPy engine's order of warps is unknown
+BATCH = _next()  # of the NumPy engine, from 1 on
+MOMENT = _next()  # per level of the running warp's moment: basic block and count
+MOMENT_DEPTH = _next()
+SHARED_ORDER = _next()  # records of atomics by location
 LATE_ARRAY = _next()  # the array of READ_BEFORE: its place among all
 CONTEXT_WORDS = _next()
 
@@ -97,6 +103,7 @@ BASE = _next()
 BYTES = _next()
 WRITABLE = _next()
 SHADOW = _next()  # address of its slots, or 0
+ORDER = _next()  # address of its records of atomics, or 0
 MISSING = _next()  # address of a byte for each of its bytes: 1 if nothing wrote it; or 0
 READ_ONLY_LOADS = _next()  # whether ld.global.nc has read it
 WRITTEN = _next()
@@ -114,6 +121,7 @@ END = _next()
 COUNTED = _next()
 OPERATION = _next()
 SIGNED = _next()
+ORDER_CLASS = _next()  # equal for atomics that commute, whose results nothing reads; 0: none does
 READ_ONLY = _next()  # ld.global.nc
 TOUCH = _next()  # which of ``TOUCHES`` it is
 FIGURES = _next()  # by space, eight each
@@ -141,6 +149,7 @@ TOO_LONG = _next()
 STOPPED = _next()
 READ_BEFORE = _next()
 WAITS = _next()
+OUT_OF_ORDER = _next()
 REASONS = {
     OUT_OF_BOUNDS: "an access out of bounds", MISALIGNED: "a misaligned access",
     READ_ONLY_ARRAY: "a write to read-only memory", NO_ARRAY: "an address outside of all arrays",
@@ -153,6 +162,7 @@ REASONS = {
     STOPPED: "a trap, a failed assertion or a call of the system",
     READ_BEFORE: "an array is written after reads that the race filter has not entered",
     WAITS: "lanes wait for what others of their warp write",
+    OUT_OF_ORDER: "results depend on the order of warps",
 }  # fmt: skip
 
 # -- what a kernel's function returns besides the number of a basic block ---------

@@ -15,6 +15,7 @@ from .runtime import (
     whole_warp,
 )
 from .runtime.across_lanes import shuffle, vote
+from .runtime.atomic_order import step_to
 from .runtime.blocks import run_blocks
 from .runtime.function_unit import (
     unit_cos,
@@ -56,7 +57,7 @@ _UNIT = (
 )
 _CONTROL = (
     *_UNIT, run_blocks, pick, join, leave, forget, begin_round, forget_rounds, renew, save,
-    restore, gate, shuffle, vote,
+    restore, gate, shuffle, vote, step_to,
 )  # fmt: skip
 _INLINED = frozenset(
     function.__name__

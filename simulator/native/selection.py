@@ -27,9 +27,10 @@ from ..memory.storage.spaces import Allocation
 from ..observe.observers import Observers
 from ..races.shadow.read_write_params import in_place
 from . import jit
+from .block_ranges import GaveUp
 from .compiled_kernel import is_compiled, kernel_text
 from .eligibility import why_not_launch
-from .engine import GaveUp, run
+from .engine import run
 from .row_calls import is_called_back
 
 AUTO, NUMPY, NATIVE = "auto", "numpy", "native"

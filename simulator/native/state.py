@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.geometry import WARP
+from ..execute.machine import flow_map
 from ..execute.prepare import PreparedLaunch
 from ..memory.site import Site
 from ..memory.storage.layout import MODULE_VARIABLES, PARAMETERS
 from ..memory.storage.spaces import Allocation
 from ..observe.checks.array_footprint import TOUCHES, touch_kind
 from . import layout
+from .atomic_classes import operation_number, order_class, order_words, orders_matter
 from .compiled_kernel import CompiledKernel
+from .eligibility import is_one_warp
 from .row_calls import RowCalls
-from .runtime.atomics import NAMES
 
 Words = NDArray[np.int64]
 """Words of 64 bits that native code reads and writes."""
@@ -37,6 +39,8 @@ class NativeState:
 
     Attributes:
         context: See ``layout``.
+        arrays: Records of arrays; ``numbers``: of them by place.
+        slots: The race filter's, by place of an array.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class NativeState:
         self.context: Words = np.zeros(layout.CONTEXT_WORDS, np.int64)
         self.races, self.judges_missing = "races" in checks, "uninitialised" in checks
         blocks = len(program.blocks)
+        self.is_ordered = orders_matter(program) and not is_one_warp(launch)
         self._arrays(tracked)
         self._sites()
         self._block_shape()
@@ -68,13 +73,15 @@ class NativeState:
         for number, loops in kernel.about.items():
             about[number] = loops
         self._table(layout.ROUNDS, kernel.heads * layout.MAX_THREADS)
+        self._table(layout.MOMENT, blocks)
         self._table(layout.TOKENS, WARP)
         self._table(layout.SAVED, WARP * kernel.points)
         scratch = self._table(layout.SCRATCH, layout.SCRATCH_AREAS * layout.LANE_WORD // 8)
         self.rows = RowCalls(kernel.called_back, scratch)
         self._set(
             COUNTS=int(launch.counted), RACES=int(self.races),
-            UNINITIALISED=int(self.judges_missing),
+            UNINITIALISED=int(self.judges_missing), ORDERED=int(self.is_ordered),
+            IS_UNSURE=int(program.analysis(flow_map).may_wait),
             GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, HEADS=kernel.heads,
             START=program.start,
             CALLBACK=self.rows.address,
@@ -117,6 +124,7 @@ class NativeState:
         self.arrays = np.zeros((count + 1 + variables, layout.ARRAY_WORDS), np.int64)
         self.numbers: dict[int, int] = {}
         self.changed: dict[int, bool] = {}
+        self.slots: dict[int, Words] = {}
         self._marks: dict[tuple[int, str], NDArray[np.bool_]] = {}
         writes = any(s.access != "load" for s in self.program.sites if s.space != "shared")
         grain = self.launch.granules.array
@@ -138,7 +146,10 @@ class NativeState:
             row[layout.TRACKED] = int(number in tracked)
             if self.races and allocation.writable and writes:
                 slots = np.zeros(2 * (-(-allocation.nbytes // grain) + 1), np.int64)
-                row[layout.SHADOW] = self._address(slots)
+                row[layout.SHADOW], self.slots[place] = self._address(slots), slots
+            if self.is_ordered and allocation.writable:
+                records = np.zeros(order_words(allocation.nbytes), np.int64)
+                row[layout.ORDER] = self._address(records)
             if self.launch.followed and number < count:
                 for what, how in enumerate(TOUCHES):
                     marks = np.zeros(-(-allocation.nbytes // grain), bool)
@@ -165,7 +176,8 @@ class NativeState:
         row[layout.OFFSET], row[layout.FIRST], row[layout.END] = site.offset, first, end
         row[layout.COUNTED] = int(site.counted)
         if site.access == "atomic":
-            row[layout.OPERATION] = NAMES.index(site.operation)
+            row[layout.OPERATION] = operation_number(site) or 0
+            row[layout.ORDER_CLASS] = order_class(site)
             row[layout.SIGNED] = int(site.type[0] == "s")
         row[layout.TOUCH] = TOUCHES.index(touch_kind(site))
         row[layout.READ_ONLY] = int(site.access == "load" and site.instruction.has("nc"))
@@ -205,6 +217,7 @@ class NativeState:
         self._bytes(layout.SHARED, shared)
         self._bytes(layout.SHARED_DEFINED, shared)
         self._table(layout.SHARED_SHADOW, 2 * (-(-shared // grain) + 4))
+        self._table(layout.SHARED_ORDER, order_words(shared) if self.is_ordered else 0)
         self._bytes(layout.LOCAL, local * threads)
         self._bytes(layout.LOCAL_DEFINED, local * threads)
         self._set(
@@ -212,16 +225,6 @@ class NativeState:
         )  # fmt: skip
 
     # -- results ------------------------------------------------------------------------
-
-    def settle(self) -> bool:
-        """Note which arrays have changed; whether none was read through the read-only path too."""
-        for place, number in self.numbers.items():
-            row, allocation = self.arrays[place], self.allocations[number]
-            if not row[layout.WRITTEN]:
-                allocation.changed = self.changed[place]
-            elif row[layout.READ_ONLY_LOADS]:
-                return False
-        return True
 
     def figures(self, site: int) -> Words:
         """Return the figures of a site, a row for each space."""
@@ -232,6 +235,11 @@ class NativeState:
     def touched(self) -> dict[tuple[int, str], NDArray[np.bool_]]:
         """Return which locations of arrays were touched, by their number and how."""
         return {key: marks for key, marks in self._marks.items() if marks.any()}
+
+    @property
+    def may_share(self) -> bool:
+        """Whether other threads may run blocks, too: exchanges are found, and no row is called."""
+        return self.races and not self.kernel.called_back
 
     @property
     def written_late(self) -> int | None:
@@ -249,3 +257,18 @@ class NativeState:
             return text
         site = self.program.sites[where // (layout.SITE_WORDS * 8)]
         return f"{text} ({site.instruction.name})"
+
+
+def settle(states: Sequence[NativeState]) -> bool:
+    """Note which arrays have changed; whether none was read through the read-only path too.
+
+    ``states``: of all threads, on the same arrays.
+    """
+    first = states[0]
+    for place, number in first.numbers.items():
+        rows = [state.arrays[place] for state in states]
+        if not any(row[layout.WRITTEN] for row in rows):
+            first.allocations[number].changed = first.changed[place]
+        elif any(row[layout.READ_ONLY_LOADS] for row in rows):
+            return False
+    return True

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from types import FunctionType
 
 from . import intrinsics
+from .lines import FLOAT
 
 _BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or",
@@ -324,6 +325,8 @@ class _Translator:
         if name == "highest_bit":
             above = self.value(f"call i64 @llvm.ctlz.i64(i64 {given[0]}, i1 false)")
             return self.value(f"sub i64 63, {above}")
+        if name in ("sum_f32", "sum_f64"):
+            return self.sum(given, int(name[-2:]))
         at = self.value(f"inttoptr i64 {given[0]} to ptr")
         if name == "call_kernel":
             rest = ", ".join(f"i64 {argument}" for argument in given[1:])
@@ -341,6 +344,16 @@ class _Translator:
         value = given[1] if bits == 64 else self.value(f"trunc i64 {given[1]} to i{bits}")
         self.emit(f"store i{bits} {value}, ptr {at}, align 1")
         return "0"
+
+    def sum(self, given: Sequence[str], bits: int) -> str:
+        """Add floating-point numbers, as bits in 64-bit integers."""
+        kind = FLOAT[bits]
+        if bits < 64:
+            given = [self.value(f"trunc i64 {value} to i{bits}") for value in given]
+        one, other = (self.value(f"bitcast i{bits} {value} to {kind}") for value in given)
+        total = self.value(f"fadd {kind} {one}, {other}")
+        raw = self.value(f"bitcast {kind} {total} to i{bits}")
+        return raw if bits == 64 else self.value(f"zext i{bits} {raw} to i64")
 
 
 def _call(name: str, args: list[ast.expr]) -> ast.Call:

@@ -132,8 +132,12 @@ def _judged(
     first, precision = outcome.observers, precision or {}
     _keep_used_reads(launch, first, together)
     _report_used_shuffles(launch, first, together)
-    is_same_in_all = outcome.engine == NATIVE and not is_one_warp(launch)  # see docs/native.md
-    reads = "races" in checks and launch.program.analysis(ForwardSlices).synchronising_reads
+    reads = launch.program.analysis(ForwardSlices).synchronising_reads if "races" in checks else ()
+    is_same_in_all = (
+        outcome.engine == NATIVE
+        and not is_one_warp(launch)
+        and not any(launch.program.sites[n].access == "atomic" for n in reads)
+    )  # see docs/native.md
     if reads and not is_same_in_all:
         find_races_in_other_orders(launch, first, precision, together)
     if launch.kernel.adapter and launch.kernel.adapter.repeats:

@@ -16,9 +16,9 @@ from kernels import Kernel, unset
 from kernels.errors import SimulatorError
 from simulator import CHECKS, Run
 from simulator.execute.prepare import prepare
-from simulator.native import compiled_kernel, engine, jit
+from simulator.native import block_ranges, compiled_kernel, engine, jit
 from simulator.native.layout import MAY_RACE, REASONS
-from tests.fuzz import cuda_program, ptx_statements, race_draw
+from tests.fuzz import atomic_orders, cuda_program, ptx_statements, race_draw
 from tests.fuzz.race_clocks import detect
 from tests.fuzz.race_program import (
     AREA,
@@ -34,9 +34,9 @@ from tests.support.engines import both, copied
 
 SUSPICION = REASONS[MAY_RACE]
 KINDS = {"races: silent", "races: suspected, racy", "races: suspected, none", "ptx: native",
-         "cuda: native"}  # fmt: skip
+         "cuda: native", "orders: native"}  # fmt: skip
 _EVERY = 12
-"""Of so many programs one is of PTX and one of CUDA C++; the others may race."""
+"""Of so many programs one is of PTX, one of CUDA C++, one of atomics; the others may race."""
 _AGAIN = 4
 """Of so many programs that native code gives up one is run in both engines."""
 
@@ -92,7 +92,7 @@ def race_difference(number: int, report: Report | None = None) -> str:
     made = prepare(kernel, program.blocks, program.threads, args(), 0, "lockstep", 10**5, False)
     try:
         engine.run(made, {"races"}, None)
-    except engine.GaveUp as why:
+    except block_ranges.GaveUp as why:
         if report and str(why).startswith(SUSPICION):
             racy = "racy" if detect(program) else "none"
             report.reach("programs", f"races: suspected, {racy}")
@@ -127,12 +127,42 @@ def launch_difference(launch: Any, name: str, report: Report | None) -> str:
     return f"{keys}\n{launch.ptx}" if keys else ""
 
 
+def order_difference(number: int, report: Report | None) -> str:
+    """What the engines make otherwise of atomics in some order; empty if nothing."""
+    launch = atomic_orders.draw(number)
+    keys, run = both(launch.kernel(), launch.grid, launch.block, launch.args, checks=CHECKS)
+    if report:
+        if run.engine == "native":
+            report.reach("programs", "orders: native")
+        else:
+            report.reach("given up", f"orders: {run.engine_note}"[:60])
+    return f"{keys}\n{launch.text} {launch.grid} {launch.block}" if keys else ""
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Share blocks among so many threads from the start."""
+    cores, alone = block_ranges.cores, block_ranges.ALONE
+    block_ranges.cores, block_ranges.ALONE = lambda: count, 0
+    try:
+        yield
+    finally:
+        block_ranges.cores, block_ranges.ALONE = cores, alone
+
+
 def difference(number: int, report: Report | None = None) -> str:
     """What the engines make otherwise of the program of a seed."""
+    with threads(1 + number // _EVERY % 3):
+        return _difference(number, report)
+
+
+def _difference(number: int, report: Report | None) -> str:
     if number % _EVERY == 0:
         return launch_difference(ptx_statements.draw(number).launch(), "ptx", report)
     if number % _EVERY == 6:
         return launch_difference(cuda_program.draw(number).launch("device"), "cuda", report)
+    if number % _EVERY == 3:
+        return order_difference(number, report)
     return race_difference(number, report)
 
 

@@ -181,7 +181,7 @@ class LivelockWatch:
     ) -> None:  # fmt: skip
         self.state, self.splits, self.sync = state, splits, sync
         self.memories, self.clocks, self.keep = memories, clocks, keep
-        self.pollers = flow.pollers
+        self.pollers = flow.pollers if flow.may_wait else frozenset[int]()
         self.step_limit, self.others_to_come = step_limit, others_to_come
         self._begin_round = functools.partial(
             _Round, state, splits, sync, memories, flow.blocks, keep

@@ -19,6 +19,7 @@ from ...memory.site import Site
 from . import barrier_interleavings
 from .convergence_regions import Convergence
 from .independent_loops import own_loops
+from .loop_waits import may_wait
 
 
 class ControlFlowMap:
@@ -28,6 +29,7 @@ class ControlFlowMap:
         after: Successors of each block.
         convergence: Convergence points.
         pollers: Blocks that read what other threads may change.
+        may_wait: Whether a loop may wait for other warps: fairness is for such programs alone.
         orders: Whether warps may reach barriers in orders of which some are wrong.
         branches: Blocks whose terminator decides whether a barrier is reached.
         heads: Heads of loops that contain barriers, each with the heads of inner loops.
@@ -39,6 +41,7 @@ class ControlFlowMap:
         self.convergence = Convergence(blocks, sites)
         shared = [site for site in sites if site.counted and site.space != "local"]
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
+        self.may_wait = bool(self.convergence.yields) or may_wait(blocks, sites)
         self.orders = barrier_interleavings.matter(blocks, sites)
         self._calls = [b.number for b in blocks if b.terminator_kind == "call"]
         barriers = [b.number for b in blocks if b.terminator_kind == "barrier"]

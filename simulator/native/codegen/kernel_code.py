@@ -23,6 +23,7 @@ from ...compile.program import CompiledBlock, Program
 from ...execute.sync.branch_history import ControlFlowMap
 from .. import layout
 from ..access_names import access_name
+from ..atomic_classes import orders_matter
 from ..forms.across_lanes import across_lanes
 from ..layout import ABSENT_LANE, DONE, GAVE_UP, LANE_WORD, PAUSED
 from ..lines import bits_of
@@ -65,6 +66,7 @@ class KernelCode(BlockEnds):
         barriers = [b.number for b in program.blocks if b.terminator_kind == "barrier"]
         self.about = {n: sum(1 << self.heads[h] for h in flow.about(n)) for n in barriers}
         self.affected = self.facts.affected
+        self.orders_matter = orders_matter(program)
         self.is_head = {
             to for b in program.blocks for to in _ways(b) if 0 <= to <= b.number
         }  # fmt: skip
@@ -114,6 +116,8 @@ class KernelCode(BlockEnds):
         x.begin(f"B{block.number}")
         if block.number in self.is_head:
             self.use_fuel()
+        if self.orders_matter:
+            self.runtime("step_to", str(block.number))
         if block.number in self.facts.yields:
             self.wait_for_nobody()
         if block.gate:

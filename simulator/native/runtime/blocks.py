@@ -30,6 +30,7 @@ from ..layout import (
     LOCAL_DEFINED,
     MAX_THREADS,
     MAX_TURNS,
+    MOMENT_DEPTH,
     OTHERS,
     PARAMETERS,
     PAUSED,
@@ -109,6 +110,7 @@ def begin_warp(x: int, warp: int) -> int:
     store64(x + OTHERS * WORD, 0)
     store64(x + WAITING * WORD, 0)
     store64(x + TURNS * WORD, MAX_TURNS)
+    store64(x + MOMENT_DEPTH * WORD, 0)
     store64(x + STEP * WORD, 0)
     fill(load64(x + TOKENS * WORD), 0, 256)
     fill(load64(x + SAVED * WORD), 0, load64(x + POINTS * WORD) * 256)

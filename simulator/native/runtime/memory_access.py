@@ -15,7 +15,9 @@ from ..intrinsics import (
 )
 from ..layout import (
     BASE,
+    BATCH,
     BEGIN,
+    BLOCK,
     BYTES,
     COUNTED,
     COUNTS,
@@ -32,7 +34,9 @@ from ..layout import (
     MISALIGNED,
     MISSING,
     OFFSET,
+    ORDER,
     OUT_OF_BOUNDS,
+    OUT_OF_ORDER,
     PATTERN,
     PATTERN_FIGURES,
     PATTERN_MASK,
@@ -43,6 +47,7 @@ from ..layout import (
     SHARED,
     SHARED_DEFINED,
     SHARED_GRAIN,
+    SHARED_ORDER,
     SHARED_SHADOW,
     TOUCH,
     TOUCHED,
@@ -51,6 +56,7 @@ from ..layout import (
     WARP,
     WORD,
 )
+from .atomic_order import judge_order
 from .atomics import atomic_operation, swaps
 from .memory_tables import (
     ATOMIC_OPERATION,
@@ -191,6 +197,10 @@ def look_global(
         checked = look and slots
         if checked and races(begin, now_at, slots, inside, nbytes, grain, thread, what, 0):
             return give_up(x, site, MAY_RACE)
+        if what == ATOMIC_OPERATION:
+            records = load64(array + ORDER * WORD)
+            if judge_order(x, site, records, inside, nbytes, load64(x + BATCH * WORD)):
+                return give_up(x, site, OUT_OF_ORDER)
         mask &= mask - 1
     return 0
 
@@ -232,6 +242,10 @@ def look_inside(
         checked = space == SHARED_SPACE and look
         if checked and races(begin, now_at, slots, address, nbytes, grain, thread, what, 1):
             return give_up(x, site, MAY_RACE)
+        if what == ATOMIC_OPERATION:
+            records = load64(x + SHARED_ORDER * WORD)
+            if judge_order(x, site, records, address, nbytes, load64(x + BLOCK * WORD) + 1):
+                return give_up(x, site, OUT_OF_ORDER)
         mask &= mask - 1
     return 0
 
@@ -290,17 +304,18 @@ def access(
         size = nbytes >> 2
     if mask == WHOLE:
         for lane in range(32):
-            move_lane(site, place, values, results, lane, what, size, count)
+            move_lane(site, place, values, results, lane, what, size, count, space)
     else:
         lanes = mask
         while lanes:
-            move_lane(site, place, values, results, lowest_bit(lanes), what, size, count)
+            move_lane(site, place, values, results, lowest_bit(lanes), what, size, count, space)
             lanes &= lanes - 1
     return 0
 
 
 def move_lane(
-    site: int, place: int, values: int, results: int, lane: int, what: int, size: int, count: int
+    site: int, place: int, values: int, results: int, lane: int, what: int, size: int,
+    count: int, space: int,
 ) -> int:  # fmt: skip
     """Do what one lane does to memory."""
     memory = load64(place + lane * 8)
@@ -317,5 +332,6 @@ def move_lane(
         put_element(found, before, size)
         given = element(value, size)
         other = element(value + LANE_WORD, size)
-        put_element(memory, atomic_operation(site, before, given, other, size), size)
+        after = atomic_operation(site, before, given, other, size, space == GLOBAL)
+        put_element(memory, after, size)
     return 0

@@ -13,6 +13,7 @@ from ..layout import (
     GROUP_BITS,
     GROUP_WORDS,
     GROUPS,
+    IS_UNSURE,
     LOCAL_BYTES,
     LOCAL_DEFINED,
     MASK,
@@ -84,6 +85,7 @@ def open_gate(x: int) -> int:
         if load64(parked) == alive:
             store64(parked, 0)
             store64(x + MASK * WORD, alive)
+            store64(x + IS_UNSURE * WORD, 1)  # when these go on among other warps
             return block
     return -1
 

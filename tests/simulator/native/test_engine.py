@@ -16,7 +16,7 @@ from kernels import Kernel, library
 from kernels.errors import LaunchError
 from simulator import Run
 from simulator.launch import listen
-from simulator.native import compiled_kernel, engine, jit, row_calls, selection
+from simulator.native import block_ranges, compiled_kernel, engine, jit, row_calls, selection
 from simulator.observe.checks.array_footprint import ArrayFootprint
 from tests.support.engines import both, copied, outcome
 from tilescope.cli.main import main
@@ -50,7 +50,8 @@ SOURCES = {
         unsigned v = __ballot_sync(~0u, x > i); a[i] = x + __popc(v) + __any_sync(~0u, i == 3);""",
     "atomics": """atomicAdd((int*)&a[i % 3], 5); __shared__ unsigned s[4];
         for (int j = threadIdx.x; j < 4; j += blockDim.x) s[j] = 7; __syncthreads();
-        atomicMax(&s[i & 3], i * 77u); atomicMin((int*)&s[2], -i); __syncthreads();
+        atomicMax(&s[i & 3], i * 77u); __syncthreads(); atomicMin((int*)&s[2], -i);
+        __syncthreads();
         if (threadIdx.x < 4) atomicXor((unsigned*)&a[8 + threadIdx.x], s[threadIdx.x]);""",
     "double": """double x = a[i]; for (int r = 1; r < n; r++) { x = x / r + sqrt(x * x + r); }
         a[i] = (float)x;""",
@@ -204,11 +205,11 @@ def test_faults_are_reported_by_numpy() -> None:
 
 def test_the_step_limit_stops_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = kernel("for (int r = 0; r < n; r++) { a[i] += r; if (a[i] < 0) return; }")
-    monkeypatch.setattr(engine, "FUEL", 100)
+    monkeypatch.setattr(block_ranges, "FUEL", 100)
     differ, run = both(endless, 1, 32, lambda: [np.ones(64, np.float32), 5000], step_limit=300)
     assert differ == []
     assert run.engine_note == "more basic blocks than the step limit"
-    monkeypatch.setattr(engine, "OF_A_WARP", 200)
+    monkeypatch.setattr(block_ranges, "OF_A_WARP", 200)
     warps, run = both(endless, 4, 64, lambda: [np.ones(256, np.float32), 100], step_limit=300)
     assert (warps, run.engine) == ([], "native")
     paused, run = both(endless, 1, 64, lambda: [np.ones(64, np.float32), 5000])
@@ -390,7 +391,7 @@ def test_arrays_that_nothing_has_filled(checks: str) -> None:
 
 def test_optimised_code_takes_over_where_a_warp_has_paused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILESCOPE_CACHE", "off")
-    monkeypatch.setattr(engine, "FUEL", 50)
+    monkeypatch.setattr(block_ranges, "FUEL", 50)
     monkeypatch.setattr(compiled_kernel, "_LINE_SECONDS", 1e-9)
     levels = []
     load = jit.load
