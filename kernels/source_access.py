@@ -5,10 +5,12 @@ and pages. See ``docs/security.md``.
 """
 
 import codecs
+import itertools
 import os
 import re
 import stat
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from .errors import KernelError
@@ -16,6 +18,8 @@ from .errors import KernelError
 LIMIT = 4 << 20
 """Bytes of a source file at most; a longer one is not shown."""
 _LARGEST = 1 << 28
+_MAX_NAMES = 4096
+"""Names of a folder that are compared with a missing one."""
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
@@ -48,7 +52,7 @@ def source_text(path: Path) -> str:
             raise KernelError(f"cannot read {str(path)!r}: {about.st_size:,} bytes are too many")
         content = path.read_bytes()
     except FileNotFoundError:
-        raise FileNotFoundError(f"no file {str(path)!r}") from None
+        raise FileNotFoundError(missing(path)) from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise KernelError(f"cannot read {str(path)!r}: {why}") from None
@@ -56,6 +60,17 @@ def source_text(path: Path) -> str:
         raise KernelError(f"{path} is UTF-16: save it as UTF-8")
     text = content.decode("utf-8-sig", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def missing(path: Path) -> str:
+    """Return the message for a file that does not exist, with similar names of its folder."""
+    try:
+        names = list(itertools.islice((one.name for one in os.scandir(path.parent)), _MAX_NAMES))
+    except (OSError, ValueError):  # no folder either
+        names = []
+    similar = get_close_matches(path.name, names, cutoff=0.7)  # suffixes alone are half alike
+    near = [repr(str(path.parent / name)) for name in similar]
+    return f"no file {str(path)!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def read_below(file: str, folders: Sequence[Path]) -> str | None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.source.element_types import doubts, wrapped
+from kernels.source.element_types import doubts, vector_of, wrapped
 
 from ..errors import ArgumentWarning, LaunchError
+from ..host.host_arguments import element_word
 from ..source.signatures import parameter_label
 from ..source.structures import layout_of
 from .pointers import Gathered, Pointer
@@ -226,6 +227,7 @@ def convert(
             f"{kernel.name} takes {len(params)} argument{'s' * (len(params) != 1)}, not "
             f"{len(args)}: {_listed(kernel, names)}"
         )
+    has_addresses = gathered is not None  # on a Device, where arrays have addresses
     made, gathered = Arguments(params), gathered or Gathered()
     packer = Packer(gathered, made.warnings)
     kinds = kernel.parameter_types
@@ -243,8 +245,13 @@ def convert(
         if isinstance(array, np.ndarray):
             doubt = doubts(elements[i], kinds[i], array.dtype)
             made.warnings += [f"{label}: {wrong}" for wrong in doubt]
-        elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):
-            made.warnings.append(f"{label}: {wrong}")
+        elif isinstance(arg, (int, np.integer)):
+            if arg and kinds[i].endswith("*") and not has_addresses:
+                raise TypeError(
+                    f"{label} is a pointer ({kinds[i]}), {_array_wanted(kinds[i], int(arg))}"
+                )
+            if wrong := wrapped(kinds[i], int(arg)):
+                made.warnings.append(f"{label}: {wrong}")
         layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
         made.values.append(packer.value(param, arg, layout, label, kinds[i]))
     for name, fill in (fills or {}).items():
@@ -252,6 +259,17 @@ def convert(
         made.symbols[name] = np.zeros(len(value.raw), np.uint8)
     _allocate(made, gathered)
     return made
+
+
+def _array_wanted(kind: str, number: int) -> str:
+    """Return what to give for a pointer instead of a number."""
+    element = element_word(vector_of(kind.rstrip("*"))[0]) or "u8"
+    if kind.endswith("**"):
+        return f"not the number {number}: give a list of arrays; 0 is the null pointer"
+    return (
+        f"not the number {number}: give an array, as in {element}[1024] or "
+        f"{element}[1024]=@file.npy; 0 is the null pointer"
+    )
 
 
 def _listed(kernel: Kernel, names: Sequence[str]) -> str:

@@ -21,8 +21,8 @@ TYPES = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
 }  # fmt: skip
 """Element types by the name a word gives them."""
-INITS = ("zeros", "ones", "unset", "normal", "uniform", "arange", "a number", "@file.npy")
-"""What an array can start with."""
+WORDS = ("zeros", "ones", "unset", "normal", "uniform", "arange", "@file.npy")
+"""What an array can start with, other than a number."""
 
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?", re.S)
 _VIEW = re.compile(r"([A-Za-z_]\w*)\[(-?\d*):(-?\d*)\]")
@@ -186,7 +186,7 @@ def _array(
             return unset(shape, dtype)
         if init in ("zeros", "ones"):
             return np.full(shape, int(init == "ones"), dtype)
-        return np.full(shape, _fit(word, dtype, init))
+        return np.full(shape, _fit(word, dtype, init, WORDS))
     except (ValueError, OverflowError, MemoryError):
         raise UserError(f"argument {word!r}: an array of that shape does not fit") from None
 
@@ -225,13 +225,15 @@ def _number(text: str) -> int | float | None:
         return None
 
 
-def _fit(word: str, dtype: type[Any], text: str) -> Any:
-    """Return a number as a 0-d array of a type; raises if it does not fit."""
+def _fit(word: str, dtype: type[Any], text: str, others: Sequence[str] = ()) -> Any:
+    """Return a number as a 0-d array of a type; raises if it does not fit.
+
+    ``others``: words that could stand instead of the number, for the message.
+    """
     number = _number(text)
     if number is None:
-        raise UserError(
-            f"argument {word!r}: {text!r} is neither a number nor one of {', '.join(INITS)}"
-        )
+        what = f"neither a number nor one of {', '.join(others)}" if others else "not a number"
+        raise UserError(f"argument {word!r}: {text!r} is {what}")
     if np.dtype(dtype).kind == "f":
         if (value := rounded(np.dtype(dtype), number)) is None:
             raise UserError(f"argument {word!r}: {text} does not fit in {np.dtype(dtype).name}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from kernels.compiler.headers import follow
 from kernels.host.host_launches import HostLaunch, host_launches, unread_launches
 from kernels.source.signatures import kernel_names, parted
-from kernels.source_access import source_text
+from kernels.source_access import missing, source_text
 
 from ..text.launches import error_text, listing, place
 from .errors import UserError
@@ -71,7 +71,7 @@ def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:
         FileNotFoundError: There is no such file.
     """
     if not Path(file).is_file():
-        raise FileNotFoundError(f"no file {file!r}")
+        raise FileNotFoundError(missing(Path(file)))
     sources = (source_text(Path(file)), headers_of(file, options)) if is_cuda(file) else ("", {})
     launches = host_launches(*sources, options)
     if not 1 <= number <= len(launches):

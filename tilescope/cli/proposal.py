@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kernels import Kernel, KernelError
+from kernels.compiler.process import CompilerCrash
 from kernels.host.host_arguments import element_word
 from kernels.source.element_types import spelled, vector_of
 from kernels.source.signatures import Signature, signatures
@@ -11,7 +13,7 @@ from kernels.source_access import source_text
 
 from ..text.launches import HANDLES, command, error_text
 from .errors import UserError
-from .host_program import headers_of
+from .host_program import headers_of, is_cuda, launches_of
 
 _MAX_KERNELS = 4
 _BLOCKS, _THREADS, _SIDE = 4, 256, 16
@@ -49,6 +51,34 @@ def proposed(file: str, signature: Signature, options: Sequence[str] = ()) -> li
             kind = re.sub(rf"\b{re.escape(name)}\b", example, kind)
         words.append(_word(kind, sources, count, extents))
     return words
+
+
+def compile_first(file: str, options: Sequence[str]) -> None:
+    """Compile a CUDA C++ file before anything else is asked of the user.
+
+    A template is instantiated as a launch of the host code does, or with guessed arguments.
+
+    Raises:
+        KernelError: It does not compile.
+    """
+    kernels = declared(file, options) if is_cuda(file) and Path(file).is_file() else []
+    if not kernels:
+        return
+    names = [one.full for one in kernels]
+    plain = next((one for one in kernels if not one.template), None)
+    if plain:
+        types = ", ".join(kind for kind, _ in plain.params)
+        entry = plain.full if names.count(plain.full) == 1 else f"{plain.full}({types})"
+    else:
+        launches, _ = launches_of(file, options)
+        named = [one.kernel for one in launches if "<" in one.kernel and not one.lacking]
+        entry = named[0] if named else kernels[0].example
+    try:
+        Kernel.from_cuda(Path(file), entry, options=options)
+    except CompilerCrash:  # the other build may compile
+        return
+    except KernelError as error:
+        raise KernelError(f"{error}\n(compiled: {entry})" if "<" in entry else str(error)) from None
 
 
 def refuse_with_proposal(file: str, options: Sequence[str], entry: str = "") -> None:

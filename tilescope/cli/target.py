@@ -27,7 +27,7 @@ from .errors import UserError, note, warn
 from .host_program import host_launch, is_cuda, refuse_with_launches, single_launch
 from .kernel_names import is_file, names_a_kernel, only_kernel, refuse_pipeline, written_out
 from .launch_option import with_launch
-from .proposal import refuse_with_proposal
+from .proposal import compile_first, refuse_with_proposal
 from .references import expected, launch_of
 from .request import Request
 
@@ -80,11 +80,14 @@ class Target:
         return launch.compare(self.expected)
 
 
-def resolve(request: Request, reference: bool = True) -> Target:
+def resolve(request: Request, reference: bool = True, warns: bool = True) -> Target:
     """Compile the requested kernel and create its arguments.
 
-    ``reference``: whether to compute the expected outputs. This takes seconds for large sizes, and
-    has to happen before a launch modifies the arguments.
+    Args:
+        request: The command line.
+        reference: Whether to compute the expected outputs. This takes seconds for large sizes, and
+            has to happen before a launch modifies the arguments.
+        warns: Whether to print warnings on the arguments, which the run has, too.
 
     Raises:
         UserError: The request does not describe a launch.
@@ -94,26 +97,26 @@ def resolve(request: Request, reference: bool = True) -> Target:
     refuse_pipeline(request.target)
     from_file = is_file(request.target)
     target = _from_file(request) if from_file else _from_library(request, reference)
-    check_arguments(target)
+    check_arguments(target, warns)
     return target
 
 
-def resolve_either(request: Request) -> Target:
+def resolve_either(request: Request, warns: bool = True) -> Target:
     """Resolve a target; if the compiler crashes on the device build, use the source build.
 
     Raises:
         UserError, KernelError, FileNotFoundError: As ``resolve``.
     """
     try:
-        return resolve(request)
+        return resolve(request, warns=warns)
     except CompilerCrash:
         if request.build:
             raise
-        return resolve(replace(request, build="source"))
+        return resolve(replace(request, build="source"), warns=warns)
 
 
-def check_arguments(target: Target) -> None:
-    """Check the target's arguments as a launch would.
+def check_arguments(target: Target, warns: bool = True) -> None:
+    """Check the target's arguments as a launch would; ``warns``: whether to print warnings.
 
     Raises:
         UserError: They do not fit the kernel.
@@ -126,7 +129,7 @@ def check_arguments(target: Target) -> None:
             arguments = convert(target.kernel, target.args, target.kernel.labels())
     except (TypeError, ValueError) as error:
         raise UserError(str(error)) from None
-    for text in arguments.warnings:
+    for text in arguments.warnings * warns:
         warn(text)
 
 
@@ -179,10 +182,14 @@ def _kernel_of_library(entry: library.LibraryKernel, request: Request) -> Kernel
 def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
-    if not request.launch and request.grid is None and len(request.words) < 2:
-        request = _with_own_launch(request)
-    if request.launch:
-        request = with_launch(request)
+    try:
+        if not request.launch and request.grid is None and len(request.words) < 2:
+            request = _with_own_launch(request)
+        if request.launch:
+            request = with_launch(request)
+    except UserError:
+        compile_first(request.target, request.options)
+        raise
     kernel, words = _kernel_of_file(request)
     if request.grid is None or request.block is None:
         missing = ("--grid", "4,4") if request.grid is None else ("--block", "16,16")

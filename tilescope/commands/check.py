@@ -82,13 +82,12 @@ def check_command(
         )  # fmt: skip
     if since is not None:
         raise UserError("--since is for pyproject.toml and pipelines, which list files")
-    launcher = Launcher(
-        resolve_either(request), schedule, checks, policy, quiet, step_limit, gpu=find(gpu)
-    )
+    listed = not (quiet or only_diff or files.quiet)
+    target = resolve_either(request, warns=not listed)  # the report has the warnings
+    launcher = Launcher(target, schedule, checks, policy, quiet, step_limit, gpu=find(gpu))
     checker = Checker(launcher)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.find(builds)
-    listed = not (quiet or only_diff or files.quiet)
     if quiet:
         for text in [hazard_text(hazard) for hazard in verdict.hazards] + refusals(verdict):
             say_report(text, err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernels.source_access import display_path
+from kernels.source_access import display_path, missing
 
 from ..check import fix as fixes
 from ..check.fix_search import Search
@@ -46,6 +46,10 @@ def exec_command(
         return
     if script is None:
         raise click.UsageError("Missing argument 'SCRIPT'.")
+    if not script.exists():
+        raise UserError(missing(script))
+    if script.is_dir():
+        raise UserError(f"{script} is a folder; exec runs a script, a program or .cu files")
     given = {"-I": includes, "-D": defines, "-L": folders, "-l": libraries}
     words = [flag + value for flag, values in given.items() for value in values]
     words += [f"-std={standard}"] * bool(standard) + [f"-arch={arch}"] * bool(arch)

@@ -174,7 +174,8 @@ def check_pipeline(
     followed = (kind,) if kind in chosen(how["checks"]) else "none"  # for later launches
     interrupted = False
     needed = bool(quiet or files.any)
-    for (line, table), target in zip(every, pipeline.targets(), strict=True):
+    targets = pipeline.targets(warns=quiet or files.quiet)  # reports have the warnings
+    for (line, table), target in zip(every, targets, strict=True):
         checker = Checker(
             Launcher(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
         )

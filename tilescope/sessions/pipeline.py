@@ -11,6 +11,7 @@ import numpy as np
 
 from kernels import Kernel, unset
 from kernels.library import Agreement, Expected, Launch
+from kernels.source_access import missing
 
 from ..cli.argument_spec import parse_arguments
 from ..cli.errors import UserError
@@ -53,8 +54,10 @@ class Pipeline:
     heads: list[int] = field(default_factory=list)
     seed: int | None = None
 
-    def targets(self, build: str | None = None) -> Iterator[Target]:
+    def targets(self, build: str | None = None, warns: bool = True) -> Iterator[Target]:
         """Yield each launch on the current arrays; run it before requesting the next.
+
+        ``warns``: whether to print warnings on the arguments, which the runs have, too.
 
         Raises:
             UserError: A launch is invalid.
@@ -62,7 +65,7 @@ class Pipeline:
         """
         for number, table in enumerate(self.launches, 1):
             try:
-                yield self._target(table, build, number)
+                yield self._target(table, build, number, warns)
             except (UserError, KeyError) as error:
                 text = f"no {error}" if isinstance(error, KeyError) else str(error)
                 raise UserError(f"{self.path}: launch {number}: {text}") from None
@@ -98,11 +101,13 @@ class Pipeline:
         made = Launch((1,), (1,), list(self.arrays.values()), places, lambda _: self.expected)
         return made.compare(self.expected)
 
-    def _target(self, table: Mapping[str, Any], build: str | None, number: int) -> Target:
+    def _target(
+        self, table: Mapping[str, Any], build: str | None, number: int, warns: bool
+    ) -> Target:
         fits(table, _LAUNCH)
         file = self.path.parent / table["file"]
         if not file.is_file():
-            raise UserError(f"no file {str(file)!r}")
+            raise UserError(missing(file))
         entry = table.get("kernel")
         options = tuple(map(str, table.get("options", ())))
         if file.suffix == ".ptx":
@@ -121,7 +126,7 @@ class Pipeline:
             how={"cooperative": table.get("cooperative", False),
                  "cluster": None if cluster is None else _shape(cluster)},
         )  # fmt: skip
-        check_arguments(target)
+        check_arguments(target, warns)
         return target
 
     def _argument(self, word: Any, rng: np.random.Generator) -> Any:
@@ -167,7 +172,7 @@ def toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"no file {str(path)!r}") from None
+        raise UserError(missing(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: {error}") from None
     except RecursionError:

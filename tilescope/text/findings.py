@@ -107,7 +107,7 @@ def footer(verdict: Verdict) -> list[str]:
         if not agreement.within and any(hazard.row.causes for hazard in verdict.hazards):
             text += "; it may follow from the above: look again once that is mended"
         lines.append(wrapped(text))
-    lines += [wrapped(f"argument: {doubt}") for doubt in verdict.doubts]
+    lines += [wrapped(f"warning: {doubt}") for doubt in verdict.doubts]
     lines += [wrapped(f"note: {note}") for note in verdict.notes]
     if verdict.left_out:
         lines.append(f"left out by the policy chosen: {count(verdict.left_out, 'hazard')}")

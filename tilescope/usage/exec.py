@@ -51,8 +51,7 @@ from ..cli.menu.option_groups import GroupedCommand
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write SARIF 2.1.0, likewise.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but what the script prints.")
-@click.argument("script", required=False,
-                type=click.Path(exists=True, dir_okay=False, path_type=Path))  # fmt: skip
+@click.argument("script", required=False, type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def exec_command(*given: Any, **options: Any) -> Any:

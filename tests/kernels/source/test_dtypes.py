@@ -204,9 +204,9 @@ def test_commands_warn_once(command: str, file: Path, tmp_path: Path) -> None:
     more = ("-o", tmp_path / "page.html") if command == "view" else ()
     wrong = tilescope(command, file, "plain", *SHAPE, "f64[32]", "i32[1]", *more)
     assert wrong.exit_code == 0
-    assert wrong.stderr.splitlines().count(WARNING) == 1
+    assert " ".join(wrong.output.split()).count(WARNING) == 1
     right = tilescope(command, file, "plain", *SHAPE, "f32[32]", "i32[1]", *more)
-    assert "warning" not in right.stderr
+    assert "warning" not in right.output
 
 
 def test_check_counts_it_among_the_warnings(file: Path, tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_a_doubtful_argument_is_told_alike(
     assert done.exit_code == (fail_on == "warning")
     assert done.stdout.startswith("no hazards, 1 doubtful argument in k, ")
     told = "x: the kernel takes float*, the array is int32; its bytes are taken as they are"
-    assert f"argument: {told}" in " ".join(done.stdout.split())
+    assert f"warning: {told}" in " ".join(done.stdout.split())
     suite = ElementTree.parse("out.xml").getroot()
     failures = [(f.get("type"), f.get("message")) for f in suite.iter("failure")]
     assert failures == [("argument", told)] * 2 * (fail_on == "warning")

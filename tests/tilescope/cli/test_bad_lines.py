@@ -33,6 +33,7 @@ def scale(tmp_path: Path) -> Path:
         (("matmul_tield",), "did you mean matmul_tiled"),
         (("nowhere.cu",), "no file 'nowhere.cu'"),
         (("nowhere.ptx",), "no file 'nowhere.ptx'"),
+        (("examples/row_sum.cu",), "no file 'examples/row_sum.cu'; did you mean 'examples/row_su"),
         (("matmul_tiled", "--size", "3x3"), "takes a size as in MxNxK, not 2 numbers"),
         (("matmul_tiled", "--size", "big"), "size 'big' is not whole numbers"),
         (("matmul_tiled", "--size", "9000000"), "not enough memory"),
@@ -84,6 +85,8 @@ def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
         ),
         (("structure", "--grid", 1, "--block", 1, 1), "s is a struct of 16 bytes; give"),
         (("reach", "--grid", 1, "--block", 1, "f32[8]", 1.5), "offset is int"),
+        (("reach", "--grid", 1, "--block", 1, 8, 0), "x is a pointer (float*), not the number 8"),
+        (("reach", "--grid", 1, "--block", 1, 8, 0), "as in f32[1024] or"),
         (("reach", "--grid", 1, "--block", 1025, "f32[8]", 0), "1025 threads in a block"),
         (("reach", "--grid", 1, "--block", 1, "--shared", 300000, "f32[8]", 0), "shared memory"),
         (("reach", "--grid", 1, "f32[8]", 0), "--block is missing"),
@@ -119,6 +122,30 @@ def test_a_compile_error_points_at_the_users_line(tmp_path: Path) -> None:
     said = error_of("run", file, "bad", "--grid", 1, "--block", 1, "f32[1]")
     assert "bad.cu(2)" in said
     assert '"oops" is undefined' in said
+
+
+@pytest.mark.parametrize("head", ["", "template <int N> "])
+def test_errors_of_the_compiler_precede_questions(head: str, tmp_path: Path) -> None:
+    """Also if the launch lacks arguments, or the kernel is a template that nothing instantiates."""
+    file = tmp_path / "bad.cu"
+    kernel = f"{head}__global__ void bad(float* x) {{\n    x[0] = 1\n}}\n"
+    for host in (
+        "",
+        "int main(int n, char**) { float* x; bad" + "<3>" * bool(head) + "<<<n, 1>>>(x); }",
+    ):
+        file.write_text(kernel + host)
+        said = error_of("check", file)
+        assert "bad.cu(3)" in said
+        assert "missing" not in said
+        assert ("(compiled: bad<" in said) == bool(head)
+
+
+def test_a_file_that_exec_does_not_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.cu").write_text(KERNEL)
+    assert error_of("exec", "progam.cu") == "no file 'progam.cu'; did you mean 'program.cu'?"
+    assert error_of("progam.cu", "16") == "no file 'progam.cu'; did you mean 'program.cu'?"
+    assert "is a folder" in error_of("exec", ".")
 
 
 KERNEL = "__global__ void k(float *x) { *x = 1; }\n"
@@ -169,7 +196,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
         (("frobnicate",), "no such command 'frobnicate'; there are: run, view, predict"),
         (("chekc",), "'chekc'; did you mean check?"),
         (("_lunch",), "'_lunch'; to run a kernel: "),  # _launch is the tools' own
-        (("my.cu", "--grid", 1), "'my.cu'; to run a kernel: tilescope run my.cu ..."),
+        (("README.md", "--grid", 1), "'README.md'; to run a kernel: tilescope run README.md ..."),
         (("--verison",), "no such option"),
     ],
 )

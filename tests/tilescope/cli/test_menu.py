@@ -213,7 +213,8 @@ def test_without_a_launch_one_is_proposed_and_nothing_runs(folder: Path) -> None
         ("const int N = 96; __global__ void k(int* x) { __shared__ int s[N]; s[0] = x[0]; }", "96"),
         ("#define N 8\n__global__ void k(int* x) { __shared__ int s[N][N + 1]; "
          "s[threadIdx.y][0] = x[0]; }", "--grid 4,4 --block 8,8"),
-        ("__global__ void __launch_bounds__(128) k(double2* x, bool b, unsigned n, half h) {}",
+        ("#include <cuda_fp16.h>\n"
+         "__global__ void __launch_bounds__(128) k(double2* x, bool b, unsigned n, half h) {}",
          "--block 128 'f64[512]=normal' 1 512 1.5"),
         ("template <int N> __global__ void k(char* x) { extern __shared__ int s[]; }",
          "'k<32>' --grid 4 --block 256 --shared 4096 'i8[1024]=arange'"),

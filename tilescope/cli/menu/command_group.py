@@ -100,6 +100,10 @@ class CommandGroup(click.Group):
         near = difflib.get_close_matches(word, shown, n=1)
         if near:
             hint = f"did you mean {near[0]}?"
+        elif Path(word).suffix in (".cu", ".ptx", ".py", ".toml") and not Path(word).exists():
+            from kernels.source_access import missing
+
+            raise UserError(missing(Path(word)))
         elif len(args) > 1 or "." in word or "_" in word:
             hint = f"to run a kernel: {ctx.command_path} run {word} ..."
         else:
