@@ -33,9 +33,9 @@ def declared(sources: Mapping[str, str], entry: str, name: str, shared: bool) ->
     for file, text in sources.items():
         python = file.endswith(".py")
         plain = text if python else _COMMENT.sub(" ", text)
-        names = dict(_constants(plain, entry, python))
+        names = dict(constants(plain, entry, python))
         for dimensions in _python(plain, name) if python else _cuda(plain, name, shared):
-            shape = tuple(_value(one, names) for one in dimensions)
+            shape = tuple(value_of(one, names) for one in dimensions)
             if all(size is not None and size > 0 for size in shape):
                 found[tuple(size for size in shape if size is not None)] = None
     return list(found)
@@ -75,7 +75,8 @@ def _python(text: str, name: str) -> Iterator[list[str]]:
         yield [part for part in found[1].strip("() ").split(",") if part.strip()]
 
 
-def _constants(text: str, entry: str, python: bool) -> Iterator[tuple[str, str]]:
+def constants(text: str, entry: str, python: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield names and values, as text, of macros, constants and the entry's template arguments."""
     for found in (_ASSIGNED if python else _MACRO).finditer(text):
         yield found[1], found[2]
     for found in () if python else _CONSTANTS.finditer(text):
@@ -93,8 +94,8 @@ def _constants(text: str, entry: str, python: bool) -> Iterator[tuple[str, str]]
                 yield parameter[-1], value
 
 
-def _value(text: str, names: Mapping[str, str], deep: int = 0) -> int | None:
-    """Return the value of a dimension; ``None`` if the text does not determine it."""
+def value_of(text: str, names: Mapping[str, str], deep: int = 0) -> int | None:
+    """Return the value of an expression; ``None`` if the text does not determine it."""
     plain = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text.strip())
     plain = re.sub(r"\((?:int|unsigned|size_t|long)\)", "", plain)
     try:
@@ -109,7 +110,7 @@ def _number(node: ast.expr, names: Mapping[str, str], deep: int) -> int | None:
         case ast.Constant(value=int() as number):
             return number
         case ast.Name(id=name) if name in names and deep < _DEEPEST:
-            return _value(names[name], names, deep + 1)
+            return value_of(names[name], names, deep + 1)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             one, other = (_number(side, names, deep) for side in (left, right))
             if one is None or other is None or not 0 <= one < 1 << 32 or not 0 <= other < 1 << 32:

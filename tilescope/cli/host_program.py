@@ -9,7 +9,7 @@ from kernels.host.host_launches import HostLaunch, host_launches, unread_launche
 from kernels.source.signatures import kernel_names, parted
 from kernels.source_access import missing, source_text
 
-from ..text.launches import error_text, listing, place
+from ..text.launches import command, error_text, listing, place
 from .errors import UserError
 
 _MAX_CHARACTERS = 1 << 20
@@ -19,6 +19,18 @@ _CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
 def is_cuda(file: str) -> bool:
     """Whether a file name is that of CUDA C++."""
     return file.endswith(_CUDA)
+
+
+def has_main(text: str) -> bool:
+    """Whether a source defines a program."""
+    return re.search(r"\bmain\s*\([^;{]*\)\s*\{", text) is not None
+
+
+def whole_program(file: str) -> list[str]:
+    """Return the command that runs the whole program of a source, if it defines one."""
+    if not file.endswith(".cu") or not has_main(source_text(Path(file))):
+        return []
+    return ["or the whole program, with its own data:", *command([file], "  ", "exec")]
 
 
 def refuse_with_launches(file: str, options: Sequence[str]) -> None:
@@ -32,7 +44,8 @@ def refuse_with_launches(file: str, options: Sequence[str]) -> None:
     launches, others = launches_of(file, options)
     if launches or others:
         names = kernels_of(file, options)
-        raise UserError(listing(file, launches, others, names, options))
+        listed = listing(file, launches, others, names, options)
+        raise UserError("\n".join([listed, *whole_program(file)]))
 
 
 def launches_of(

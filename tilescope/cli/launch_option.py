@@ -10,7 +10,7 @@ from kernels.source_access import plain_name, source_text
 from ..text.launches import command, error_text, place, spelled_options, wanted
 from ..text.layout import fitted
 from .errors import UserError
-from .host_program import headers_of, host_launch, kernels_of, plain_entry
+from .host_program import headers_of, host_launch, kernels_of, plain_entry, whole_program
 from .kernel_names import names_a_kernel
 from .request import Request
 
@@ -75,7 +75,8 @@ def _lacking(
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     where = place(launch.file, launch.line)
     head = error_text(f"launch {number}, {where}: the host code does not say {listed}; give")
-    return UserError("\n".join([head, *lines, "as in", *command(typed, "  ")]))
+    whole = whole_program(request.target)
+    return UserError("\n".join([head, *lines, "as in", *command(typed, "  "), *whole]))
 
 
 def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[str | None]:

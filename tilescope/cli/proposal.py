@@ -1,7 +1,9 @@
 """Launches proposed from a kernel's signature, where host code has none; sizes are guesses."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernels import Kernel, KernelError
@@ -9,17 +11,40 @@ from kernels.compiler.process import CompilerCrash
 from kernels.host.host_arguments import element_word
 from kernels.source.element_types import spelled, vector_of
 from kernels.source.signatures import Signature, signatures
-from kernels.source_access import source_text
+from kernels.source.thread_extents import MAX_THREADS, thread_extents
+from kernels.source_access import plain_name, source_text
 
 from ..text.launches import HANDLES, command, error_text
+from ..text.layout import fitted
 from .errors import UserError
-from .host_program import headers_of, is_cuda, launches_of
+from .host_program import headers_of, is_cuda, launches_of, whole_program
 
 _MAX_KERNELS = 4
-_BLOCKS, _THREADS, _SIDE = 4, 256, 16
-"""Blocks along an axis, threads of a block of one dimension, and along an axis of two."""
-_SHARED = re.compile(r"__shared__\s[^;=\[]*\[\s*(\w+)")
-_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*(\w+)")
+_BLOCKS = 4
+"""Blocks along an axis."""
+_THREADS = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
+"""Threads of a block along each axis, by the number of axes."""
+_SHARED_BYTES = "4096"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A launch of a kernel.
+
+    Attributes:
+        words: Words of the command line; ``?`` for what is not guessed.
+        guesses: What of it is guessed, for people.
+        known: What the text says.
+    """
+
+    words: list[str]
+    guesses: list[str]
+    known: list[str]
+
+    def remark(self) -> str:
+        """Return which values are guesses."""
+        known = f"; {' and '.join(self.known)} from the text" if self.known else ""
+        return f"guessed: {', '.join(self.guesses)}{known}"
 
 
 def declared(file: str, options: Sequence[str] = ()) -> list[Signature]:
@@ -28,29 +53,73 @@ def declared(file: str, options: Sequence[str] = ()) -> list[Signature]:
     return list(dict.fromkeys(one for text in texts for one in signatures(text)))
 
 
-def proposed(file: str, signature: Signature, options: Sequence[str] = ()) -> list[str]:
-    """Return the words of a command that launches a kernel; ``?`` for what is not guessed."""
+def proposed(file: str, signature: Signature, options: Sequence[str] = ()) -> Proposal:
+    """Return a launch of a kernel, as far as its text determines one."""
     sources = {file: source_text(Path(file)), **headers_of(file, options)}
     body = _body(sources, signature.name)
     kinds = {one.name: one.example for one in signature.parameters if not one.pack}
-    threads = _threads(body, sources, kinds)
-    is_plane = re.search(r"\b(?:threadIdx|blockIdx)\s*\.\s*y\b", body) is not None
-    if is_plane:
-        side = threads if threads and threads <= 32 else _SIDE
-        grid, block = f"{_BLOCKS},{_BLOCKS}", f"{side},{side}"
-        count = str(_BLOCKS * side)
-        extents = f"{count},{count}"
-    else:
-        grid, block = str(_BLOCKS), str(threads or _THREADS)
-        count = extents = str(_BLOCKS * (threads or _THREADS))
-    dynamic = re.search(r"\bextern\b[^;]*\b__shared__\b", body)
-    words = [file, signature.example, "--grid", grid, "--block", block]
-    words += ["--shared", "4096"] if dynamic else []
+    own = [name for _, name in signature.params]
+    known = thread_extents(body, sources, signature.example, own)
+    used = {
+        index: [axis for axis in "xyz" if re.search(rf"\b{index}\s*\.\s*{axis}\b", body)]
+        for index in ("threadIdx", "blockIdx")
+    }
+    block, grid = _block(used["threadIdx"], known.threads), _grid(used["blockIdx"])
+    counts = [
+        max(threads, known.elements.get(axis, 0)) * blocks
+        for axis, threads, blocks in zip("xyz", block, grid, strict=True)
+    ]
+    words = [file, signature.example, "--grid", _shape(grid), "--block", _shape(block)]
+    guesses = ["--grid"] * bool(used["blockIdx"])
+    guesses += ["--block"] * bool(set(used["threadIdx"] or "x") - set(known.threads))
+    if re.search(r"\bextern\b[^;]*\b__shared__\b", body):
+        words += ["--shared", _SHARED_BYTES]
+        guesses.append("--shared")
+    types = []
     for kind, _ in signature.params:
         for name, example in kinds.items():
             kind = re.sub(rf"\b{re.escape(name)}\b", example, kind)
-        words.append(_word(kind, sources, count, extents))
-    return words
+        types.append(spelled(kind, sources))
+    numbers = [
+        name for kind, name in zip(types, own, strict=True) if element_word(kind)[:1] in ("i", "u")
+    ]
+    extents = [count for count in reversed(counts) if count > 1] or [1]
+    if len(extents) == 1 and any(_is_factor(name, body) for name in numbers):
+        extents *= 2  # rows of so many elements
+    for (raw, _), kind in zip(signature.params, types, strict=True):
+        words.append(_word(raw, kind, str(extents[-1]), ",".join(map(str, extents))))
+    guesses += [name or f"parameter {n}" for n, name in enumerate(own, 1)]
+    return Proposal(words, guesses, ["--block"] * ("--block" not in guesses))
+
+
+def _block(axes: Sequence[str], known: Mapping[str, int]) -> list[int]:
+    """Return threads along x, y, z: those known, else usual ones, at most 1,024 altogether."""
+    last = max(("xyz".index(axis) for axis in axes), default=0)
+    usual = _THREADS[last + 1]
+    sizes = [known.get(axis, usual[n] if n <= last else 1) for n, axis in enumerate("xyz")]
+    while math.prod(sizes) > MAX_THREADS:
+        free = [n for n, axis in enumerate("xyz") if axis not in known and sizes[n] > 1]
+        if not free:
+            return [*usual, 1, 1][:3]
+        sizes[free[-1]] //= 2
+    return sizes
+
+
+def _grid(axes: Sequence[str]) -> list[int]:
+    """Return blocks along x, y, z; a kernel without ``blockIdx`` is for a single block."""
+    return [_BLOCKS if axis in axes else 1 for axis in "xyz"]
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    """Return sizes as options have them, without trailing ones."""
+    last = max((n for n, size in enumerate(sizes) if size > 1), default=0)
+    return ",".join(map(str, sizes[: last + 1]))
+
+
+def _is_factor(name: str, body: str) -> bool:
+    """Whether a parameter is a factor, as in ``row * columns + column``."""
+    word = re.escape(name)
+    return bool(name and re.search(rf"\*\s*{word}\b|\b{word}\s*\*", body))
 
 
 def compile_first(file: str, options: Sequence[str]) -> None:
@@ -94,22 +163,23 @@ def refuse_with_proposal(file: str, options: Sequence[str], entry: str = "") -> 
     if not kernels:
         return
     head = (
-        f"--grid is missing: {file} has no launch of it in host code. Proposed from the "
-        "signature, with guessed sizes; nothing was run:"
+        f"--grid is missing: {file} has no launch of it in host code. Nothing was run; proposed "
+        "from its text:"
     )
     lines = [error_text(head)]
     for signature in kernels[:_MAX_KERNELS]:
-        lines += command(proposed(file, signature, options), "  ")
+        one = proposed(file, signature, options)
+        lines += [*command(one.words, "  "), fitted(f"    {plain_name(one.remark())}")]
     if len(kernels) > _MAX_KERNELS:
         lines.append(f"  ... and {len(kernels) - _MAX_KERNELS} more kernels: tilescope list {file}")
+    lines += whole_program(file)
     raise UserError("\n".join(lines))
 
 
-def _word(kind: str, sources: Mapping[str, str], count: str, extents: str) -> str:
-    """Return an argument for a parameter's type."""
-    if handle := HANDLES.get(kind.removeprefix("const").strip()):
+def _word(raw: str, plain: str, count: str, extents: str) -> str:
+    """Return an argument for a parameter's type, as written and as it is spelled here."""
+    if handle := HANDLES.get(raw.removeprefix("const").strip()):
         return handle
-    plain = spelled(kind, sources)
     element, is_pointer = plain.rstrip("*"), plain.endswith("*")
     element = element_word(vector_of(element)[0])
     if is_pointer:
@@ -120,21 +190,6 @@ def _word(kind: str, sources: Mapping[str, str], count: str, extents: str) -> st
     if plain == "bool":
         return "1"
     return "1.5" if element.startswith("f") else count if element else "?"
-
-
-def _threads(body: str, sources: Mapping[str, str], known: Mapping[str, str]) -> int:
-    """Return a number of threads that shared arrays or launch bounds suggest; 0: none does.
-
-    ``known``: template arguments by name.
-    """
-    found = []
-    for word in _BOUNDS.findall(body) + _SHARED.findall(body):
-        text = known.get(word, word)
-        constant = rf"(?:#\s*define\s+{word}\s+|\b{word}\s*=\s*)(\d+)\b"
-        values = [m for source in sources.values() for m in re.findall(constant, source)]
-        text = values[0] if values and not text.isdecimal() else text
-        found.append(int(text) if text.isdecimal() else 0)
-    return next((n for n in found if 1 < n <= 1024), 0)
 
 
 def _body(sources: Mapping[str, str], name: str) -> str:

@@ -1,5 +1,7 @@
 """A program's launches as commands, and messages about incomplete ones."""
 
+import math
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -22,6 +24,8 @@ HANDLES = {
 }  # fmt: skip
 _MAX_LINES = 24
 """Columns for a parameter's name."""
+_ELEMENTS, _NUMBER = 1024, 64
+"""Elements of an array, and a whole number, where a launch says nothing of sizes."""
 
 
 def typed() -> str:
@@ -117,9 +121,10 @@ def wanted(
         if option in missing:
             rows.append((option, what, example))
             words += [option, example]
+    sizes = _sizes(launch, sources)
     for number in arguments:
         kind, name = launch.params[number] if launch.params else ("", "")
-        example = _example(kind, sources)
+        example = _example(kind, sources, *sizes)
         rows.append((name or f"argument {number + 1}", kind, example))
         words.append(example)
     width = min(_MAX_LINES, max((len(name) for name, *_ in rows), default=0))
@@ -131,7 +136,29 @@ def wanted(
     return lines, words
 
 
-def _example(kind: str, sources: Mapping[str, str]) -> str:
+def _sizes(launch: HostLaunch, sources: Mapping[str, str]) -> tuple[int, int]:
+    """Return elements of arrays and a number that fit what is known of a launch.
+
+    The arrays are as large as its largest known one, or have an element for each thread. A kernel
+    with a single whole number takes it for their length, or for the side of a square.
+    """
+    known = [arg for arg in launch.args if arg is not None]
+    arrays = [
+        math.prod(map(int, found[1].split(",")))
+        for arg in known if (found := re.match(r"\w+\[([\d,]+)\]", arg))
+    ]  # fmt: skip
+    numbers = [int(arg) for arg in known if arg.isdecimal()]
+    threads = math.prod(launch.grid or ()) * math.prod(launch.block or ())
+    threads = threads if launch.grid and launch.block else 0
+    elements = max(arrays, default=0) or max([threads, *numbers], default=0)
+    kinds = [spelled(kind, sources) for kind, _ in launch.params]
+    if not elements or sum(element_word(kind)[:1] in ("i", "u") for kind in kinds) != 1:
+        return elements or _ELEMENTS, _NUMBER
+    is_plane = any(len(shape or ()) > 1 for shape in (launch.grid, launch.block))
+    return elements, math.isqrt(elements) if is_plane else elements
+
+
+def _example(kind: str, sources: Mapping[str, str], elements: int, number: int) -> str:
     """Return an example word for a parameter's type."""
     handle = HANDLES.get(kind.removeprefix("const").strip())
     plain = spelled(kind, sources)
@@ -139,7 +166,7 @@ def _example(kind: str, sources: Mapping[str, str]) -> str:
     if handle:
         return handle
     if plain.endswith("*") or not plain:
-        return f"{element or 'u8'}[1024]"
+        return f"{element or 'u8'}[{elements}]"
     if plain == "bool":
         return "1"
-    return "1.5" if element.startswith("f") else "64" if element else "struct(64)"
+    return "1.5" if element.startswith("f") else str(number) if element else "struct(64)"

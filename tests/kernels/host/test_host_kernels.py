@@ -206,6 +206,7 @@ def test_refusals_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     params = ", ".join(f"const float *__restrict__ a_long_name_{n}" for n in range(9))
     Path("a.cu").write_text(
+        "struct Own { int n; };\n"
         f"template <typename T> __global__ void update({params}, T s, int2 v, Own o, void *p)"
         " { }\n"
         "void go(float **a, int n) { update<float><<<n, 256>>>("

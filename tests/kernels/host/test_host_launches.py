@@ -189,6 +189,7 @@ def test_launches_by_calls_are_mentioned(
     assert ("1  line 4" in told) == ("--launch N" in told) == bool(launched)
     assert told.endswith(
         "  not read: line 5, cudaLaunchKernelEx\n  not read: line 6, cuLaunchKernel\n"
+        "or the whole program, with its own data:\n  tilescope exec a.cu\n"
     )
     refused = tilescope("run", "a.cu", "--launch", 2).stderr
     assert "has 1 launch " in refused if launched else "has no launches" in refused

@@ -95,7 +95,7 @@ def test_what_does_not_go_with_it_is_refused(
         ((2, 64), "give\n  --grid  blocks, x first, as in 4\nas in\n"
          "  tilescope run a.cu --launch 2 64 --grid 4\n"),
         ((3, "f32[64]"), "  --shared  bytes of dynamic shared memory, as in 4096\nas in\n"),
-        ((3,), "  a         float *, as in 'f32[1024]'\n"),
+        ((3,), "  a         float *, as in 'f32[64]'\n"),
     ],
 )  # fmt: skip
 def test_each_part_that_is_unknown_is_named(
@@ -151,8 +151,8 @@ def test_the_only_launch_says_what_its_text_lacks(
     assert done.exit_code == 2
     assert done.stderr == (
         "error: launch 1, line 2: the host code does not say 1 argument; give\n"
-        "  a  float *, as in 'f32[1024]'\nas in\n"
-        "  tilescope check one.cu --launch 1 'f32[1024]'\n"
+        "  a  float *, as in 'f32[128]'\nas in\n"
+        "  tilescope check one.cu --launch 1 'f32[128]'\n"
     )
     typed = done.stderr.splitlines()[-1].split()[1:]
     assert tilescope(*[word.strip("'") for word in typed]).exit_code == 0

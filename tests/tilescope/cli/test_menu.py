@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_a_file_alone_is_described_with_commands_that_run(folder: Path) -> None:
     assert "tilescope check one.cu" in shown.stdout
     assert "tilescope exec one.cu" in shown.stdout
     bare = tilescope("bare.cu").stdout
-    assert "tilescope check bare.cu turn --grid 4 --block 64" in bare
+    assert "tilescope check bare.cu turn --grid 1 --block 64" in bare
     assert "exec" not in bare
     ptx = tilescope("ptx", "bare.cu", "turn").stdout
     Path("k.ptx").write_text(ptx)
@@ -196,8 +197,9 @@ def test_what_the_text_does_not_say_is_not_checked_and_not_clean(folder: Path) -
 
 def test_without_a_launch_one_is_proposed_and_nothing_runs(folder: Path) -> None:
     said = error_of("check", "bare.cu")
-    assert "nothing was run" in said
-    commands = said.replace("\\\n", "").split("tilescope check ")[1:]
+    assert "Nothing was run" in " ".join(said.split())
+    without_remarks = re.sub(r"    guessed: .*", "", said)
+    commands = without_remarks.replace("\\\n", "").split("tilescope check ")[1:]
     assert len(commands) == 2
     for command in commands:
         words = [word.strip("'") for word in command.split()]
@@ -209,15 +211,20 @@ def test_without_a_launch_one_is_proposed_and_nothing_runs(folder: Path) -> None
 @pytest.mark.parametrize(
     ("kernel", "block"),
     [
-        ("__global__ void k(float* x) { x[threadIdx.x] = 1; }", "--grid 4 --block 256"),
+        ("__global__ void k(float* x) { x[threadIdx.x] = 1; }", "--grid 1 --block 256"),
+        ("__global__ void k(float* x) { x[blockIdx.x * 64 + threadIdx.x] = 1; }",
+         "--grid 4 --block 64 'f32[256]=normal'\n    guessed: --grid, x; --block from the text"),
+        ("__global__ void k(float* x, int rows, int n) { x[blockIdx.x * n + threadIdx.x] = rows; } "
+         "int main() {}", "'f32[1024,1024]=normal' 1024 1024"),
+        ("__global__ void k(float* x, int n) { x[n] = 1; } int main() {}", "tilescope exec k.cu"),
         ("const int N = 96; __global__ void k(int* x) { __shared__ int s[N]; s[0] = x[0]; }", "96"),
         ("#define N 8\n__global__ void k(int* x) { __shared__ int s[N][N + 1]; "
-         "s[threadIdx.y][0] = x[0]; }", "--grid 4,4 --block 8,8"),
+         "s[threadIdx.y][0] = x[0]; }", "--grid 1 --block 16,8"),
         ("#include <cuda_fp16.h>\n"
          "__global__ void __launch_bounds__(128) k(double2* x, bool b, unsigned n, half h) {}",
-         "--block 128 'f64[512]=normal' 1 512 1.5"),
+         "--block 128 'f64[128]=normal' 1 128 1.5"),
         ("template <int N> __global__ void k(char* x) { extern __shared__ int s[]; }",
-         "'k<32>' --grid 4 --block 256 --shared 4096 'i8[1024]=arange'"),
+         "'k<32>' --grid 1 --block 256 --shared 4096 'i8[256]=arange'"),
         ("struct S { int* x; }; __global__ void k(S s, int** x) {}", "--block 256 ? ?"),
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ from kernels.source_access import plain_name, source_text
 from ...programs.executable import ProgramRefusedError, check, executable, is_elf
 from ...text.launches import command, overview
 from ...text.layout import columns, fitted
-from ..host_program import is_cuda, launches_of
+from ..host_program import has_main, is_cuda, launches_of
 from ..kernel_names import names
 from ..proposal import declared, proposed
 
@@ -75,10 +75,12 @@ def _cuda(file: str) -> list[str]:
     elif launches:
         rows.append(("check", [file, "--launch", "1"], "says what to add to it"))
     elif kernels and not count:
-        lines.append("launches of the first are proposed from its signature; sizes are guesses")
-        words = proposed(file, declared(file)[0])
-        rows += [(name, words, "") for name in ("check", "view", "predict")]
-    if " main(" in source_text(Path(file)):
+        one = proposed(file, declared(file)[0])
+        lines.append(
+            fitted(f"a launch of the first, proposed from its text; {plain_name(one.remark())}")
+        )
+        rows += [(name, one.words, "") for name in ("check", "view", "predict")]
+    if has_main(source_text(Path(file))):
         rows.append(("exec", [file], "the whole program, compiled by nvcc"))
     return lines + _typed(*rows)
 
