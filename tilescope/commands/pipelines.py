@@ -121,10 +121,11 @@ def run_pipeline(
 
 def draw_pipeline(
     file: str, build: str | None, how: dict[str, Any], quiet: bool, output: Path
-) -> None:  # fmt: skip
-    """Run every launch and write one page."""
+) -> list[simulator.Run]:  # fmt: skip
+    """Run every launch, write one page, and return the runs."""
     session = _made(read(Path(file)), file, build, how | {"trace": True}, quiet)
     session.show().save(output)
+    return [launch.run for launch in session.launches]
 
 
 def _made(

@@ -27,6 +27,8 @@ from ..cli.kernel_names import is_file
 from ..cli.request import Request
 from ..cli.target import Target, parse_shape, resolve, settled
 from ..gpu.prediction_inputs import GPU, forecast
+from ..text.findings import severities
+from ..text.launches import command
 from ..view import Story, hazard_blocks, page
 from ..view.limits import tile_row
 from ..view.record import record
@@ -36,6 +38,8 @@ _RECORDED, _HAZARDS = 64, 8
 """Blocks to record, and the most of them that hazards may add."""
 _FROM_ROOT = re.compile(r"@/(?:[^,)]*/)?")
 """Absolute folders of an array's file, in an argument."""
+_ONLY_HERE = ("-o", "--output", "--block-at", "--record", "--compare", "--tiles")
+"""Options with a value that ``tilescope check`` has not."""
 _SMALL = 8
 """Size of a library kernel up to which its inputs are small whole numbers."""
 _BY_WARP = 1 << 16
@@ -61,23 +65,25 @@ def view_command(
     if is_pipeline(request.target):
         refuse_others(ctx, request, (*HOW, "output", "show"))
         how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
-        draw_pipeline(request.target, request.build, how, quiet, path)
+        runs = draw_pipeline(request.target, request.build, how, quiet, path)
     else:
         requests = [request] if other is None else [request, beside(request, other)]
         requests = [_small(r) for r in requests]
         targets = [_whole_numbers(resolve(r), r) for r in requests]
         if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
             schedule = "warps" if max(map(_threads, targets)) <= _BY_WARP else "lockstep"
-        command = _said(ctx.meta["words"])
+        said = _said(ctx.meta["words"])
         stories = [
-            _story(target, schedule, checks, step_limit, quiet, places, command)
-            for target in targets
+            _story(target, schedule, checks, step_limit, quiet, places, said) for target in targets
         ]
         for story, one in zip(stories, requests, strict=True):
             story.tiles = _tile_rows(one, tiles, step_limit) if tiles else []
         path.write_text(page(stories), encoding="utf-8")
+        runs = [story.run for story in stories]
     if not quiet:
         click.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB, opens in any browser")
+        if found := severities([hazard for run in runs for hazard in run.hazards]):
+            click.echo("\n".join([f"{found}, which check reports:", *_check(ctx.meta["words"])]))
     if film:
         frames = record(path.read_text(encoding="utf-8"), Path(film))
         if not quiet:
@@ -154,6 +160,18 @@ def _said(words: Sequence[str]) -> str:
     return shlex.join(["tilescope", "view", *shown])
 
 
+def _check(words: Sequence[str]) -> list[str]:
+    """Return the command that checks what was drawn."""
+    shown: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
+        if word in _ONLY_HERE:
+            next(remaining, None)
+        elif word != "--open" and not word.startswith(tuple(f"{one}=" for one in _ONLY_HERE)):
+            shown.append(word)
+    return command(shown, "  ", "check")
+
+
 def _numbers(places: Sequence[str], grid: Sequence[int]) -> list[int]:
     """Return the linear numbers of the blocks that ``--block-at`` names."""
     extent = (*grid, 1, 1)[:3]
@@ -169,7 +187,7 @@ def _numbers(places: Sequence[str], grid: Sequence[int]) -> list[int]:
 
 def _story(
     target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int,
-    quiet: bool, places: Sequence[str], command: str,
+    quiet: bool, places: Sequence[str], said: str,
 ) -> Story:  # fmt: skip
     """Launch a target with a trace, and verify a fix of its races."""
     before, symbols = copies([target.args, target.symbols])
@@ -195,7 +213,7 @@ def _story(
     there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
     return Story(
         run, target.name, settled(target), [a.to_dict() for a in agreements],
-        there.prediction if there else None, asked, command, fixed,
+        there.prediction if there else None, asked, said, fixed,
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Report of ``tilescope check``, and of ``--demonstrate``."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 
 from simulator import CHECKS, Hazard
@@ -84,6 +85,12 @@ def header(verdict: Verdict) -> str:
     if verdict.refused:
         text += f"; the {', '.join(verdict.refused)} build could not be checked"
     return wrapped(text)
+
+
+def severities(hazards: Sequence[Hazard]) -> str:
+    """Return ``2 errors, 1 warning``; empty without hazards of these."""
+    counts = Counter(hazard.severity for hazard in hazards)
+    return ", ".join(count(counts[kind], kind) for kind in ("error", "warning") if counts[kind])
 
 
 def launch(verdict: Verdict) -> str:

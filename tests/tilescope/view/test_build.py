@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import zlib
 from base64 import b64decode
 
@@ -232,6 +233,20 @@ def test_the_command_writes_a_page(tmp_path):
     assert run["note"] == "MxNxK = 20x20x20, tile 8"
     assert run["outputs"][0]["within"]
     assert f"{len(text.encode()) / 1e6:.2f} MB" in done.output
+
+
+def test_the_command_says_that_there_are_hazards(tmp_path):
+    source = tmp_path / "own.cu"
+    source.write_text("__global__ void own(float* a) { a[threadIdx.x + 1] = 1; }\n")
+    words = (str(source), "--grid", "1", "--block", "8")
+    out = ("--block-at", "0", "-o", str(tmp_path / "out.html"))
+    done = invoke(*words, *out, "f32[8]")
+    _, head, *typed = done.output.splitlines()
+    assert head == "1 error, which check reports:"
+    given = shlex.split(" ".join(typed).replace("\\ ", ""))
+    assert given == ["tilescope", "check", *words, "f32[8]"]
+    assert "check" not in invoke(*words, *out, "f32[9]").output
+    assert invoke(*words, *out, "-q", "f32[8]").output == ""
 
 
 def test_the_command_keeps_a_schedule_and_compares(tmp_path):
