@@ -39,6 +39,7 @@ class RequestCounter(TrafficCounter):
         strides: Bytes between neighbouring lanes, by site; ``None`` if they differ.
         executed: Executions of each site, up to a limit.
         again: Executions at the addresses of the previous one.
+        starts: Bitwise or of the addresses at which rows of lanes begin, by site.
     """
 
     unit = LINE
@@ -51,6 +52,7 @@ class RequestCounter(TrafficCounter):
         self.strides: dict[int, int | None] = {}
         self.executed: Counter[int] = Counter()
         self.again: Counter[int] = Counter()
+        self.starts: Counter[int] = Counter()
         self._before: dict[int, Addresses] = {}
 
     def start(self, geometry: Geometry) -> None:
@@ -62,7 +64,7 @@ class RequestCounter(TrafficCounter):
         """See ``Observer``."""
         site = event.site
         if site.counted and not isinstance(event.address, LaneAddressList):
-            self._note(site.number, event)
+            self._note(site, event)
         width = self._widths.get(site.number, site.nbytes)
         if width == 0:
             return
@@ -80,13 +82,15 @@ class RequestCounter(TrafficCounter):
         """See ``Observer``."""
         self.access(event.full)
 
-    def _note(self, site: int, event: AccessEvent) -> None:
-        """Record the stride of lanes at the first execution, and repeated addresses."""
+    def _note(self, accessed: Site, event: AccessEvent) -> None:
+        """Record the stride of lanes at the first execution, alignment, and repeated addresses."""
         assert not isinstance(event.address, LaneAddressList)
+        site = accessed.number
         if site not in self.strides:
             self.strides[site] = _stride(self._shape, event.address, event.mask)
         if self.executed[site] < _COMPARED:
             self.executed[site] += 1
+            self.starts[site] |= _starts(event.address + np.int64(accessed.offset), event.mask)
             before = self._before.get(site)
             self._before[site] = event.address
             self.again[site] += event.repeated or (
@@ -106,6 +110,16 @@ class RequestCounter(TrafficCounter):
         distinct = first_of_run(lines)
         sets = [np.count_nonzero(distinct & (lines % SETS == one), axis=1) for one in range(SETS)]
         return int(np.max(sets, axis=0).sum()), int(np.count_nonzero(distinct))
+
+
+def _starts(address: Addresses, mask: Mask | None) -> int:
+    """Return the bitwise or of the addresses of each row's first lane, where it is on."""
+    first = address[:, :, :1] if address.ndim else address
+    if mask is not None:
+        lanes = mask[:, :, :1] if mask.ndim else mask
+        first, lanes = np.broadcast_arrays(first, lanes)
+        first = first[lanes]
+    return int(np.bitwise_or.reduce(first, axis=None))
 
 
 @dataclass

@@ -129,7 +129,12 @@ def small(case: PredictionCase) -> Change | None:
         return None
     first = worst(some.values(), lambda one: one.requests)
     width = next(one.site.nbytes for one in some.values() if one.site.instruction is first)
-    fields = {"width": width, "bytes": "byte" if width == 1 else "bytes", "requests": 32 * width}
+    starts = case.observed.sample.requests.starts
+    whole = all(starts[one.site.number] % (_WIDER * width) == 0 for one in some.values())
+    change = f"let a thread take {_WIDER} elements at once"
+    if not whole:
+        change = f"pad rows to multiples of {_WIDER * width} bytes, and {change}"
+    fields = {"requests": 32 * width, "change": change}
     once = all(one.requests <= case.shape.warps * 1.01 for one in some.values())
     if once:
         return Change(_fewer_threads(case, some), first, fields)

@@ -45,7 +45,7 @@ RULES = (
          "rows begin inside a sector, {each:.1f} a request for {ideal:.0f}",
          "pad or shift them to multiples of 128 bytes"),
     Rule("small transactions", access_defects.small,
-         "a warp asks for {requests} bytes at a time", "let a thread take 4 elements at once"),
+         "a warp asks for {requests} bytes at a time", "{change}"),
     Rule("bank conflicts", access_defects.conflicts,
          "{ways:.0f}-way bank conflicts, {share:.0%} of shared wavefronts", "{change}"),
     Rule("redundant loads", reuse_defects.redundant,

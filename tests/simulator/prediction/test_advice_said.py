@@ -74,6 +74,11 @@ __global__ void sum(const float* in, float* sum) {
 __global__ void apart(const float* a, const float* b, float* out) {
     out[I] = a[2 * I] + b[32 * I];
 }
+__global__ void inverted(const unsigned char* in, unsigned char* out, int pitch) {
+    int x = blockIdx.x * 256 + threadIdx.x;
+    if (x < pitch)
+        out[blockIdx.y * pitch + x] = 255 - in[blockIdx.y * pitch + x];
+}
 }
 """
 MANY = 1 << 20
@@ -257,3 +262,14 @@ def test_larger_tiles_are_for_kernels_that_have_some(name: str, tiles: bool) -> 
     found = simulator.predict(entry.kernel(None), launch.grid, launch.block, launch.args).advice
     (advice,) = (one for one in found if one.rule == "redundant between blocks")
     assert ("larger tiles" in str(advice)) == tiles
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pitch", "pads"), [(2044, False), (2046, True)])
+def test_vector_loads_need_each_row_aligned(pitch: int, pads: bool) -> None:
+    """Threads take four bytes at once only where rows begin at multiples of four."""
+    image = np.zeros((4096, pitch), np.uint8)
+    kernel = Kernel.from_cuda(SOURCE, "inverted")
+    found = simulator.predict(kernel, (8, 4096), 256, [image, image.copy(), pitch]).advice
+    (small,) = [advice for advice in found if advice.rule == "small transactions"]
+    assert ("pad rows to multiples of 4 bytes, and" in small.change) == pads
