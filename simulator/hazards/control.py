@@ -27,6 +27,7 @@ from .kinds import (
     EXITED,
     IN_PART,
     INSTEAD,
+    LEFT_OUT,
     LIVELOCK,
     MOVE,
     ROUND_UP,
@@ -181,6 +182,11 @@ class ControlHazards:
             group.value, group.part = stall.steps, stall.part
             group.awaited = group.awaited or awaited
             self._part(group, "loops", ins, mask)
+
+    @property
+    def has_left_out(self) -> bool:
+        """Whether lanes executed an instruction that their own member mask excludes them from."""
+        return any(group.case == LEFT_OUT for group in self.groups.values())
 
     def bad_masks(self) -> set[object]:
         """Return the lines with an invalid member mask."""

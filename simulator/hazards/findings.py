@@ -68,6 +68,7 @@ class Findings(Observer):
         self.uninitialised_reads: dict[_Key, set[int]] = {}
         self.shifts = Shifts()
         self.independent: list[Hazard] | None = None
+        self.synchronised: list[Hazard] | None = None
         self.geometry: Geometry
 
     @functools.cached_property
@@ -133,7 +134,8 @@ class Findings(Observer):
         found += self.control.hazards()
         if self.races.race_log.groups or self.races.of_registers.found:
             found += self.races.hazards(self.geometry)
-        found = fold(found, self.shifts.known(self.uninitialised_reads, self.independent))
+        known = self.shifts.known(self.uninitialised_reads, self.independent)
+        found = fold(found, known._replace(synchronised=self.synchronised))
         return sorted(found, key=lambda h: h.severity != "error")
 
     def _raced(self) -> set[_Key]:

@@ -3,7 +3,9 @@
 A race with an out-of-bounds access follows from that access. So do findings that vanish when
 accesses at undefined addresses and decisions of undefined branches are suppressed
 (``simulator/rerun/root_causes.py``). An uninitialised read follows from a write that overruns the
-other end of the same array by as many bytes, because the shifted write would cover it.
+other end of the same array by as many bytes, because the shifted write would cover it. A race
+follows from a member mask that leaves out lanes, if a wider mask removes it
+(``simulator/rerun/left_out_lanes.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from kernels.ptx.names import variable_name
 from ..memory.site import Site
 from ..memory.storage.layout import Placed
 from .hazard import Hazard
+from .kinds import LEFT_OUT
 from .race_cases import OVERRUN, REACHES, UPDATES
 from .wording.naming import Spot
 
@@ -54,10 +57,12 @@ class Known(NamedTuple):
     Attributes:
         shifted: Shared arrays whose uninitialised bytes shifted writes would cover.
         independent: Findings that do not depend on undefined values; ``None``: not determined.
+        synchronised: Findings if no member mask leaves out lanes; ``None``: not determined.
     """
 
     shifted: Collection[str]
     independent: Sequence[Hazard] | None = None
+    synchronised: Sequence[Hazard] | None = None
 
 
 class _Read(Protocol):
@@ -135,6 +140,8 @@ def _stretch(blocks: Sequence[set[int]]) -> range | None:
 
 def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
     """Fold hazards that follow from another one beneath it."""
+    hazards = list(hazards)
+    masks = [hazard for hazard in hazards if hazard.case == LEFT_OUT]
     causes: list[Hazard] = []
     rest: list[Hazard] = []
     for hazard in hazards:
@@ -143,7 +150,7 @@ def fold(hazards: Iterable[Hazard], known: Known) -> list[Hazard]:
     beneath: dict[int, list[Hazard]] = {}
     stay: list[Hazard] = []
     for hazard in [*causes, *rest]:
-        cause = _cause(hazard, causes, known)
+        cause = _mask(hazard, masks, known) or _cause(hazard, causes, known)
         if cause is None or cause is hazard:
             stay.append(hazard)
         else:
@@ -191,6 +198,12 @@ def _cause(hazard: Hazard, causes: Sequence[Hazard], known: Known) -> Hazard | N
     return next(iter(causes), None)
 
 
+def _mask(hazard: Hazard, masks: Sequence[Hazard], known: Known) -> Hazard | None:
+    """Return the member mask from which a race follows, if it does."""
+    follows = known.synchronised is not None and not _stays(hazard, known.synchronised)
+    return masks[0] if masks and hazard.row.is_race and follows else None
+
+
 def _same_steps(hazard: Hazard, updates: Sequence[Hazard]) -> Hazard | None:
     """Return the most informative hazard of the same multi-step update."""
     if hazard.case not in UPDATES:
@@ -211,7 +224,7 @@ def _telling(hazard: Hazard) -> tuple[bool, int, bool, int]:
 
 
 def _stays(hazard: Hazard, independent: Sequence[Hazard]) -> bool:
-    """Whether a finding exists, at least in part, independently of undefined values."""
+    """Whether a finding exists, at least in part, among those without a cause."""
     return any(
         (other.space, other.reach) == (hazard.space, hazard.reach)
         and (other.kind == hazard.kind or (other.row.is_race and hazard.row.is_race))

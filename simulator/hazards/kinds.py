@@ -271,12 +271,14 @@ UNINITIALISED = HazardKind(
     },
     causes=True,
 )  # fmt: skip
+LEFT_OUT = "left-out"
+"""Case of a member mask that excludes a lane that executes the instruction."""
 BAD_MASK = HazardKind(
     "bad-mask", "", "error", "A warp instruction waits for lanes that never arrive",
     "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it.",
     cases={
         "absent": HazardCase("a member mask names lanes that never reach this instruction"),
-        "left-out": HazardCase(
+        LEFT_OUT: HazardCase(
             "threads execute this, but their own member mask excludes them", role="left out"
         ),
         "warpgroup": HazardCase(

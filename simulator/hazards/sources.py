@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,6 +16,8 @@ from ..core.geometry import EVERY_LANE, Flat, Geometry, Mask
 from .participants import Participant, Source, Triple
 from .wording.text import triple
 
+_WRAPPERS = re.compile(r"_(?:intrinsics|functions)\.hp?p?$")
+"""Names of the toolkit's headers such as ``sm_30_intrinsics.hpp``."""
 _LONGEST = 1000
 """Characters of a line at most."""
 
@@ -55,9 +58,13 @@ class Sources:
         return tuple(self._source(at) for at in ins.location.user.chain[1:])
 
     def inside(self, ins: Instruction) -> Source | None:
-        """Return the toolkit-header line of an instruction, if it is in one."""
+        """Return the toolkit-header line of an instruction, if it is in one.
+
+        Headers that only wrap single instructions tell nothing.
+        """
         at = ins.location
-        return self._source(at) if at and at is not at.user else None
+        is_inside = at and at is not at.user and not _WRAPPERS.search(at.file)
+        return self._source(at) if at and is_inside else None
 
     def part(
         self,

@@ -38,6 +38,7 @@ from ..races.accesses import SHARED, EscalateCheck, PrecisionPlan
 from ..workers.conflict_detection import RetrySharded, SerialFallback
 from ..workers.parallel_launch import WAITS, ParallelLaunch, Watch, why_alone
 from ..workers.pool import cores
+from .left_out_lanes import look_for_masks
 from .other_orders import find_races_in_other_orders
 from .root_causes import look_for_causes
 from .unused_reads import drop_idle_reads
@@ -144,6 +145,8 @@ def _judged(
         drop_idle_reads(launch, first, together)
     if first.findings.found:
         look_for_causes(launch, first, checks, precision, together)
+    if first.findings.control.has_left_out:
+        look_for_masks(launch, first, checks, precision, together)
     return outcome
 
 
