@@ -109,7 +109,7 @@ class HostChecks:
         missing = missing_of(copied)
         count = 0 if missing is None else int(np.count_nonzero(missing))
         if count:
-            notes = ("padding inside of structures is never written, too",)
+            notes = ("padding between members of structures is not written either",)
             extent = f"{copied.nbytes:,}"
             self._add(HOST_UNSET, source, notes, who=call, value=count, extent=extent)
 

@@ -129,7 +129,7 @@ class Hazard:
             hazard for hazard in self.follows if hazard.reach == "lane" and self.is_wider(hazard)
         ]
         notes = [*self.notes, *(_NEAR.format(hazard.notes[0].partition(":")[0]) for hazard in near)]
-        notes += [f"sure: {self.certainty}"] if self.certainty else []
+        notes += [f"certainty: {self.certainty}"] if self.certainty else []
         others = each_once(hazard.in_short() for hazard in self.follows if hazard not in near)
         return report(headline, self.involved, notes, self.fix, columns, (why, others))
 

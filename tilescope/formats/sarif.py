@@ -115,8 +115,8 @@ def _rule(row: HazardKind) -> dict[str, object]:
 
 def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
     text = f"{hazard.title[:1].upper()}{hazard.title[1:]}."
-    sure = [f"Sure: {hazard.certainty}"] if hazard.certainty else []
-    extra = [*hazard.notes, *sure] + ([f"Fix: {hazard.fix}"] if hazard.fix else [])
+    certainty = [f"Certainty: {hazard.certainty}"] if hazard.certainty else []
+    extra = [*hazard.notes, *certainty] + ([f"Fix: {hazard.fix}"] if hazard.fix else [])
     extra += [f"Follows from it: {other.title}" for other in hazard.follows]
     if extra:
         text += " " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in extra)

@@ -10,7 +10,7 @@ from .layout import fitted, in_unit, percent, table, time_unit, wrapped
 
 _WIDTHS = (20, 10, 20, 10, 8, 6, 6)
 LIMITS = {
-    "launch": "launch", "latency": "waiting", "issue": "issue slots", "fp32": "FP32",
+    "launch": "launch", "latency": "latency", "issue": "instruction issue", "fp32": "FP32",
     "fp64": "FP64", "int": "integers", "sfu": "SFU", "tensor": "tensor cores",
     "l1": "L1", "shared": "shared memory", "l2": "L2", "dram": "DRAM", "atomics": "atomics",
     "barriers": "barriers",
@@ -45,7 +45,7 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
             else "times: with warm caches; DRAM read, written, L1, L2: with cold ones (--caches)"
         )
     )  # fmt: skip
-    lines.append("L1, L2: of the sectors that loads ask for, how many are there")
+    lines.append("L1, L2: hit rates, of the sectors that loads request")
     lines.append(wrapped("ranges: nine in ten of the launches that were measured are within"))
     for target, found in rows:
         for p in found:
@@ -78,15 +78,15 @@ def _ranges(p: Prediction, unit: str) -> list[str]:
 
 def _lines(p: Prediction, unit: str) -> list[str]:
     """Return registers, the second limiter, and notes."""
-    found = [f"{in_unit(p.bounds['launch'], unit)} of it the launch itself"]
+    found = [f"{in_unit(p.bounds['launch'], unit)} of it launch overhead"]
     found.append("registers unknown" if p.registers is None else f"{p.registers} registers")
-    found.append(f"{percent(p.warps_active)} of the warps")
+    found.append(f"{percent(p.warps_active)} of the warps active")
     others = sorted(
         (ms / p.time_ms, name) for name, ms in p.bounds.items() if name not in (p.limiter, "launch")
     )
     near = [f"{LIMITS.get(name, name)} {percent(share)}" for share, name in others[::-1][:2]]
     if near:
-        found.append(f"next {', '.join(near)} of the time")
+        found.append(f"next limiters: {', '.join(near)} of the time")
     return [*found, *(note for note in p.notes if not note.startswith("registers unknown"))]
 
 

@@ -31,7 +31,7 @@ WORDS = {
     "write, write after read, write after write.",
     "pairs of threads": "Threads that race with each other, each two counted once, up to 4,096 "
     "pairs. The two threads below a race's lines are one of these pairs.",
-    "sure": "The schedules and array contents for which a race occurs. The happens-before order "
+    "certainty": "The schedules and array contents for which a race occurs. The happens-before order "
     "proves it; no schedule has to show it.",
     "fix": "An edit of the source that was compiled in both builds and verified by running it.",
     "verified": "Compiled in both builds, run in the schedules and sizes that are named, and no "
@@ -54,9 +54,10 @@ WORDS = {
     "warm": "Of caches: what the last launch left in L2 is still there. A benchmark that repeats "
     "a launch measures this.",
     "cold": "Of caches: nothing is in L2. The first launch after a large copy sees this.",
-    "issue slots": "Instructions that a multiprocessor can start; a limiter if each is taken.",
-    "waiting": "Warps wait for results of memory or arithmetic, and too few others are ready.",
-    "launch itself": "Time from the call of a launch to its first instruction, and from its last "
+    "instruction issue": "Cycles in which a multiprocessor starts instructions; a limiter if all "
+    "are taken.",
+    "latency": "Warps wait for results of memory or arithmetic, and too few others are ready.",
+    "launch overhead": "Time from the call of a launch to its first instruction, and from its last "
     "one to the end. It does not depend on the kernel, and stands apart.",
     "dram": "The GPU's main memory, behind L2.",
     "hit rate": "Sectors that a cache has, as a share of those that it is asked for.",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from ..hazard import Hazard
 from ..participants import Source
 
-ALWAYS = "no schedule orders the two, whatever the arrays hold"
+ALWAYS = "unordered in every schedule, for all array contents"
 THESE_INPUTS = (
-    "no schedule orders the two with these inputs; what the arrays hold decides a branch, a "
-    "barrier or an address at {place}"
+    "unordered in every schedule with these inputs; array contents decide a branch, a barrier or "
+    "an address at {place}"
 )
 ONE_ORDER = (
-    "nothing orders the two in this run; the run took locks, tickets and counters in one order, "
-    "and others may order them"
+    "unordered in this run, which took locks, tickets and counters in one order; another order may "
+    "order the two"
 )
 
 

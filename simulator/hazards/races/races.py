@@ -228,7 +228,7 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
     hazard.count, hazard.capped = len(group.pairs), group.pairs.behind is not None
     hazard.locations = group.locations
     pairs = "pair" if hazard.count == 1 else "pairs"
-    text = f"{'more than ' if hazard.capped else ''}{hazard.count:,} {pairs} of threads"
+    text = f"{'at least ' if hazard.capped else ''}{hazard.count:,} {pairs} of threads"
     if not hazard.capped:  # those that are not counted may be of any block
         blocks = len(group.pairs.blocks(group.threads))
         text += f" in {blocks:,} block{'s' if blocks != 1 else ''}"

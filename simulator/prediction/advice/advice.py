@@ -113,7 +113,7 @@ class Advice:
         before, after, rest = self.time_ms, self.changed_ms, ""
         if self.launch_ms > before / 2:
             before, after = before - self.launch_ms, after - self.launch_ms
-            rest = ", the launch itself not counted"
+            rest = ", launch overhead not counted"
         return f"{where}{self.cause}; {self.change}: {span(before, after)} predicted{rest}"
 
     def to_dict(self) -> dict[str, Any]:

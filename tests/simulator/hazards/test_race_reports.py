@@ -88,8 +88,8 @@ def test_elements_have_their_array_s_shape_and_writes_their_value() -> None:
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ("true", "sure: no schedule orders the two, whatever the arrays hold"),
-        ("in[x] > 0", "sure: no schedule orders the two with these inputs; what the arrays hold"),
+        ("true", "certainty: unordered in every schedule, for all array contents"),
+        ("in[x] > 0", "certainty: unordered in every schedule with these inputs; array contents"),
     ],
 )
 def test_it_says_for_which_inputs_a_race_is_certain(condition: str, words: str) -> None:
@@ -102,7 +102,7 @@ def test_values_that_collide_do_not_make_a_race_a_matter_of_the_inputs() -> None
         "__global__ void k(const float* in, float* out) { out[0] = in[threadIdx.x]; }"
     )
     assert [item.value for item in hazard.involved] == ["0.0", "1.0"]
-    assert "whatever the arrays hold" in hazard.certainty
+    assert "for all array contents" in hazard.certainty
 
 
 def test_what_follows_from_a_race_stands_once_with_its_count() -> None:

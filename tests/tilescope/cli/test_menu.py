@@ -135,7 +135,8 @@ def test_reports_fit_forty_columns(
 def test_a_table_of_times_has_one_unit_and_says_the_state_of_the_caches(folder: Path) -> None:
     shown = tilescope("predict", "one.cu").stdout
     assert "times: with warm caches; DRAM read, written, L1, L2: with cold ones" in shown
-    assert "us of it the launch itself" in " ".join(shown.split())
+    assert "us of it launch overhead" in " ".join(shown.split())
+    assert "of the warps active; next limiters: " in " ".join(shown.split())
     assert " ms" not in shown
     cold = tilescope("predict", "one.cu", "--caches", "cold").stdout
     assert "times, traffic and rates: with cold caches" in cold

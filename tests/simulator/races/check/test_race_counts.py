@@ -22,7 +22,7 @@ def writers(run: simulator.Run) -> dict[str, tuple[int, bool]]:
         assert hazard.kind == "waw-race"
         distance = next(d for d in ("lane", "warp", "block") if f"another {d}" in hazard.message)
         found[distance] = hazard.count, hazard.capped
-        assert hazard.notes[0].startswith("more than 4,096 pairs") == hazard.capped
+        assert hazard.notes[0].startswith("at least 4,096 pairs") == hazard.capped
         assert hazard.to_dict()["pairs"] == hazard.count
         assert hazard.to_dict()["pairs_capped"] == hazard.capped
     return found
