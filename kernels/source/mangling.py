@@ -4,6 +4,7 @@ A kernel's mangled name says what its parameters are, typedefs and templates res
 ``_Z5scaleIfEvPT_i`` is ``scale`` with ``float*`` and ``int``.
 """
 
+import contextlib
 import functools
 from dataclasses import dataclass
 
@@ -40,6 +41,19 @@ def demangle(symbol: str) -> DemangledName | None:
         return None
 
 
+def plain_symbol(symbol: str) -> str:
+    """Return the C++ name in a symbol, as far as it can be read; else the symbol itself.
+
+    Of a constructor or an operator that is its class.
+    """
+    if (found := demangle(symbol)) is not None:
+        return found.name
+    reader = _Reader(symbol)
+    with contextlib.suppress(_Unknown, IndexError, ValueError):
+        reader.name(outermost=True)
+    return "::".join(reader.parts) if symbol.startswith("_Z") and reader.parts else symbol
+
+
 class _Unknown(Exception):
     pass
 
@@ -50,6 +64,8 @@ class _Reader:
         self.substitutions: list[str | int] = []  # an int: the template's argument of that number
         self.arguments: list[str] = []
         self.last_parameter = 0
+        self.parts: list[str] = []
+        """Of the outermost nested name, as far as it was read."""
 
     def function(self) -> DemangledName:
         name, template = self.name(outermost=True)
@@ -105,7 +121,7 @@ class _Reader:
             return found, False
         while self.text[self.at] in "rVK":
             self.at += 1
-        parts: list[str] = []
+        parts: list[str] = self.parts if outermost and not self.depth else []
         ended = False
         while not self.take("E"):
             ended = False

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kernels.source.mangling import plain_symbol
+
 from ..cli.progress import WaitBar
 from ..programs.compile import CompilationError
 from ..programs.libraries import cublas, cufft, curand, cusparse  # noqa: F401 - they fill the table
@@ -91,7 +93,7 @@ class _ExtensionLoader:
             missing = _UNDEFINED.search(str(error))
             if missing is None:
                 raise
-            refuse(f"{_plain(missing[1])}, which extension {name} calls")()
+            refuse(f"{plain_symbol(missing[1])}, which extension {name} calls")()
         boundary.runtime.calls.raise_error()
         boundary.wrap(made)
         return made
@@ -118,15 +120,3 @@ def _import(name: str, library: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
-
-
-def _plain(symbol: str) -> str:
-    """Return the C++ name in a mangled symbol, without its parameters."""
-    if not symbol.startswith("_ZN"):
-        return symbol
-    parts, rest = [], symbol[3:]
-    while number := re.match(r"K?(\d+)", rest):
-        end = number.end() + int(number[1])
-        parts.append(rest[number.end() : end])
-        rest = rest[end:]
-    return "::".join(parts)

@@ -31,8 +31,8 @@ WORDS = {
     "write, write after read, write after write.",
     "pairs of threads": "Threads that race with each other, each two counted once, up to 4,096 "
     "pairs. The two threads below a race's lines are one of these pairs.",
-    "certainty": "The schedules and array contents for which a race occurs. The happens-before order "
-    "proves it; no schedule has to show it.",
+    "certainty": "The schedules and array contents for which a race occurs. The happens-before "
+    "order proves it; no schedule has to show it.",
     "fix": "An edit of the source that was compiled in both builds and verified by running it.",
     "verified": "Compiled in both builds, run in the schedules and sizes that are named, and no "
     "hazard of this kind was left.",
