@@ -31,7 +31,7 @@ def main(folder: str) -> None:
         made = work / "docs"
         made.mkdir()
         for file in (ROOT / "docs").iterdir():
-            if file.suffix in (".md", ".png"):
+            if file.suffix in (".md", ".png", ".js"):
                 shutil.copy(file, made)
         for name, text in reference().items():
             (made / name).write_text(text, encoding="utf-8")

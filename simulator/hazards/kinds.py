@@ -194,7 +194,8 @@ IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 DEADLOCK = HazardKind(
     "deadlock", "", "error", "Threads wait for something that never happens",
     "Some threads wait at a barrier that others never reach, or the launch was given up after "
-    "its steps.",
+    "its steps. Move the barrier to where all threads come, and let every thread that a count "
+    "names arrive.",
     cases={
         "never": HazardCase(_NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS),
         "arrivals": HazardCase(
@@ -221,7 +222,9 @@ DEADLOCK = HazardKind(
 )  # fmt: skip
 LIVELOCK = HazardKind(
     "livelock", "", "error", "Threads loop without end",
-    "No fair schedule makes progress: they loop on a value that nobody changes.",
+    "No fair schedule makes progress: they loop on a value that nobody changes. Set the value "
+    "in a thread that does not wait, read it by a volatile or atomic access, and release each "
+    "lock.",
     cases={"repeats": _FOR_EVER, SHORT: _SHORT}, is_endless=True,
 )  # fmt: skip
 OUT_OF_BOUNDS = HazardKind(
@@ -236,17 +239,20 @@ OUT_OF_BOUNDS = HazardKind(
 )  # fmt: skip
 MISALIGNED = HazardKind(
     "misaligned", "memory", "error", "A misaligned access",
-    "An access of 2, 4, 8 or 16 bytes needs an address that is a multiple of its size.",
+    "An access of 2, 4, 8 or 16 bytes needs an address that is a multiple of its size. Pad rows to "
+    "such a multiple, begin there, or access narrower elements.",
     "misaligned {verb} of {place}: not a multiple of {width} bytes",
 )  # fmt: skip
 READ_ONLY = HazardKind(
     "read-only", "memory", "error", "A write to read-only memory",
-    "The array was passed as read-only, or lies in constant memory.",
+    "The array was passed as read-only, or lies in constant memory. Write to another array, or "
+    "pass one that may be written.",
     "{verb} to read-only {place}",
 )  # fmt: skip
 ADDRESS_SPACE = HazardKind(
     "address-space", "memory", "error", "An access through the wrong address space",
-    "A pointer of one address space was used in an instruction for another.",
+    "A pointer of one address space was used in an instruction for another. Use generic pointers, "
+    "or convert with __cvta_generic_to_shared() exactly where an instruction wants it.",
     "{verb} as {space} memory of an address that is not: {place}",
     {"picture": HazardCase("{verb} of {place}")}, by_instruction=True,
 )  # fmt: skip
@@ -275,11 +281,17 @@ LEFT_OUT = "left-out"
 """Case of a member mask that excludes a lane that executes the instruction."""
 BAD_MASK = HazardKind(
     "bad-mask", "", "error", "A warp instruction waits for lanes that never arrive",
-    "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it.",
+    "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it, or "
+    "leaves out one that does. Move the instruction out of the branch and name all lanes, or name "
+    "exactly those that enter: __ballot_sync() in front of the branch gives them.",
     cases={
-        "absent": HazardCase("a member mask names lanes that never reach this instruction"),
+        "absent": HazardCase(
+            "a member mask names lanes that never reach this instruction",
+            note="move it out of the branch, or name only the lanes that enter",
+        ),
         LEFT_OUT: HazardCase(
-            "threads execute this, but their own member mask excludes them", role="left out"
+            "threads execute this, but their own member mask excludes them", role="left out",
+            note="name every lane that executes this: 0xffffffff for whole warps",
         ),
         "warpgroup": HazardCase(
             "not all four warps of a warpgroup execute this wgmma",
@@ -290,10 +302,13 @@ BAD_MASK = HazardKind(
 )  # fmt: skip
 ASSERT = HazardKind(
     "assert", "", "error", "An assertion failed",
-    "An assert() of the kernel was false for some thread.", "an assertion failed",
+    "An assert() of the kernel was false for some thread. Look at that thread's values with "
+    "tilescope view, and correct what breaks the condition.", "an assertion failed",
 )  # fmt: skip
 TRAP = HazardKind(
-    "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
+    "trap", "", "error", "The kernel executed a trap",
+    "The kernel stopped itself, or the compiler found behaviour that C++ leaves undefined. Remove "
+    "the condition that leads there.",
     "the kernel executed a trap",
     {"undefined": HazardCase("the compiler put a trap at undefined behaviour", condition="{text}"),
      "astray": HazardCase("a call through a pointer that holds no function of this program"),
@@ -322,7 +337,8 @@ TOO_MANY_RESOURCES = HazardKind(
 UNSET_CONSTANT = HazardKind(
     "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",
     "The __constant__ variable has no initial value in the source, and the host's copy into "
-    "it is not part of the launch: it reads as zeros here.",
+    "it is not part of the launch: it reads as zeros here. Give its contents with --symbol "
+    "(symbols in Python), or run the whole program with tilescope exec.",
     "read of constant {place}, which nothing has filled: zeros here", once=True,
 )  # fmt: skip
 ALIASED = "aliased"
@@ -360,8 +376,8 @@ BUILDS_DIFFER = HazardKind(
     "The two builds of a kernel leave different results",
     "The optimised and the unoptimised build of one source leave different values, which neither "
     "the order of threads nor fused multiply-adds explain: the source has a race, a wrong "
-    "__restrict__, or other undefined behaviour that the optimiser relies on. volatile, an atomic "
-    "or a barrier makes both builds access memory alike.",
+    "__restrict__, or other undefined behaviour that the optimiser relies on. Remove it: "
+    "volatile, an atomic or a barrier makes both builds access memory alike.",
     "the two builds leave different results: {place} is {value}",
 )  # fmt: skip
 HOST_ORDER = HazardKind(
@@ -384,13 +400,14 @@ HOST_POINTER = HazardKind(
 )  # fmt: skip
 USE_AFTER_FREE = HazardKind(
     "use-after-free", "", "error", "Memory is used after cudaFree",
-    "The allocation was given back before this use; its bytes may be another allocation's by now.",
+    "The allocation was given back before this use; its bytes may be another allocation's by now. "
+    "Free it after the last use, and synchronise before that.",
     "{who}: {place} points into {how}",
 )  # fmt: skip
 BAD_COPY = HazardKind(
     "bad-copy", "", "error", "A copy does not fit its memory",
     "The copy's size, direction and addresses have to match the allocations: sizes are bytes, "
-    "not elements.",
+    "not elements. Give the number of elements times sizeof.",
     "{who}: {how}",
 )  # fmt: skip
 LAUNCH_ERROR = HazardKind(
@@ -400,13 +417,14 @@ LAUNCH_ERROR = HazardKind(
 )  # fmt: skip
 LEAK = HazardKind(
     "leak", "", "note", "Memory is never freed",
-    "The driver frees it when the program ends; a program that goes on runs out of memory.",
+    "The driver frees it when the program ends; a program that goes on runs out of memory. Call "
+    "cudaFree() for each allocation.",
     "{value:,} bytes in {word} are never freed",
 )  # fmt: skip
 HOST_UNSET = HazardKind(
     "host-unset", "", "note", "The host reads uninitialised bytes",
     "Neither a copy nor a kernel has written these bytes: a smaller launch than the array, or a "
-    "copy of more than was computed.",
+    "copy of more than was computed. Copy what was written, or write the whole array.",
     "{who}: {value:,} of {extent} bytes are uninitialised",
 )  # fmt: skip
 

@@ -237,6 +237,17 @@ def test_every_kind_has_a_reason_and_no_other():
     assert hazard_reasons.REASONS.keys() == KINDS.keys()
 
 
+def test_every_kind_says_how_to_repair_it():
+    """By a sentence in the imperative, or advice for the case."""
+    for kind in KINDS.values():
+        first_words = {one.split()[0] for one in re.split(r"(?<=[.:;,]) ", kind.help)}
+        assert first_words & VERBS, kind.name
+
+
+VERBS = {
+    "After", "Call", "Check", "Copy", "Free", "Give", "Guard", "Let", "Look", "Move", "Pad", "Put",
+    "Remove", "Set", "Use", "Write", "check",
+}  # fmt: skip
 EXAMPLES = sorted((DOCS / "hazards").glob("*.cu"))
 
 
@@ -273,5 +284,9 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         "hazard-raw-race.html",
         "api.html",
         "gallery/race.html",
+        "search.js",
     ):
         assert (tmp_path / "site" / name).stat().st_size > 5000
+    scripts = re.findall('<script src="([^"]*)"', (tmp_path / "site/index.html").read_text())
+    assert "./iframe-worker.js" in scripts  # the search's worker, of a page from disk
+    assert all((tmp_path / "site" / name).is_file() for name in scripts), scripts
