@@ -20,6 +20,9 @@ import click
 if TYPE_CHECKING:
     from simulator.hazards.kinds import HazardKind
 
+_MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])")
+LONGEST = 88
+"""Characters of a signature in one line."""
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))  # hazard_reasons
 
@@ -123,10 +126,36 @@ def described(name: str, thing: object) -> list[str]:
     if not callable(thing):
         return [fenced(repr(thing))] if isinstance(thing, str | tuple | frozenset) else []
     try:
-        signature = f"{name}{inspect.signature(thing)}"
+        signature = spelled(name, inspect.signature(thing))
     except ValueError:
         signature = name
     return [fenced(signature, "python"), rendered(inspect.getdoc(thing) or "")]
+
+
+class Bare(str):
+    """An annotation that stands in the source as it does here: without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def spelled(name: str, signature: inspect.Signature) -> str:
+    """A signature as the source has it, a parameter a line if it is long."""
+
+    def bare(annotation: object) -> object:
+        return Bare(annotation) if isinstance(annotation, str) else annotation
+
+    given = [one.replace(annotation=bare(one.annotation)) for one in signature.parameters.values()]
+    plain = signature.replace(parameters=given, return_annotation=bare(signature.return_annotation))
+    text = _MODULES.sub("", f"{name}{plain}")
+    if len(text) <= LONGEST:
+        return text
+    lines = [f"    {_MODULES.sub('', str(one))}," for one in given]
+    own = [n for n, one in enumerate(given) if one.kind is one.KEYWORD_ONLY]
+    if own and not any(one.kind is one.VAR_POSITIONAL for one in given):
+        lines.insert(own[0], "    *,")
+    end = _MODULES.sub("", str(plain.replace(parameters=[]))).removeprefix("()")
+    return "\n".join([f"{name}(", *lines, f"){end}"])
 
 
 def rendered(docstring: str) -> str:

@@ -223,6 +223,8 @@ def test_the_reference_is_made_of_the_code():
         assert f"(hazard-{kind.name}.md)" in pages["hazards.md"]
     assert "### simulator.launch\n" in pages["api.md"]
     assert "schedule" in pages["api.md"]
+    assert "\nrebuild(self, build: str) -> Kernel\n" in pages["api.md"]  # no quotes
+    assert "\n    schedule: str | int = 'lockstep',\n" in pages["api.md"]
 
 
 def test_docstrings_become_lists():
