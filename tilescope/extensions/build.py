@@ -28,6 +28,13 @@ BRIDGE = "tilescope_bridge"
 _SUFFIXES = (".cu", ".cuh")
 _ARCHITECTURE = re.compile(r"--?(arch|gencode|code|gpu-architecture|gpu-code|generate-code)(=.*)?")
 _RELEASE = re.compile(r"release (\d+)\.")
+_IDENTIFIER = re.compile(r"\b[a-z_][a-z0-9_]*\b")
+OPERATORS = "tilescope_operators.h"
+"""Header of the operators that a source names; the light ``ATen/ATen.h`` includes it."""
+_NEEDS_AUTOGRAD = "requires_grad"
+"""Word of sources for which ``at::empty`` and its like do not stand in for ``torch::empty``."""
+_OTHER_IN_TORCH = {"tensor"}
+"""Operators of ``at::`` that make tensors of another type than those of ``torch::``."""
 _STOOD_IN = {f"-l{name[3:-3]}" for name in (*LIBRARIES, "libcudart.so")} | {"-lc10_cuda"}
 """Words for the linker that name what stand-ins are linked for."""
 
@@ -195,10 +202,19 @@ class ExtensionSource:
 
     def _compile_file(self, tools: Toolchain, file: Path, made: Path) -> None:
         """Compile one file; with all of PyTorch's headers if the fewer do not suffice."""
-        try:
-            _run(self._command(tools, file, made, ["-I", str(_HERE / "light")]))
-        except BuildError:
-            _run(self._command(tools, file, made, []))
+        text = file.read_text(errors="replace")
+        if _NEEDS_AUTOGRAD not in text:
+            folder = made.with_suffix("")
+            folder.mkdir()
+            (folder / OPERATORS).write_text(operator_headers(text, tools.torch / "include"))
+            first = ["-I", str(_HERE / "light"), "-isystem", str(folder)]  # not among -MMD's files
+            try:
+                _run(self._command(tools, file, made, first))
+            except BuildError:
+                pass
+            else:
+                return
+        _run(self._command(tools, file, made, []))
 
     def _command(self, tools: Toolchain, file: Path, made: Path, first: Sequence[str]) -> list[str]:
         given = [f"-I{folder}" for folder in self.include_paths if folder]
@@ -214,6 +230,13 @@ class ExtensionSource:
         headers = [f"-Xcompiler={word}" for word in tools.headers]
         return [str(tools.nvcc), "-w", "-Xcompiler=-fPIC,-g1", *target(flags), *common, *headers,
                 *COMMON_NVCC_FLAGS, *standard, *without_target(flags)]  # fmt: skip
+
+
+def operator_headers(text: str, include: Path) -> str:
+    """Return the text that includes PyTorch's header of each operator named in a source."""
+    names = sorted(set(_IDENTIFIER.findall(text)) - _OTHER_IN_TORCH)
+    found = [name for name in names if (include / "ATen" / "ops" / f"{name}.h").is_file()]
+    return "".join(f"#include <ATen/ops/{name}.h>\n" for name in found)
 
 
 def target(flags: Sequence[str]) -> list[str]:

@@ -73,6 +73,46 @@ def test_stubs_are_hidden_so_that_a_runtime_already_loaded_is_not_called(
     assert ("HIDDEN", "cublasSgemm_v2") in found
 
 
+def test_a_source_has_the_headers_of_the_operators_that_it_names(tmp_path: Path) -> None:
+    operators = tmp_path / "ATen" / "ops"
+    operators.mkdir(parents=True)
+    for name in ("empty", "empty_like", "matmul", "tensor"):
+        (operators / f"{name}.h").touch()
+    text = "auto y = torch::empty_like(x);\nauto z = at::matmul(x, y), t = torch::tensor(1);"
+    made = build.operator_headers(text, tmp_path)
+    assert made == "#include <ATen/ops/empty_like.h>\n#include <ATen/ops/matmul.h>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused", "runs"),
+    [
+        ("torch::empty({2})", 0, 1),
+        ("torch::tensor(1)", 1, 2),
+        ("torch::empty({2}, torch::requires_grad())", 0, 1),
+    ],
+)
+def test_all_headers_are_used_where_the_fewer_do_not_suffice(
+    text: str, refused: int, runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``requires_grad`` compiles with the fewer, but fails when it runs."""
+    commands: list[list[str]] = []
+
+    def compiler(command: list[str]) -> str:
+        commands.append(command)
+        if len(commands) <= refused:
+            raise build.BuildError("no member named so")
+        return ""
+
+    monkeypatch.setattr(build, "_run", compiler)
+    source = tmp_path / "main.cpp"
+    source.write_text(text)
+    tools = build.Toolchain(Path("nvcc"), 13, tmp_path, is_new_abi=True, key="")
+    build.ExtensionSource("x", (source,))._compile_file(tools, source, tmp_path / "0.o")
+    assert len(commands) == runs
+    is_light = str(Path(build.__file__).parent / "light") in commands[-1]
+    assert is_light == (refused == 0 and "requires_grad" not in text)
+
+
 def test_a_changed_header_is_compiled_again(tmp_path: Path) -> None:
     header, record = tmp_path / "common.h", tmp_path / "headers.json"
     header.write_text("int a;")

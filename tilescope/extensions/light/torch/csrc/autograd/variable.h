@@ -1,0 +1,2 @@
+// Left out by the light ATen/ATen.h.
+#pragma once
