@@ -11,8 +11,11 @@ import numpy as np
 from kernels import Kernel
 from kernels.host.host_arguments import element_word
 from simulator import Device
+from simulator.memory.storage.image_handles import HANDLES
 
 from ..cli.argument_spec import TYPES
+
+_ADDRESS_BYTES = 8
 
 
 def launch_words(
@@ -49,7 +52,15 @@ def _word(device: Device, kernel: Kernel, number: int, arg: Any, nbytes: int) ->
         count = found.nbytes * 8 // int(re.sub(r"\D", "", element))
         return f"{element}[{count}]" + "=normal" * (element[0] == "f")
     scalar = TYPES.get(element_word(kind))
+    if _means_memory(device, int.from_bytes(arg, "little"), nbytes):
+        return ""
     return str(np.frombuffer(arg[:nbytes], scalar)[0]) if scalar else ""
+
+
+def _means_memory(device: Device, value: int, nbytes: int) -> bool:
+    """Whether a scalar is an address of this run, or the handle of a texture or surface."""
+    is_picture = value - HANDLES >> 8 in device.pictures
+    return nbytes == _ADDRESS_BYTES and (is_picture or device.find(value) is not None)
 
 
 def _shape(extents: Sequence[int]) -> str:

@@ -4,9 +4,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kernels import Kernel
+from kernels.arguments.texture import Texture
 from simulator import Device
 from tests.support.command_line import tilescope
 from tilescope.host_calls.launch_words import launch_words
@@ -17,6 +19,7 @@ __global__ void k(const float* in, unsigned char* out, int n, double by, bool on
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (on && i < n) out[i] = in[i] * by;
 }
+__global__ void textured(unsigned long long picture, float* out) { out[picture != 0] = 1; }
 __global__ void other(Pair pair, Pair* out) { *out = pair; }
 """
 
@@ -48,3 +51,14 @@ def test_what_words_cannot_say_has_none() -> None:
     rest = 64, bytes(4), bytes(8), bytes(1)
     assert words("k", inside, *rest) == ()
     assert words("k", 64, *rest, cluster=(2, 1, 1)) == ()
+
+
+def test_a_handle_or_an_address_of_this_run_has_no_word() -> None:
+    device, kernel = Device(), Kernel.from_cuda(SOURCE, "textured")
+    made, out = device.allocate(64), device.allocate(8)
+    texture = Texture(np.zeros(16, np.float32))
+    handle = device.picture(made.number, texture)
+    shape = (1, 1, 1), (1, 1, 1)
+    for number, has_word in ((handle, False), (made.address + 4, False), (handle % 4096, True)):
+        args = [one.to_bytes(8, "little") for one in (number, out.address)]
+        assert bool(launch_words(device, kernel, *shape, args, 0, {})) == has_word
