@@ -19,13 +19,17 @@ _RETURN, _CALL, _MAP, _UNMAP, _PRINT, _TEXT, _FLUSH, _READ, _WRITE, _SHARE, _UNS
     12
 )
 _WORD = 2**64 - 1
+_RUN_OF_CALLS = 256
+"""Calls of one process that are answered before others that may have come are looked for."""
+_PATIENCE = struct.pack("@ll", 0, 20_000)
+"""A ``struct timeval``: how long a receiving call waits before it returns nothing."""
 
 
 class Disconnected(Exception):
     """The program has ended, or has closed its end."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class RuntimeCall:
     """One call of the runtime.
 
@@ -43,11 +47,17 @@ class RuntimeCall:
     thread: int
 
 
+def _unpack_call(frame: bytes) -> RuntimeCall:
+    words = _FRAME.unpack(frame)
+    return RuntimeCall(words[:6], words[6:14], *words[14:])
+
+
 class Connection:
     """The shim's end of a process; ``answer`` gives the result of each call."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
         (pid,) = struct.unpack("<Q", self._receive(8))
         self.process = HostProcess(pid, self)
         self.answer: Callable[[RuntimeCall], int] = lambda frame: 0
@@ -60,30 +70,44 @@ class Connection:
         """Close the connection, so that the program's next call ends it."""
         self._channel.close()
 
-    def serve(self) -> None:
-        """Answer one call.
+    def serve(self, is_alone: bool = False) -> None:
+        """Answer one call; if there is no other connection, also those that follow shortly.
+
+        The wait for the next call is then the receiving itself, one call of the system.
 
         Raises:
             Disconnected: There is none any more.
         """
         self._order(_RETURN, self.answer(self._frame()))
+        for _ in range(_RUN_OF_CALLS if is_alone else 0):
+            begin = self._receive_some(_FRAME.size)
+            if not begin:
+                return
+            rest = self._receive(_FRAME.size - len(begin))
+            self._order(_RETURN, self.answer(_unpack_call(begin + rest)))
 
     def _frame(self) -> RuntimeCall:
-        words = _FRAME.unpack(self._receive(_FRAME.size))
-        return RuntimeCall(words[:6], words[6:14], *words[14:])
+        return _unpack_call(self._receive(_FRAME.size))
 
     def _receive(self, nbytes: int) -> bytes:
         parts = []
         while nbytes:
-            try:
-                part = self._channel.recv(min(nbytes, 1 << 20))
-            except OSError as error:
-                raise Disconnected from error
-            if not part:
-                raise Disconnected
+            part = self._receive_some(min(nbytes, 1 << 20))
             parts.append(part)
             nbytes -= len(part)
         return b"".join(parts)
+
+    def _receive_some(self, nbytes: int) -> bytes:
+        """Return up to so many bytes; none if none come for a while."""
+        try:
+            part = self._channel.recv(nbytes)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            raise Disconnected from error
+        if not part:
+            raise Disconnected
+        return part
 
     def _order(self, op: int, *words: int, content: bytes = b"", file: int = -1) -> None:
         filled = [*(word & _WORD for word in words), 0, 0, 0, 0][:4]

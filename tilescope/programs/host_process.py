@@ -57,9 +57,18 @@ class HostProcess:
     def read_array(self, address: int, nbytes: int) -> Any:
         """Return bytes at an address as a new array, uint8."""
         content = np.empty(nbytes, np.uint8)
+        self.read_into(address, content)
+        return content
+
+    def read_into(self, address: int, content: Any) -> None:
+        """Read bytes at an address into a contiguous array, uint8.
+
+        Raises:
+            HostMemoryError: Not all of them are readable; some may have been read.
+        """
+        nbytes = content.nbytes
         if nbytes and not self._move(_LIBC.process_vm_readv, address, content):
             content[:] = np.frombuffer(self._fallback.read(address, nbytes), np.uint8)
-        return content
 
     def write(self, address: int, content: Any) -> None:
         """Replace bytes at an address; ``content``: bytes, or an array of them.

@@ -29,6 +29,8 @@ from .shim.build import shims
 
 _POLL = 0.05
 """Seconds between looks whether the program has ended."""
+_ALONE = 2
+"""Files that are waited for if one process runs: its connection, and the listener."""
 _LINGER = 5.0
 """Seconds that a program has to end by itself after it is asked to."""
 
@@ -194,7 +196,7 @@ class ProgramRun:
 
     def _answer(self, connection: Connection) -> None:
         try:
-            connection.serve()
+            connection.serve(is_alone=len(self._selector.get_map()) == _ALONE)
         except Disconnected:
             self._selector.unregister(connection)
             connection.close()

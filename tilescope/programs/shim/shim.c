@@ -32,6 +32,7 @@ enum { RETURN, CALL, MAP, UNMAP, PRINT, TEXT, FLUSH, READ, WRITE, SHARE, UNSHARE
 static const uint64_t ANSWER = ~0ull; /* the index of a frame that answers an order */
 static int channel = -1;
 static pthread_mutex_t lock;
+static __thread uint64_t thread; /* this one's number, once it has been asked for */
 
 static void die(const char *what) {
   fprintf(stderr, "tilescope: %s\n", what);
@@ -48,6 +49,7 @@ static void make_lock(void) {
 static void after_fork(void) {
   if (channel >= 0) close(channel);
   channel = -1;
+  thread = 0;
   make_lock();
 }
 
@@ -135,7 +137,8 @@ uint64_t tilescope_call(Frame *frame) {
   int error = errno;
   pthread_mutex_lock(&lock);
   if (channel < 0) attach();
-  frame->thread = syscall(SYS_gettid);
+  if (!thread) thread = syscall(SYS_gettid);
+  frame->thread = thread;
   transmit(frame, sizeof *frame);
   for (;;) {
     Order order;

@@ -101,17 +101,13 @@ class MemoryCopy(StreamWork):
         runtime.machine.enqueue(queue, self.call, self.source, touched)
         if waits:
             queue.synchronize()
-        if source is None:
-            content = _read(process, self.given, extent)
-        else:
-            content = np.array(source)
-            if target is None:
-                runtime.checks.host_unset(self.source, self.call, source)
         if target is None:
+            content = _read(process, self.given, extent) if source is None else source
+            if source is not None:
+                runtime.checks.host_unset(self.source, self.call, source)
             _write(process, self.to, extent, content)
-            return SUCCESS
-        if source is None:
-            target[...] = content
+        elif source is None:
+            _read_into(target, process, self.given, extent)
         else:
             runtime.machine.move(target, source)
         return SUCCESS
@@ -206,6 +202,17 @@ def _read(process: Any, box: Box, extent: Extent) -> Any:
         return process.read_array(box.address, extent.nbytes).reshape(shape)
     rows = [process.read_array(at, extent.width) for at in extent.rows(box)]
     return np.concatenate(rows).reshape(shape)
+
+
+def _read_into(target: Flat, process: Any, box: Box, extent: Extent) -> None:
+    """Fill memory of the device with a box of the host's memory, in one pass if both are dense."""
+    if not (target.flags.c_contiguous and extent.is_dense(box)):
+        target[...] = _read(process, box, extent)
+        return
+    process.read_into(box.address, np.asarray(target).reshape(-1))
+    missing = getattr(target, "missing", None)
+    if missing is not None:
+        missing[...] = 0
 
 
 def _write(process: Any, box: Box, extent: Extent, content: Any) -> None:
