@@ -158,12 +158,23 @@ def shown_path(file: str) -> str:
 
 
 def lines(run: Run) -> list[dict[str, Any]]:
-    """Return the counters of each source line, without those of memory that it does not access."""
+    """Return the counters of each source line, without those of memory that it does not access.
+
+    ``moved`` adds its sectors and wavefronts. ``waste`` adds the sectors' worth of bytes that no
+    thread asked for and the bank conflicts.
+    """
     found = []
     for item in run.lines:
         every = item.counters.to_dict()
         some = {n: v for n, v in every.items() if not isinstance(v, dict) or v.get("requests")}
-        found.append(item.to_dict() | {"file": shown_path(item.file), "counters": some})
+        traffic = [v for v in some.values() if isinstance(v, dict)]
+        moved = sum(v.get("sectors", 0) + v.get("wavefronts", 0) for v in traffic)
+        waste = sum(v["sectors"] - v["distinct_bytes"] / 32 for v in traffic if v.get("sectors"))
+        waste += sum(v.get("bank_conflicts", 0) for v in traffic)
+        found.append(
+            item.to_dict()
+            | {"file": shown_path(item.file), "counters": some, "moved": moved, "waste": waste}
+        )
     return found
 
 

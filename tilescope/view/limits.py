@@ -11,7 +11,7 @@ from simulator.prediction.roofline import roofline
 from .describe import shown_path
 
 
-def prediction(found: Prediction | None) -> dict[str, Any] | None:
+def prediction(run: Run, found: Prediction | None) -> dict[str, Any] | None:
     """Return a prediction's data, with files named as on the page."""
     if found is None:
         return None
@@ -19,7 +19,12 @@ def prediction(found: Prediction | None) -> dict[str, Any] | None:
     advice = [
         item | {"file": shown_path(item["file"]) if item["file"] else ""} for item in made["advice"]
     ]
-    return made | {"name": found.gpu.name, "advice": advice}
+    return made | {"name": found.gpu.name, "advice": advice, "flops": _rate(run, found)}
+
+
+def _rate(run: Run, found: Prediction) -> float:
+    """Return the floating-point operations per second at the predicted time."""
+    return run.counters.flops / (found.time_ms / 1000)
 
 
 def limits(run: Run) -> list[dict[str, Any]]:
@@ -48,6 +53,9 @@ def limits(run: Run) -> list[dict[str, Any]]:
 def levels(run: Run, found: Prediction | None) -> list[dict[str, Any]]:
     """Return bytes that pass each level of memory, and the level's bandwidth in bytes per second.
 
+    ``used`` is the share of the level's roof, bandwidth times intensity, that the predicted rate of
+    floating-point operations reaches.
+
     Bytes of threads, shared memory and L1 are counted; L1 has 32 bytes for each sector. L2 and
     DRAM follow from the predicted hit rates and traffic of a launch that finds empty caches. L1
     and shared memory deliver 128 bytes per cycle and multiprocessor. The list is empty without a
@@ -74,11 +82,15 @@ def levels(run: Run, found: Prediction | None) -> list[dict[str, Any]]:
         ("DRAM", "missed in L2, or written back", found.dram_read_bytes + found.dram_write_bytes,
          gpu.bandwidth),
     ]  # fmt: skip
-    return [
-        {"name": name, "what": what, "bytes": float(moved), "rate": rate,
-         "intensity": counters.flops / moved if moved else 0.0}
-        for name, what, moved, rate in rows
-    ]  # fmt: skip
+    made = []
+    for name, what, moved, rate in rows:
+        intensity = counters.flops / moved if moved else 0.0
+        roof = rate * intensity
+        made.append(
+            {"name": name, "what": what, "bytes": float(moved), "rate": rate,
+             "intensity": intensity, "used": _rate(run, found) / roof if roof else 0.0}
+        )  # fmt: skip
+    return made
 
 
 def tile_row(tile: int, run: Run | None, threads: int, found: Prediction) -> dict[str, Any]:

@@ -261,7 +261,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "note": story.note,
         "outputs": story.outputs,
         "command": story.command,
-        "prediction": limits.prediction(story.prediction),
+        "prediction": limits.prediction(run, story.prediction),
         "kernel": run.kernel, "build": run.build, "schedule": run.schedule,
         "grid": run.grid, "block": run.block, "shared_bytes": run.shared_bytes,
         "counters": plain["counters"], "lines": describe.lines(run),

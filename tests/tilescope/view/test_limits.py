@@ -9,6 +9,7 @@ import simulator
 from kernels import library
 from tests.tilescope.view.conftest import matmul, of_library
 from tests.tilescope.view.test_story import content
+from tilescope.view.describe import lines
 from tilescope.view.limits import levels
 from tilescope.view.page import show
 from tilescope.view.story.uses import use_counts
@@ -35,8 +36,25 @@ def test_bytes_of_each_level(predicted):
     )
     for row in rows.values():
         assert row["intensity"] == pytest.approx(counters.flops / row["bytes"])
+        roof = row["rate"] * row["intensity"]
+        reached = 1000 * counters.flops * bool(roof)
+        assert row["used"] * roof * found.time_ms == pytest.approx(reached)
     assert rows["DRAM"]["rate"] < rows["L2"]["rate"] < rows["L1"]["rate"]
     assert levels(predicted.run, None) == []
+
+
+def test_waste_of_each_line():
+    story = of_library("matmul_transposed", "32")
+    counters = story.run.counters
+    found = lines(story.run)
+    every = [
+        getattr(counters, f"{space}_{act}")
+        for space in ("global", "shared")
+        for act in ("load", "store")
+    ]
+    unused = sum(t.sectors - t.distinct_bytes / 32 for t in every if t.sectors)
+    assert sum(line["waste"] for line in found) == unused + sum(t.bank_conflicts for t in every) > 0
+    assert sum(line["moved"] for line in found) == sum(t.sectors + t.wavefronts for t in every)
 
 
 @pytest.mark.slow

@@ -197,3 +197,19 @@ def test_two_runs_stand_beside_each_other(open_page):
     bars = shown.page.locator(".cmp .bar-line b").all_inner_texts()
     counted = [f"{story.run.counters.global_load.accesses:,}" for story in both]
     assert bars[:2] == counted
+    ratio = shown.page.locator(".cmp .bar-line small").first
+    one, other = (story.run.counters.global_load.accesses for story in both)
+    assert ratio.inner_text() == f"{one / other:g}\u00d7 fewer"
+
+
+def test_both_runs_stand_at_the_same_term_of_a_sum(open_page):
+    both = [of_library("matmul_naive", "64"), of_library("matmul_tiled", "64")]
+    shown = open_page(*both)
+    said = shown.page.locator(".cmp-code .val").all_inner_texts()
+    assert said[0] == said[1]
+    assert shown.text("[for=share]") == "24 of 64 terms of thread (5,2)"
+    assert shown.text(".thread .mute") == "24 of 64 products added"
+    shown.press("ArrowRight")
+    after = shown.page.locator(".cmp-code .val").all_inner_texts()
+    assert after[0] == after[1] != said[0]
+    assert shown.text("[for=share]") == "25 of 64 terms of thread (5,2)"

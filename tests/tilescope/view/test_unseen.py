@@ -67,10 +67,75 @@ extern "C" __global__ void gemv(const float* A, const float* x, float* y, int ro
 """
 
 
+COMPACT = """
+extern "C" __global__ void keep(const float* in, float* out, float* count, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
+    bool positive = i < n && in[i] > 0.0f;
+    unsigned mask = __ballot_sync(0xffffffffu, positive);
+    int base = 0;
+    if (lane == 0 && mask) base = atomicAdd(count, (float)__popc(mask));
+    base = __shfl_sync(0xffffffffu, base, 0);
+    if (positive) out[base + __popc(mask & ((1u << lane) - 1))] = in[i];
+}
+"""
+NEIGHBOURS = """
+extern "C" __global__ void smooth(const float* u, float* v, int nx, int ny) {
+    int x = threadIdx.x, y = blockIdx.x * blockDim.y + threadIdx.y, i = y * nx + x;
+    float s = u[i];
+    if (x > 0) s += u[i - 1];
+    if (y + 1 < ny) s += u[i + nx];
+    v[i] = s;
+}
+"""
+BESIDE = """
+extern "C" __global__ void paths(float* a_rather_long_distance, float* via_buffer,
+                                 int n, int k) {
+    int i = threadIdx.y * n + threadIdx.x;
+    float through = a_rather_long_distance[i] * k;
+    if (through < a_rather_long_distance[i]) {
+        a_rather_long_distance[i] = through;
+        via_buffer[i] = k;
+    }
+}
+"""
+ROWS_OF_TWO = """
+extern "C" __global__ void cheapest(const float* wall, const float* first, float* out) {
+    __shared__ float row[32];
+    int t = threadIdx.x;
+    row[t] = first[t];
+    __syncthreads();
+    for (int i = 0; i < 4; ++i) {
+        float next = fminf(row[max(t - 1, 0)], row[t]) + wall[32 * i + t];
+        __syncthreads();
+        row[t] = next;
+        __syncthreads();
+    }
+    out[t] = row[t];
+}
+"""
+POINTS = """
+extern "C" __global__ void pull(const float4* points, float3* forces, int n) {
+    __shared__ float4 tile[64];
+    int i = threadIdx.x;
+    float4 me = points[i];
+    float3 sum = make_float3(0, 0, 0);
+    tile[i] = points[i];
+    __syncthreads();
+    for (int j = 0; j < 64; ++j) {
+        sum.x += (tile[j].x - me.x) * tile[j].w;
+        sum.y += (tile[j].y - me.y) * tile[j].w;
+        sum.z += (tile[j].z - me.z) * tile[j].w;
+    }
+    forces[i] = sum;
+}
+"""
+
+
 @functools.cache
 def story(source, name, grid, threads, *shapes):
     rng = np.random.default_rng(3)
     args = [rng.normal(size=s).astype(np.float32) if isinstance(s, tuple) else s for s in shapes]
+    args = [np.zeros(1, np.float32) if isinstance(s, str) else s for s in args]
     run = simulator.launch(Kernel.from_cuda(source, name), grid, threads, args, trace=True)
     return Story(run, name)
 
@@ -83,6 +148,19 @@ CASES = {
                  "5 rounds between barriers change 32 values of m in place."),
     "gemv": ((BY_WARPS, "gemv", 4, 128, (16, 100), (100,), (16,), 16, 100), "plain",
              "Each of 4 blocks makes 4 elements of y from 400 elements of A and all of x."),
+    "compact": ((COMPACT, "keep", 4, 128, (500,), (500,), "counter", 500), "atomics",
+                "512 threads in 4 blocks read in and write out, by 16 atomic operations on "
+                "1 element of count."),
+    "neighbours": ((NEIGHBOURS, "smooth", 4, (16, 4), (16, 16), (16, 16), 16, 16), "planes",
+                   "A block makes 64 values of v from 188 loads of u: 2.9 for each value."),
+    "rows of two": ((ROWS_OF_TWO, "cheapest", 1, 32, (4, 32), (32,), (32,)), "rows",
+                    "5 rounds between barriers turn 160 values of wall and first into "
+                    "32 values of out."),
+    "beside": ((BESIDE, "paths", 1, (16, 16), (16, 16), (16, 16), 16, 3), "plain",
+               "256 threads in 1 block change a_rather_long_distance and write via_buffer."),
+    "points": ((POINTS, "pull", 1, 64, (64, 4), (64, 3), 64), "planes",
+               "A block loads 256 values of points in 64 loads and reads them 4,096 times "
+               "for 192 values of forces."),
 }  # fmt: skip
 
 
@@ -92,6 +170,23 @@ def test_layout_and_sentence(name):
     found = content(story(*launch))
     assert found["layout"] == layout
     assert "".join(text for text, _ in found["title"]) == said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1400, 360])
+@pytest.mark.parametrize("name", CASES)
+def test_names_of_arrays_do_not_overlap(open_page, name, width):
+    shown = open_page(story(*CASES[name][0]), width=width)
+    found = shown.page.locator(".lens .over text[data-name]").evaluate_all(
+        "all => all.map(t => t.getBoundingClientRect())"
+        ".map(b => [b.left, b.top, b.right, b.bottom])"
+    )
+    edge = shown.page.locator(".stage-lens").first.bounding_box()
+    assert found or CASES[name][1] == "rows"
+    for i, (left, top, right, bottom) in enumerate(found):
+        assert right <= edge["x"] + edge["width"] + 1
+        for x, y, to_x, to_y in found[:i]:
+            assert right <= x or to_x <= left or bottom <= y + 3 or to_y <= top + 3
 
 
 @pytest.mark.slow

@@ -30,10 +30,12 @@ class Page {
     this.compare = content.compare ? new Compare(this.state, content.compare, this.runs.filter((run) => !run.hidden)) : null;
     this.build(content);
     opening(this.state);
+    this.compare?.open();
     restore(this.state);
     this.state.listeners.push(() => this.draw());
     this.listen();
     this.draw();
+    this.scrolled();
     document.documentElement.dataset.ready = content.version;
   }
 
@@ -87,6 +89,7 @@ class Page {
     this.stage.player.stop();
     this.state.update({ run: run.number });
     opening(this.state);
+    this.compare?.open();
     this.draw();
   }
 

@@ -30,8 +30,19 @@ def compare(
     title = _title(names, rows)
     return {
         "title": title, "more": [(_same(runs), -1)],
-        "rows": [{"name": name, "values": [a, b]} for name, a, b in rows if a or b],
+        "rows": [
+            {"name": name, "values": [a, b], "ratio": _ratio(name, a, b)}
+            for name, a, b in rows if a or b
+        ],
     }  # fmt: skip
+
+
+def _ratio(name: str, a: float, b: float) -> str:
+    """Return how many times more or less the second run has, or an empty text."""
+    if not (a and b) or a == b:
+        return ""
+    less, more = ("faster", "slower") if name.startswith("predicted") else ("fewer", "more")
+    return f"{round(max(a, b) / min(a, b), 1):g}\u00d7 {less if b < a else more}"
 
 
 def _sectors(counters: Any) -> int:

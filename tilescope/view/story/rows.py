@@ -34,6 +34,11 @@ class MemoryRow:
     edges: list[tuple[int, int]] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
 
+    @property
+    def reach(self) -> int:
+        """Largest distance between an element and one of its operands."""
+        return max((abs(to - source) for to, source in self.edges), default=0)
+
 
 def rows_of(
     batch: Batch, steps: StorySteps, roles: Roles, maps: dict[int, ArrayMap], variable: int,
@@ -108,7 +113,7 @@ def rows_of(
         rows.append(now)
     before = [_of_array(place, found, first_edges) for place, found in list(inputs.items())[:1]]
     after = []
-    for place, found in list(outputs.items())[:1]:
+    for place, found in sorted(outputs.items(), key=lambda item: -len(item[1]))[:1]:
         row, _ = _of_array(place, found, [])
         row.edges = [(at - row.first, source) for p, at, source in out_edges if p == place]
         after.append(row)

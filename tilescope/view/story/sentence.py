@@ -104,8 +104,7 @@ def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
     errors = [hazard for hazard in facts.run.hazards if hazard.severity == "error"]
     if errors:
         note = errors[0].notes[0] if errors[0].notes else errors[0].row.help.rstrip(".")
-        text = errors[0].title
-        return [(f"{text[:1].upper()}{text[1:]}.", -1)], [(f"{note[:1].upper()}{note[1:]}.", -1)]
+        return _quoted(errors[0].title), _quoted(note)
     rule = {
         "product": _product,
         "rows": _rows,
@@ -118,6 +117,12 @@ def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
         found = _parts(facts) or found
     title, more = found or (_plain(facts), [])
     return title, more or _traffic(facts)
+
+
+def _quoted(text: str) -> list[Part]:
+    """Return a report's text as a sentence, with what it has in backticks in bold."""
+    parts = f"{text[:1].upper()}{text[1:]}.".split("`")
+    return [(part, -2 if i % 2 else -1) for i, part in enumerate(parts) if part]
 
 
 def times(found: np.ndarray) -> str:
@@ -245,7 +250,16 @@ def _reuse(facts: Facts) -> tuple[list[Part], list[Part]] | None:
             *facts.listed(inputs),
             (".", -1),
         ], []
-    return None
+    if not facts.loads:
+        return None
+    every = plural(facts.made, "value")
+    return [
+        (f"A block makes {every} of ", -1),
+        *facts.listed(outputs),
+        (f" from {facts.loads:,} loads of ", -1),
+        *facts.listed(inputs),
+        (f": {each:.1f} for each value.", -1),
+    ], []
 
 
 def _borders(facts: Facts) -> list[Part]:
@@ -272,6 +286,7 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     if not rounds or not facts.layout.outputs:
         return None
     out = facts.listed(facts.layout.outputs[:1])
+    every_out = facts.listed(facts.layout.outputs)
     more: list[Part] = [
         (
             "Each row is shared memory between two barriers. The lines are the reads that made the "
@@ -279,7 +294,7 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
             -1,
         ),
     ]
-    far = [max((abs(to - source) for to, source in row.edges), default=0) for row in rounds]
+    far = [row.reach for row in rounds]
     wide = [len(set(row.written)) for row in rounds]
     doubling = all(b == 2 * a for a, b in itertools.pairwise(far)) and far[0] == 1
     halving = len(wide) > 1 and all(b <= (a + 1) // 2 + 1 for a, b in itertools.pairwise(wide))
@@ -307,14 +322,14 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
         return [
             (f"{plural(n + 1, 'round')} between barriers change {plural(facts.made, 'value')} of ",
              -1),
-            *out,
+            *every_out,
             (" in place.", -1),
         ], more  # fmt: skip
     return [
         (f"{plural(n + 1, 'round')} between barriers turn {plural(facts.values, 'value')} of ", -1),
-        *facts.listed(facts.layout.inputs[:1]),
+        *facts.listed(facts.layout.inputs),
         (f" into {plural(facts.made, 'value')} of ", -1),
-        *out,
+        *every_out,
         (".", -1),
     ], more
 
@@ -341,6 +356,11 @@ def _atomics(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     item = facts.maps[outputs[0]]
     total, busiest = int(item.writes.sum()), int(item.writes.max())
     hit = int((item.writes > 0).sum())
+    others = [n for n in facts.layout.outputs if not facts.maps[n].reads.any()]
+    if others:
+        operations = f"{plural(total, 'atomic operation')} on {plural(hit, 'element')} of "
+        title = [*_plain(facts, others)[:-1], (f", by {operations}", -1)]
+        return [*title, facts.name(outputs[0]), (".", -1)], []
     title = [(f"{plural(total, 'atomic operation')} on {plural(hit, 'element')} of ", -1)]
     title += [facts.name(outputs[0])]
     inputs = facts.layout.inputs[:1]
@@ -414,15 +434,19 @@ def _planes(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     return _reuse(facts)
 
 
-def _plain(facts: Facts) -> list[Part]:
+def _plain(facts: Facts, outputs: Sequence[int] | None = None) -> list[Part]:
+    """Return the sentence of what is read, changed in place, and written."""
     run = facts.run
     blocks = int(np.prod(run.grid))
     title: list[Part] = [
         (f"{plural(blocks * _threads(facts), 'thread')} in {plural(blocks, 'block')}", -1)
     ]
-    if facts.layout.inputs:
-        title += [(" read ", -1), *facts.listed(facts.layout.inputs[:4])]
-    if facts.layout.outputs:
-        title += [(" and write " if facts.layout.inputs else " write ", -1)]
-        title += facts.listed(facts.layout.outputs[:4])
+    outputs = facts.layout.outputs if outputs is None else outputs
+    changed = [n for n in outputs if facts.maps[n].reads.any()]
+    written = [n for n in outputs if n not in changed]
+    parts = [("read", facts.layout.inputs), ("change", changed), ("write", written)]
+    said = [(verb, facts.listed(places[:4])) for verb, places in parts if places]
+    for i, (verb, names) in enumerate(said):
+        joint = " " if not i else " and " if i == len(said) - 1 else ", "
+        title += [(f"{joint}{verb} ", -1), *names]
     return [*title, (".", -1)]

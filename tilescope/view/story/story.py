@@ -291,6 +291,7 @@ class Teller:
             made["rows"] = [
                 {
                     "place": row.place, "first": row.first, "width": len(row.values),
+                    "reach": row.reach,
                     "values": pool.add(row.values),
                     "edges": table(sorted(set(row.edges)), 2), "count": len(set(row.edges)),
                 }

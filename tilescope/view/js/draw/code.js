@@ -4,6 +4,8 @@ import { el, replace } from "./dom.js";
 const DEEP = 12; // columns of indentation from which it is drawn by half
 const LONG = 58; // columns from which a trailing comment is folded away
 
+// A path that breaks at its slashes.
+const path = (text) => text.split(/(?<=\/)/).flatMap((part) => [part, el("wbr")]);
 const indent = (text) => Math.max(0, text.search(/\S/));
 
 export class Code {
@@ -51,7 +53,7 @@ export class Code {
     if (key === this.key) return;
     this.key = key;
     const source = run.sources[file];
-    replace(this.title, source ? source.path : "This kernel came as PTX", marks.proof ? el("small", {}, ` ${marks.proof}`) : "");
+    replace(this.title, source ? path(source.path) : "This kernel came as PTX", marks.proof ? el("small", {}, ` ${marks.proof}`) : "");
     const inside = range && [...marks.keys()].every((line) => line >= range.head && line <= range.to);
     const own = range && range.file === file && !this.open && inside;
     const [from, to] = own ? [range.from, range.to] : [1, source?.lines.length ?? 0];

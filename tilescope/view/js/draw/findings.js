@@ -25,7 +25,7 @@ export class Findings {
     return el(
       "article",
       { class: `finding ${hazard.severity}` },
-      el("h4", {}, el("span", { class: "severity" }, hazard.severity), ` ${hazard.title}`),
+      el("h4", {}, el("span", { class: "severity" }, hazard.severity), " ", quoted(hazard.title)),
       el("ol", {}, hazard.involved.map((item, i) => el("li", {}, el("b", {}, `${"\u2460\u2461\u2462"[i] ?? ""} ${item.role}`), ` line ${item.line || item.ptx_line} `, el("code", {}, item.code || item.instruction)))),
       el("p", { class: "mute" }, howOften(hazard)),
       hazard.fix_text ? el("p", { class: "fix" }, `Fix: ${hazard.fix_text}`) : null,
@@ -36,6 +36,11 @@ export class Findings {
       others.map((other) => el("p", { class: "mute" }, `The same fix mends: ${run.hazards[other].message} `, el("button", { type: "button", class: "plain", onclick: () => this.go(other) }, "Go to the moment"))),
     );
   }
+}
+
+// A report's text, with what it has in backticks as code.
+function quoted(text) {
+  return text.split("`").map((part, i) => (i % 2 ? el("code", {}, part) : part));
 }
 
 // Errors first, races before others; hazards that one fix mends together.

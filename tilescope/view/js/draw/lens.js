@@ -2,6 +2,13 @@
 import { el, replace, svg } from "./dom.js";
 import { colours } from "./colours.js";
 
+const [NAME_WIDTH, SIZE_WIDTH] = [8.8, 7.4]; // pixels of a letter of a name, and of its size
+
+// Pixels that an array's name and size take, at most.
+export function widthOfName(name, size) {
+  return name.length * NAME_WIDTH + (size ? 6 + size.length * SIZE_WIDTH : 0);
+}
+
 export class Lens {
   constructor(label) {
     this.canvas = el("canvas", { "aria-hidden": "true" });
@@ -54,11 +61,13 @@ export class Lens {
     this.add(node);
   }
 
-  // An array's name in its colour, and its size in grey.
-  name(x, y, name, size, hue) {
-    this.text(x, y, [name, ...(size ? [{ text: ` ${size}`, style: { class: "size" } }] : [])], {
-      size: 14, weight: 700, fill: `${hue}2`,
-    });
+  // An array's name in its colour, and its size in grey. In less room the size is left out, and then
+  // the name is shortened.
+  name(x, y, name, size, hue, room = Infinity) {
+    const wide = widthOfName(name, "");
+    const shown = wide > room ? `${name.slice(0, Math.max(3, Math.floor(room / NAME_WIDTH) - 1))}\u2026` : name;
+    const rest = size && widthOfName(name, size) <= room ? [{ text: ` ${size}`, style: { class: "size" } }] : [];
+    this.text(x, y, [shown, ...rest], { size: 14, weight: 700, fill: `${hue}2`, "data-name": name });
   }
 
   ring(x, y, w, h, colour = "ink", wide = 2.5) {

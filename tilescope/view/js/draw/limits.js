@@ -8,7 +8,7 @@ export class Limits {
   constructor(state) {
     this.state = state;
     const names = state.runs[0].limits.map((gpu) => gpu.name);
-    const wanted = state.runs.find((run) => run.prediction)?.prediction.name ?? "A100";
+    const wanted = state.runs.find((run) => run.prediction)?.prediction.name ?? "H200";
     const start = Math.max(
       0,
       names.findIndex((name) => name.startsWith(wanted)),
@@ -162,10 +162,9 @@ export class Limits {
 
 // Where the predicted rate stands under the levels' roofs.
 function explained(run, name) {
-  const rate = run.counters.flops / (run.prediction.time_ms / 1000);
-  const under = run.levels.filter((level) => level.rate && level.intensity);
-  const nearest = under.reduce((a, b) => (rate / (a.rate * a.intensity) > rate / (b.rate * b.intensity) ? a : b), under[0]);
-  const share = nearest ? ` The nearest roof is that of ${nearest.name}: ${percent(rate / (nearest.rate * nearest.intensity))} of it is used.` : "";
+  const rate = run.prediction.flops;
+  const nearest = run.levels.reduce((a, b) => (a.used > b.used ? a : b));
+  const share = nearest.used ? ` The nearest roof is that of ${nearest.name}: ${percent(nearest.used)} of it is used.` : "";
   return `${run.name} on ${name}: ${flops(rate)} at the predicted time, ${percent(rate / run.limits.find((one) => one.name === name).roofline.peak_flops)} of the peak. Each point is one level of memory at its FLOP per byte.${share}`;
 }
 

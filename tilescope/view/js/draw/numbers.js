@@ -3,14 +3,16 @@ function signed(text) {
   return text.replace("-", "\u2212");
 }
 
-// At most four glyphs, or "" if these do not suffice.
+// Two significant figures, or one where two take more than four glyphs.
 export function inCell(value) {
   if (value === null || value === undefined) return "";
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "\u2212inf";
   if (Number.isInteger(value)) return signed(String(value));
-  const text = Number(value.toPrecision(2));
-  const plain = Math.abs(text) < 1 ? String(text).replace("0.", ".") : String(text);
-  return signed(plain);
+  const plain = (digits) => {
+    const short = Number(value.toPrecision(digits));
+    return signed(Math.abs(short) < 1 ? String(short).replace("0.", ".") : String(short));
+  };
+  return plain(2).length > 4 && Math.abs(value) < 1 ? plain(1) : plain(2);
 }
 
 export function fits(value) {

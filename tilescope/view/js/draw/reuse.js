@@ -2,7 +2,7 @@
 import { el, replace, svg } from "./dom.js";
 import { colours } from "./colours.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
-import { count, plural } from "../model/format.js";
+import { count, inWords, plural } from "../model/format.js";
 
 const MOST = 1 << 18;
 
@@ -53,11 +53,11 @@ function counted(uses, one) {
 }
 
 function lead(even, uneven) {
-  const names = (list) => list.map((one) => one.name).join(", ");
+  const names = (list) => inWords(list.map((one) => one.name));
   if (!even.length && !uneven.length) return "Nothing is read.";
-  if (!uneven.length) return `Every element of ${names(even)} is read alike, so there is nothing to paint: numbers say it.`;
+  if (!uneven.length) return `Every element of ${names(even)} is read equally often, so there is nothing to paint: numbers say it.`;
   if (!even.length) return `Elements of ${names(uneven)} are read unequally often: lightness says how much.`;
-  return `Every element of ${names(even)} is read alike: numbers say it. ${names(uneven)} ${uneven.length > 1 ? "are" : "is"} read unequally: lightness says how much.`;
+  return `Every element of ${names(even)} is read equally often: numbers say it. Elements of ${names(uneven)} are not: lightness says how much.`;
 }
 
 function bars(even) {

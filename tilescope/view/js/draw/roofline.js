@@ -25,10 +25,9 @@ export function places(run, r) {
 
 // A point for each level of memory, at the rate of the predicted time.
 export function levelPlaces(run) {
-  const rate = run.counters.flops / (run.prediction.time_ms / 1000);
   return run.levels
-    .filter((level) => level.rate && level.intensity && level.name !== "shared memory")
-    .map((level) => ({ x: level.intensity, y: rate, text: `${run.name}, ${level.name}`, shape: level.name === "DRAM" ? "dot" : "ring", run: run.number }));
+    .filter((level) => level.used && level.name !== "shared memory")
+    .map((level) => ({ x: level.intensity, y: run.prediction.flops, text: `${run.name}, ${level.name}`, shape: level.name === "DRAM" ? "dot" : "ring", run: run.number }));
 }
 
 // roofs: bandwidths of levels, as { name, rate }; DRAM's is always drawn.
@@ -63,8 +62,11 @@ export function chart(r, points, W, roofs = []) {
   for (const { name, rate } of roofs) {
     const turn = Math.min(10 ** x1, r.peak_flops / rate);
     if (turn > 10 ** x0) parts.push(svg("polyline", { class: "roof level", points: `${X(10 ** x0)},${Y(rate * 10 ** x0)} ${X(turn)},${Y(rate * turn)}` }));
-    const at = 10 ** (x0 + 0.12 * (x1 - x0));
-    parts.push(svg("text", { x: X(at), y: Y(rate * at) - 6, class: "axis roof-name" }, name));
+    const at = 10 ** (x0 + 0.04 * (x1 - x0));
+    const [x, y] = [X(at), Y(rate * at)];
+    const slope = (Math.atan2(Y(10 * rate * at) - y, X(10 * at) - x) * 180) / Math.PI;
+    const below = rate === r.bandwidth ? 13 : -4; // DRAM's name stands below its roof, the others' above
+    parts.push(svg("text", { transform: `translate(${x} ${y}) rotate(${slope}) translate(0 ${below})`, class: "axis roof-name" }, `${name} ${(rate / 1e12).toPrecision(2)} TB/s`));
   }
   for (const run of new Set(points.map((point) => point.run))) {
     const own = points.filter((point) => point.run === run && run !== undefined);

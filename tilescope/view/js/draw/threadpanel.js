@@ -26,15 +26,20 @@ export class ThreadPanel {
     if (run.tensor && (run.story.layout === "product" || state.current?.w?.shape)) return void this.along(run, items);
     const last = done[done.length - 1];
     const value = last ? last.sum : terms.length ? 0 : lastValue(block, items, state.pos);
-    const name = triple(run.thread(state.thread));
     replace(
       this.root,
-      el("h3", {}, `Thread ${name}`, el("small", {}, ` ${madeBy(run, state.block, state.thread)}`)),
+      this.head(run),
       el("div", { class: "big number" }, value === null ? "\u2013" : full(value, 4)),
       el("p", { class: "mute" }, told(terms, done, run)),
       terms.length ? this.list(run, terms, done) : null,
       terms.length > ROWS ? curve(terms, done.length, state.story) : null,
     );
+  }
+
+  head(run) {
+    const { state } = this;
+    const [verb, ...rest] = madeBy(run, state.block, state.thread).split(" ");
+    return el("h3", {}, `Thread ${triple(run.thread(state.thread))}`, el("small", {}, ` ${verb} `, el("span", { class: "whole-word" }, rest.join(" "))));
   }
 
   // Of matrix products by tensor cores: how many the warp has done, or how far along k it is.
@@ -47,7 +52,7 @@ export class ThreadPanel {
     const holds = items.findLast((item) => item.step <= state.event && item.w.shape && item.values.some((value) => value !== null))?.values.slice(0, 4) ?? [];
     replace(
       this.root,
-      el("h3", {}, `Thread ${triple(run.thread(state.thread))}`, el("small", {}, ` ${madeBy(run, state.block, state.thread)}`)),
+      this.head(run),
       el("div", { class: "big number" }, busy ? String(done) : "\u2013"),
       el("p", { class: "mute" }, busy ? `of ${all} ${state.blockNow.batch.full ? "recorded, " : ""}${run.story.depth ? "along k multiplied" : "matrix products done"} by warp ${state.warp}. Its threads hold the sums together.${holds.length ? ` This one holds ${holds.map((value) => full(value, 4)).join(", ")} of the last product.` : ""}` : `Warp ${state.warp} multiplies nothing: it loads.`),
     );

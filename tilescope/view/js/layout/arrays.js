@@ -1,6 +1,6 @@
 // Layout of all other kernels: arrays with the elements that block and beat access, shared arrays in
 // their true extents, and the block's part of the output.
-import { Lens } from "../draw/lens.js";
+import { Lens, widthOfName } from "../draw/lens.js";
 import { colours } from "../draw/colours.js";
 import { drawBars, drawSheet, topOf, usesDigits } from "../draw/sheet.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
@@ -11,6 +11,8 @@ import { before, outputValue, sharedValue, touched } from "./values.js";
 import { count } from "../model/format.js";
 
 const [GRID, LARGE, MOST] = [364, 12, 64];
+const THIN = 16; // rows a column from which a matrix is drawn as a strip
+const FOLD = 32; // columns of what is contiguous but too narrow or too flat to show as it is
 
 export class Arrays {
   constructor(state) {
@@ -36,11 +38,12 @@ export class Arrays {
     let [x, low] = [block.x, y];
     for (const part of shared) {
       const each = Math.max(part.cols * part.cell, 130);
-      if (x > block.x && x + each > block.x + 300) [x, y] = [block.x, low];
-      Object.assign(part, { x, y: y + 20 });
+      const named = Math.min(300, Math.max(each, widthOfName(part.name, "")));
+      if (x > block.x && x + named > block.x + 300) [x, y] = [block.x, low];
+      Object.assign(part, { x, y: y + 20, named });
       low = Math.max(low, part.y + part.rows * part.cell + 8);
-      right = Math.max(right, part.x + part.cols * part.cell);
-      x += each + 20;
+      right = Math.max(right, x + named);
+      x += named + 20;
     }
     y = low;
     const W = this.narrow ? Math.min(room, 340) : shared.length ? right + 14 : wide + 20;
@@ -75,25 +78,28 @@ export class Arrays {
     const arrays = run.arrays.filter((array) => array.drawn && (array.reads_total || array.writes_total)).sort((a, b) => rank(a) - rank(b)).slice(0, 6);
     const room = this.narrow ? 320 : GRID;
     const grid = [];
-    const planes = arrays.filter((array) => array.shape.length > 1);
+    const flat = (array) => array.shape.length < 2 || array.shape[array.shape.length - 1] * THIN <= array.count / array.shape[array.shape.length - 1];
+    const planes = arrays.filter((array) => !flat(array));
     const columns = planes.reduce((sum, array) => sum + array.shape[array.shape.length - 1], 0);
     const beside = (room - 22 * (planes.length - 1)) / columns; // pixels of a cell if all stand in one row
     let [x, y, tall] = [0, this.narrow ? 4 : 46, 0];
     for (const array of arrays) {
-      const cols = array.shape.length > 1 ? array.shape[array.shape.length - 1] : array.count;
+      const cols = flat(array) ? array.count : array.shape[array.shape.length - 1];
       const rows = Math.ceil(array.count / cols);
       const plane = rows > 1 && rows * 24 > cols;
+      const size = array.shape.length > 1 ? array.shape.join("\u00d7") : count(array.count);
       const written = array.writes_total > 0 ? 1 : 0;
       const window = story.whole(array.place, written) ?? story.whole(array.place, 1 - written);
       if (plane) {
         const cell = Math.min(27, Math.max(Math.min(Math.min(room * 0.46, 180) / cols, 190 / rows), Math.min(beside, 290 / rows)));
-        if (x && x + cols * cell > room) [x, y, tall] = [0, y + tall, 0];
-        grid.push({ array, window, rows, cols, cell, x, y: y + 22, plane });
+        const named = Math.max(cols * cell, Math.min(room * 0.46, widthOfName(array.name, size)));
+        if (x && x + named > room) [x, y, tall] = [0, y + tall, 0];
+        grid.push({ array, size, window, rows, cols, cell, x, y: y + 22, plane, named });
         tall = Math.max(tall, rows * cell + 40);
-        x += cols * cell + 22;
+        x += named + 22;
       } else {
         if (x) [x, y, tall] = [0, y + tall, 0];
-        grid.push({ array, window, rows: 1, cols: array.count, cell: room / array.count, x: 0, y: y + 22, plane, tall: 30 });
+        grid.push({ array, size, window, rows: 1, cols: array.count, cell: room / array.count, x: 0, y: y + 22, plane, tall: 30, named: room });
         y += 66;
       }
     }
@@ -111,8 +117,7 @@ export class Arrays {
     const run = state.now;
     const { array, x, y, rows, cols, cell } = part;
     const hue = hueOf(run, array);
-    const size = array.shape.length > 1 ? array.shape.join("\u00d7") : count(array.count);
-    lens.name(x, y - 6, array.name, size, hue);
+    lens.name(x, y - 6, array.name, part.size, hue, part.named);
     const range = run.story.ranges[array.place];
     const used = state.fed ? fedUse(state, array) : this.touched.get(array);
     const valueAt = (i) => (array.writes_total ? outputValue(state, array, i) : before(run, array, i));
@@ -194,13 +199,17 @@ export class Arrays {
       const total = Math.floor(variable.bytes / variable.size);
       const cols = this.columnsOf(run, variable, total);
       const rows = Math.min(MOST, Math.ceil(total / cols));
-      parts.push({ variable, rows, cols: Math.min(cols, 128), stride: cols, total, cell: sized(rows, Math.min(cols, 128), used.length + 1) });
+      parts.push({ variable, name: variable.name, size: variable.shape.join("\u00d7"), rows, cols: Math.min(cols, 128), stride: cols, first: 0, total, cell: sized(rows, Math.min(cols, 128), used.length + 1) });
     }
     for (const array of run.arrays.filter((one) => one.drawn && one.writes_total).slice(0, 1)) {
       const w = story.whole(array.place, 1);
       if (!w || array.shape.length < 2) continue;
-      const [rows, cols] = [Math.min(MOST, w[2] - w[0]), Math.min(128, w[3] - w[1])];
-      parts.push({ array, window: w, rows, cols, cell: sized(rows, cols, used.length + 1) });
+      const stride = array.shape[array.shape.length - 1];
+      const [tall, wide] = [w[2] - w[0], w[3] - w[1]];
+      const total = tall * wide;
+      const folds = (tall === 1 || wide === stride) && (wide > 64 || wide * THIN <= tall) && total > FOLD;
+      const [rows, cols] = folds ? [Math.min(MOST, Math.ceil(total / FOLD)), FOLD] : [Math.min(MOST, tall), Math.min(128, wide)];
+      parts.push({ array, name: array.name, size: "this block\u2019s part", rows, cols, stride: folds ? FOLD : stride, first: w[0] * stride + w[1], total: folds ? total : Infinity, cell: sized(rows, cols, used.length + 1) });
     }
     return parts;
   }
@@ -211,7 +220,7 @@ export class Arrays {
     const source = run.byPlace.get(run.story.sources[run.shared.indexOf(variable)]);
     const columns = source?.shape.length > 1 ? source.shape[source.shape.length - 1] : 0;
     if (variable.shape.length > 1 && last <= 128) return last;
-    return columns > 1 && columns <= 128 && last % columns === 0 ? columns : Math.min(32, total);
+    return columns > 1 && columns <= 128 && last % columns === 0 && columns * THIN > total / columns ? columns : Math.min(FOLD, total);
   }
 
   drawPart(part) {
@@ -221,16 +230,16 @@ export class Arrays {
     const hue = variable ? hueOfVariable(run, variable) : hueOf(run, array);
     const item = variable ?? array;
     const used = this.touched.get(item);
-    const indexOf = (i, j) => (variable ? i * part.stride + j : (part.window[0] + i) * array.shape[array.shape.length - 1] + part.window[1] + j);
+    const indexOf = (i, j) => part.first + i * part.stride + j;
     const values = (index) => (variable ? sharedValue(state.blockNow, variable, index, state.event) : { value: outputValue(state, array, index) });
-    lens.name(x, y - 6, variable ? variable.name : `${array.name}, this block's part`, variable ? variable.shape.join("\u00d7") : "", hue);
+    lens.name(x, y - 6, part.name, part.size, hue, part.named + 16);
     const source = variable ? run.story.sources[run.shared.indexOf(variable)] : array.place;
     const range = source >= 0 ? run.story.ranges[source] : this.rangeNow(part, indexOf, values);
     drawSheet(lens.pen, {
       x, y, cell, rows, cols, hue, digits: usesDigits(range, cell), top: topOf(range),
       at: (i, j) => {
         const index = indexOf(i, j);
-        if (variable && index >= part.total) return null;
+        if (index - part.first >= part.total) return null;
         const found = values(index);
         const value = found?.value;
         const hot = used?.reads.has(index);

@@ -34,7 +34,8 @@ function productSentence(run, beat, reads, found, warp) {
   const who = beat.w.name.startsWith("wgmma") ? `The warpgroup of warp ${warp}` : `Warp ${warp}`;
   const names = [...found].filter(([item, part]) => part.reads.size && (item.bytes ?? Infinity) > 64);
   const from = names.flatMap(([item], i) => [[i ? " and " : " from "], [item.name, run.shared.includes(item) ? hueOfVariable(run, item) : hueOf(run, item)]]);
-  return [["Multiply matrices. ", "strong"], [`${who} multiplies ${m}\u00d7${k} by ${k}\u00d7${n} values`], ...from, ["."]];
+  const where = names.length && names.every(([item]) => run.shared.includes(item)) ? " in shared memory." : ".";
+  return [["Multiply matrices. ", "strong"], [`${who} multiplies ${m}\u00d7${k} by ${k}\u00d7${n} values`], ...from, [where]];
 }
 
 function agree(threads, verb) {

@@ -28,20 +28,18 @@ export class Rows {
       const values = run.pool.data(row.values);
       const edges = run.pool.data(row.edges);
       const from = new Map();
-      let far = 0;
       for (let i = 0; i < row.count; i++) {
         const [to, source] = [edges[2 * i], edges[2 * i + 1]];
         if (!from.has(to)) from.set(to, []);
         from.get(to).push(source);
-        far = Math.max(far, Math.abs(to - source));
       }
       const top = values.reduce((most, v) => (Number.isFinite(v) ? Math.max(most, Math.abs(v)) : most), 0) || 1;
       const shared = row.place === GLOBAL_ROW;
       if (shared) round++;
       return {
-        ...row, values, from, far, top, shared,
+        ...row, values, from, top, shared,
         name: shared ? (round ? `round ${round}` : variable.name) : global(row).name,
-        sub: shared ? (round ? (far ? `reach ${far}` : "") : "loaded") : "global",
+        sub: shared ? (round ? (row.reach ? `reach ${row.reach}` : "") : "loaded") : "global",
         hue: shared ? (round ? "c" : this.rows0Hue(run, variable, state.story.rows)) : hueOf(run, global(row)),
       };
     });
@@ -71,8 +69,9 @@ export class Rows {
     const wide = Math.min(980, room);
     const [label, equation] = narrow ? [0, 0] : [104, 150];
     const W = wide - label - equation;
-    const step = narrow ? 44 : rows.length > 14 ? 26 : 37;
-    const bar = rows.length > 14 && !narrow ? 13 : 17;
+    const many = rows.length > 14 && !narrow;
+    const step = narrow ? 44 : many ? Math.max(15, Math.min(26, 440 / rows.length)) : 37;
+    const bar = many ? Math.min(13, step - 7) : 17;
     const width = Math.max(1, ...rows.map((row) => row.width));
     const each = W / width;
     const X = (i) => label + (i + 0.5) * each;
@@ -138,7 +137,7 @@ export class Rows {
   // All lines as faint hairlines, thinned; the picked value's strong.
   edges(row, r, y0, y1, X, cone, narrow) {
     const { lens } = this;
-    const every = row.width > 128 ? (row.far > 32 ? 8 : row.far > 4 ? 4 : 2) : 1;
+    const every = row.width > 128 ? (row.reach > 32 ? 8 : row.reach > 4 ? 4 : 2) : 1;
     let faint = "";
     let strong = "";
     for (const [to, sources] of row.from)
@@ -149,7 +148,7 @@ export class Rows {
       }
     for (const to of cone) if (row.shared && !row.from.has(to)) strong += `M${X(to).toFixed(1)} ${y0}V${y1}`;
     if (faint) lens.shape(faint, "fill: none; stroke: var(--hatch); stroke-width: 0.5");
-    if (strong) lens.shape(strong, `fill: none; stroke: var(--${row.hue}2); stroke-width: ${cone.size > 60 ? 0.8 : 1.5}`);
+    if (strong) lens.shape(strong, `fill: none; stroke: var(--${row.hue}2); stroke-width: ${cone.size > 100 ? 0.5 : cone.size > 60 ? 0.8 : 1.5}`);
   }
 
   labels(row, r, y, bar, narrow, wide, x, on, here) {
@@ -157,11 +156,11 @@ export class Rows {
     const strong = r === this.now - 1 ? 700 : 400;
     if (narrow) lens.text(0, y - 3, [row.name, { text: ` ${row.sub}`, style: { class: "size" } }], { size: 11.5, weight: strong });
     else {
-      lens.text(0, y + bar - 4, row.name, { size: 13, weight: strong, fill: `${row.hue}2` });
+      lens.text(0, y + bar - (bar > 12 ? 4 : 0), row.name, { size: bar > 12 ? 13 : 12, weight: strong, fill: `${row.hue}2` });
       if (row.sub && bar > 14) lens.text(0, y + bar + 9, row.sub, { size: 11, fill: "mute" });
     }
     if (!on || here === null) return;
-    lens.text(narrow ? wide : x, narrow ? y - 3 : y + bar - 4, this.equation(row, r, here), { size: narrow ? 11.5 : 13, weight: strong, anchor: narrow ? "end" : null, mono: true });
+    lens.text(narrow ? wide : x, narrow ? y - 3 : y + bar - (bar > 12 ? 4 : 0), this.equation(row, r, here), { size: narrow ? 11.5 : bar > 12 ? 13 : 12, weight: strong, anchor: narrow ? "end" : null, mono: true });
   }
 
   // "8 + 3 = 11" where the two values above add up to it, and likewise for the larger or smaller.

@@ -5,7 +5,7 @@ import { colours } from "../draw/colours.js";
 import { drawBars, topOf } from "../draw/sheet.js";
 import { full, inCell } from "../draw/numbers.js";
 import { madeBy, valueOf } from "../draw/threadpanel.js";
-import { count, triple } from "../model/format.js";
+import { count, plural, triple } from "../model/format.js";
 import { MAKE, STORE, hueAt, hueOf, hueOfVariable } from "../model/story.js";
 import { ofOneValue, termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
@@ -46,8 +46,8 @@ export class Strips {
     }
     for (const variable of shared) {
       const above = lensFrom;
+      if (above) this.updates(inputs[0], variable, y); // beneath all, but for the lens
       lensFrom = this.tile(variable, y, lensFrom);
-      if (above) this.updates(inputs[0], variable, y);
       y += 110;
     }
     const from = this.thread(y, lensFrom);
@@ -68,7 +68,7 @@ export class Strips {
     const range = run.story.ranges[array.place];
     const window = state.story.whole(array.place, written ? 1 : 0);
     const [lo, hi] = window ? flat(window, array) : [0, 0];
-    lens.name(0, y + 14, array.name, this.narrow ? `${count(n)}, global` : `${count(n)} elements in global memory${written ? "" : "; height is the value"}`, hue);
+    lens.name(0, y + 14, array.name, this.narrow ? `${count(n)}, global` : `${plural(n, "element")} in global memory${written ? "" : "; height is the value"}`, hue);
     const top = y + 24;
     const c = colours();
     const used = this.touched.get(array);
@@ -116,6 +116,8 @@ export class Strips {
     const size = run.threads;
     const parts = Math.ceil(n / size);
     if (parts !== run.grid[0] || parts > 24) return;
+    const inTurn = run.story.blocks.every((one) => one.windows.filter((w) => w[1] === array.place && w[2]).every((w) => w[4] >= one.block * size && w[6] <= (one.block + 1) * size));
+    if (written && !inTurn) return;
     for (let b = 0; b < parts; b++) {
       const [x0, x1] = [((b * size) / n) * wide, (Math.min(n, (b + 1) * size) / n) * wide];
       if (b) lens.rect(x0 - 0.5, top - 2, 1, HIGH + 4, "faint");
@@ -131,7 +133,7 @@ export class Strips {
     const n = Math.floor(variable.bytes / variable.size);
     const top = y + 26;
     if (from) lens.beneath(`M${from.lo} ${from.y - 14}L0 ${top - 6}H${wide}L${from.hi} ${from.y - 14}z`, "fill: var(--sunk)");
-    lens.name(0, y + 16, variable.name, this.narrow ? `${count(n)}, shared` : `${count(n)} elements in shared memory of block ${triple(run.blockAt(state.block))}`, hue);
+    lens.name(0, y + 16, variable.name, this.narrow ? `${count(n)}, shared` : `${plural(n, "element")} in shared memory of block ${triple(run.blockAt(state.block))}`, hue);
     lens.rect(0, top - 6, wide, HIGH + 12, "sunk");
     const c = colours();
     const each = wide / n;
@@ -220,7 +222,7 @@ export class Strips {
       const value = valueOf(operand);
       const text = value === null ? "\u00b7" : inCell(value).length > 5 ? full(value, 2) : inCell(value);
       lens.pen.fillStyle = c.ink;
-      lens.text(x + side / 2, y + tall / 2 + 7, text, { size: Math.min(23, side * 0.42, (side - (narrow ? 3 : 6)) / (text.length * 0.6)), weight: 650, anchor: "middle", mono: true });
+      lens.text(x + side / 2, y + tall / 2 + 7, text, { size: Math.min(23, side * 0.42, (side - (narrow ? 3 : 20)) / (text.length * 0.6)), weight: 650, anchor: "middle", mono: true });
       if (item?.w.access && side > 34) lens.text(x + side / 2, y + tall + 14, `[${run.element(item.place, item.offset).index}]`, { size: 11, anchor: "middle", fill: "mute", mono: true });
       if (k && !narrow) lens.text(x, y + tall / 2 + 5, i && term.name !== "add" ? "\u00d7" : "+", { size: 14, anchor: "middle", fill: "mute", style: "paint-order: stroke; stroke: var(--page); stroke-width: 6px; fill: var(--mute)" });
       if (at === done - 1 && state.current?.kind === MAKE) lens.ring(x + 1, y + 1, side - 2, tall - 2);
@@ -243,7 +245,7 @@ export class Strips {
     const { state } = this;
     const { items } = threadOf(state.blockNow, state.thread, state.event);
     const found = items.filter((item) => item.step <= state.event && item.values.length && !item.w.quiet).pop();
-    return found ? found.values[0] : null;
+    return found ? found.values[found.w.kind === "atomic" ? found.values.length - 1 : 0] : null; // after an atomic
   }
 
   madeIndex(array) {

@@ -44,6 +44,11 @@ export function plural(number, word, many = `${word}s`) {
   return `${count(number)} ${number === 1 ? word : many}`;
 }
 
+// "a, b and c"
+export function inWords(names) {
+  return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names.join("");
+}
+
 export function triple(t) {
   return t[2] ? `(${t[0]},${t[1]},${t[2]})` : `(${t[0]},${t[1]})`;
 }
@@ -57,6 +62,3 @@ export function list(items, most = 6) {
   const shown = items.slice(0, most).join(", ");
   return items.length > most ? `${shown} and ${count(items.length - most)} more` : shown;
 }
-
-// What a hand does here: there is no pointer to hover with on a phone.
-// 0, 1, 2, 5 as "0-2, 5"

@@ -15,7 +15,7 @@ export function worstOf(run, block, first) {
     const all = here ? here.wavefronts : far.sectors;
     const waste = here ? here.conflicts : all - Math.ceil(far.asked / 32);
     const line = run.lines.find((l) => isOf(run, number, l));
-    const total = line ? costs(line.counters) : [0, 0];
+    const total = line ? [line.waste, line.moved] : [0, 0];
     found.push({ number, thread: 32 * warp, order: [...total, waste, all] });
   }
   return found.reduce((best, one) => {
@@ -29,16 +29,4 @@ export function worstOf(run, block, first) {
 export function isOf(run, number, line) {
   const w = run.watched[number];
   return w.file >= 0 && w.source === line.line && run.sources[w.file].path === line.file;
-}
-
-// What a line wastes, and what it takes: sectors and wavefronts.
-function costs(counters) {
-  let [waste, all] = [0, 0];
-  for (const traffic of Object.values(counters)) {
-    if (!traffic) continue;
-    if (traffic.sectors) waste += traffic.sectors - traffic.distinct_bytes / 32;
-    waste += traffic.bank_conflicts ?? 0;
-    all += (traffic.sectors ?? 0) + (traffic.wavefronts ?? 0);
-  }
-  return [waste, all];
 }
