@@ -113,6 +113,42 @@ def test_a_barrier_that_never_opens_is_waited_for_to_the_end():
     assert block["count"] == last + 1
 
 
+UNORDERED = {
+    "faulty_blocks_raw": "Thread (63) of block (1) writes work[127], which thread (0) of block (0) "
+    "reads.",
+    "faulty_global_waw": "Thread (0) and thread (32) both write out[0].",
+    "faulty_lanes_waw": "Thread (0) and thread (1) both write tile[0].",
+    "faulty_last_block": "Thread (0) of block (0) writes work[0], which thread (0) of block (1) "
+    "reads.",
+}
+
+
+@pytest.mark.parametrize("name", UNORDERED)
+def test_two_accesses_in_no_order(name):
+    story, run = told(name)
+    (moment,) = story["moments"]
+    (hazard,) = run.hazards
+    assert (moment["picture"], moment["kind"]) == ("accesses", "in no order")
+    assert sentence(moment) == UNORDERED[name]
+    (batch,) = run.trace.batches
+    for k, (prefix, part) in enumerate(zip(("", "other_"), hazard.involved[:2], strict=True)):
+        block, thread = moment[f"{prefix}block"], moment[f"{prefix}thread"]
+        assert (block, thread) == (part.block[0], part.thread[0])
+        cells = {tuple(cell) for cell in moment["cells" if not k else "other_cells"]}
+        assert (thread, hazard.element) in cells
+        lane = 0, 0, thread, batch.blocks.index(block)
+        extent = 1, 1, run.block[0], len(batch.blocks)
+        event = next(
+            e
+            for e in batch.events
+            if e.watched >= 0
+            and (e.mask is None or np.broadcast_to(e.mask, extent)[lane])
+            and run.trace.program.watched[e.watched].instruction.line == part.ptx_line
+        )
+        value = np.broadcast_to(event.values[0], extent)[lane]
+        assert moment["values"][k] == value.view(np.int32)
+
+
 @pytest.mark.parametrize(
     "name",
     ["faulty_trap", "faulty_blocks_raw", "faulty_shuffle_mask", "faulty_missing_proxy_fence"],
@@ -140,7 +176,14 @@ def test_a_bulk_copy_reaches_the_elements_that_it_writes():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["faulty_no_guard", "faulty_neighbour", "faulty_barrier_skipped", "faulty_missing_wait"],
+    [
+        "faulty_no_guard",
+        "faulty_neighbour",
+        "faulty_barrier_skipped",
+        "faulty_missing_wait",
+        "faulty_blocks_raw",
+        "faulty_global_waw",
+    ],
 )
 @pytest.mark.parametrize("width", [1400, 360])
 def test_the_page_opens_at_the_moment(open_page, name, width):
@@ -153,11 +196,13 @@ def test_the_page_opens_at_the_moment(open_page, name, width):
     assert shown.page.locator(".code .tag").count() == len(
         {line for _, _, line, _ in moment["tags"]}
     )
-    assert shown.page.locator(".tl-picture .mark").count() == len(moment["tags"])
+    marked = [tag for tag in moment["tags"] if tag[0] >= 0]  # others are of another block
+    assert shown.page.locator(".tl-picture .mark").count() == len(marked)
     big = shown.page.locator(".moment-panel .big").all_inner_texts()
     said = {
         "outside": lambda: [f"[{moment['element']}]".replace("-", "\u2212")],
         "threads": lambda: [str(g["count"]) for g in moment["groups"]],
+        "accesses": lambda: [f"{value:g}" for value in moment["values"]],
         "shared": lambda: [f"{moment['got']:g}"],
     }[moment["picture"]]()
     assert big[: len(said)] == said

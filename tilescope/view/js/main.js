@@ -189,7 +189,8 @@ class Page {
 function facts(run) {
   const shape = (t) => t.filter((n, i) => n > 1 || i === 0).join("\u00d7");
   const blocks = run.grid.reduce((a, b) => a * b);
-  return [run.note, `${blocks.toLocaleString("en-US")} block${blocks === 1 ? "" : "s"} of ${shape(run.block)} threads`].filter(Boolean).join(" \u00b7 ");
+  const size = run.note.replace(/(?<=[\dA-Z])x(?=[\dA-Z])/g, "\u00d7");
+  return [size, `${blocks.toLocaleString("en-US")} block${blocks === 1 ? "" : "s"} of ${shape(run.block)} threads`].filter(Boolean).join(" \u00b7 ");
 }
 
 function badge(run) {

@@ -22,7 +22,7 @@ def access_moments(number: int, hazard: Hazard, recording: Recording) -> list[Mo
     """Return the moment of an access, in a list; empty if its block or array is not recorded."""
     if hazard.element is None or not hazard.involved:
         return []
-    found = _item(hazard, recording)
+    found = item_of(hazard, recording)
     if hazard.row.check == "memory" and found is not None:
         outside = not 0 <= hazard.element < int(np.prod(found[2]["shape"]))
         return _single(number, hazard, recording, OUTSIDE) if outside else []
@@ -33,7 +33,7 @@ def access_moments(number: int, hazard: Hazard, recording: Recording) -> list[Mo
     return []
 
 
-def _item(hazard: Hazard, recording: Recording) -> tuple[int, int, dict[str, Any]] | None:
+def item_of(hazard: Hazard, recording: Recording) -> tuple[int, int, dict[str, Any]] | None:
     """Return place, shared variable's number and description of a hazard's array."""
     if hazard.space == "shared":
         for number, item in enumerate(recording.shared):
@@ -46,7 +46,7 @@ def _item(hazard: Hazard, recording: Recording) -> tuple[int, int, dict[str, Any
     return None
 
 
-def _cells(
+def cells_of(
     recording: Recording, block: RecordedBlock, step: int, thread: int, place: int,
     item: dict[str, Any],
 ) -> list[tuple[int, int]]:  # fmt: skip
@@ -62,7 +62,7 @@ def _cells(
     ]
 
 
-def _step(
+def step_of(
     recording: Recording, block: RecordedBlock, hazard: Hazard, which: int, element: int,
     place: int, item: dict[str, Any],
 ) -> tuple[int, int] | None:  # fmt: skip
@@ -72,15 +72,16 @@ def _step(
         if recording.roles.copies[int(block.steps.watched[step])]:
             continue
         first = thread if thread is not None else int(np.flatnonzero(block.steps.lanes[step])[0])
-        for one, at in _cells(recording, block, step, first, place, item):
+        for one, at in cells_of(recording, block, step, first, place, item):
             if at == element and thread in (None, one):
                 return step, one
     return None
 
 
-def _value(
+def value_of(
     recording: Recording, block: RecordedBlock, step: int, thread: int, item: dict[str, Any]
 ) -> float | None:
+    """Return the value of a thread's access, as a number of the array's type."""
     values = recording.values(block, step)
     if values is None:
         return None
@@ -88,7 +89,7 @@ def _value(
     return float(as_numbers(values[thread : thread + 1], kind)[0])
 
 
-def _label(item: dict[str, Any], element: int) -> str:
+def label_of(item: dict[str, Any], element: int) -> str:
     """Return an element in the source's notation; one outside the array by its linear index."""
     shape = item["shape"]
     if len(shape) < 2 or not 0 <= element < int(np.prod(shape)):
@@ -96,25 +97,26 @@ def _label(item: dict[str, Any], element: int) -> str:
     return str(item["name"]) + "".join(f"[{int(i)}]" for i in np.unravel_index(element, shape))
 
 
-def _hue(recording: Recording, place: int, variable: int) -> int:
+def hue_of(recording: Recording, place: int, variable: int) -> int:
+    """Return the hue of a global array, or of the one that is copied into a shared variable."""
     place = recording.roles.sources[variable] if variable >= 0 else place
     return recording.hues.get(place, 2)
 
 
 def _single(number: int, hazard: Hazard, recording: Recording, kind: str) -> list[Moment]:
-    block, found = recording.block(hazard.block), _item(hazard, recording)
+    block, found = recording.block(hazard.block), item_of(hazard, recording)
     if block is None or found is None or hazard.element is None:
         return []
     place, variable, item = found
-    at = _step(recording, block, hazard, 0, hazard.element, place, item)
+    at = step_of(recording, block, hazard, 0, hazard.element, place, item)
     if at is None:
         return []
     step, thread = at
     role, line = hazard.involved[0].role, hazard.involved[0].source.line
     name = recording.thread_name(thread)
     who = f"{name} of {recording.block_name(block.steps.block)}"
-    element: Part = (_label(item, hazard.element), _hue(recording, place, variable))
-    cells = _cells(recording, block, step, thread, place, item)
+    element: Part = (label_of(item, hazard.element), hue_of(recording, place, variable))
+    cells = cells_of(recording, block, step, thread, place, item)
     total = int(np.prod(item["shape"]))
     if kind == OUTSIDE:
         end = f"; {item['name']} has {plural(total, 'element')}."
@@ -124,7 +126,7 @@ def _single(number: int, hazard: Hazard, recording: Recording, kind: str) -> lis
         tag = f"{role}s outside"
     else:
         end = ", which no thread has written."
-        say = f"{_capital(name)} gets whatever stood there before."
+        say = f"{capital(name)} gets whatever stood there before."
         more = f"The launch reads such elements {_times(hazard.count)}. "
         more += "Shared memory holds no zeros at the start."
         tag = "reads"
@@ -132,9 +134,9 @@ def _single(number: int, hazard: Hazard, recording: Recording, kind: str) -> lis
         Moment(
             number, kind, "outside" if kind == OUTSIDE else "shared", block.steps.block, step,
             thread, place=place, variable=variable, element=hazard.element,
-            got=_value(recording, block, step, thread, item), cells=cells,
-            title=[(f"{_capital(who)} {role}s ", -1), element, (end, -1)], more=more,
-            say=[(_capital(f"{role}. "), -2), (say, -1)], tags=[(step, thread // 32, line, tag)],
+            got=value_of(recording, block, step, thread, item), cells=cells,
+            title=[(f"{capital(who)} {role}s ", -1), element, (end, -1)], more=more,
+            say=[(capital(f"{role}. "), -2), (say, -1)], tags=[(step, thread // 32, line, tag)],
         )
     ]  # fmt: skip
 
@@ -148,7 +150,8 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
@@ -159,13 +162,13 @@ def _in_flight(number: int, hazard: Hazard, recording: Recording) -> list[Moment
     the copy.
     """
     roles = [item.role for item in hazard.involved[:2]]
-    block, found = recording.block(hazard.block), _item(hazard, recording)
+    block, found = recording.block(hazard.block), item_of(hazard, recording)
     if block is None or found is None or sorted(roles) != ["read", "write"]:
         return []
     place, variable, item = found
     assert hazard.element is not None
     reads, writes = (
-        _step(recording, block, hazard, roles.index(role), hazard.element, place, item)
+        step_of(recording, block, hazard, roles.index(role), hazard.element, place, item)
         for role in ("read", "write")
     )
     if reads is None or writes is None or variable < 0:
@@ -175,11 +178,11 @@ def _in_flight(number: int, hazard: Hazard, recording: Recording) -> list[Moment
     last = _last_writers(recording, block, step, variable)
     cells = [
         (one, element)
-        for one, element in _cells(recording, block, step, thread, place, item)
+        for one, element in cells_of(recording, block, step, thread, place, item)
         if last.get(element) in copies
     ]
     name, copier = recording.thread_name(thread), recording.thread_name(writes[1])
-    element: Part = (_label(item, hazard.element), _hue(recording, place, variable))
+    element: Part = (label_of(item, hazard.element), hue_of(recording, place, variable))
     lines = {role: hazard.involved[roles.index(role)].source.line for role in ("read", "write")}
     between = plural(abs(step - writes[0]), "step")
     early = writes[0] < step
@@ -187,7 +190,7 @@ def _in_flight(number: int, hazard: Hazard, recording: Recording) -> list[Moment
     wait = hazard.notes[-1] if len(hazard.notes) > 1 else ""
     more = f"Nothing waits for the copy of line {lines['write']}."
     if wait:
-        more += f" {_capital(wait)}."
+        more += f" {capital(wait)}."
     if early:
         say = f"The copy by {copier} began {between} before; nothing has waited for it."
     else:
@@ -196,8 +199,8 @@ def _in_flight(number: int, hazard: Hazard, recording: Recording) -> list[Moment
         Moment(
             number, FLIGHT, "shared", block.steps.block, step, thread, writes[0], writes[1],
             place=place, variable=variable, element=hazard.element,
-            got=_value(recording, block, step, thread, item), cells=cells,
-            title=[(f"{_capital(name)} reads ", -1), element, (end, -1)], more=more,
+            got=value_of(recording, block, step, thread, item), cells=cells,
+            title=[(f"{capital(name)} reads ", -1), element, (end, -1)], more=more,
             say=[("Read. ", -2), (say, -1)],
             tags=[(step, thread // 32, lines["read"], "reads"),
                   (writes[0], writes[1] // 32, lines["write"], "copies")],
@@ -218,6 +221,6 @@ def _last_writers(
         if recording.roles.copies[watched]:
             continue  # a bulk copy: its elements are not lanes of an access
         for warp in np.flatnonzero(block.steps.lanes[step]).tolist():
-            cells = _cells(recording, block, step, warp * 32, -1, item)
+            cells = cells_of(recording, block, step, warp * 32, -1, item)
             found |= {element: watched for _, element in cells}
     return found

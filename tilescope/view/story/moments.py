@@ -11,7 +11,7 @@ from simulator import Run
 from simulator.hazards.hazard import Hazard
 
 from .accesses import access_moments
-from .races import race_moments
+from .races import meeting_moments, race_moments
 from .recorded import Moment, Recording
 from .standstill import standstill_moments
 
@@ -40,6 +40,7 @@ def _of_hazard(number: int, hazard: Hazard, recording: Recording) -> list[Moment
     found = access_moments(number, hazard, recording)
     if not found and hazard.row.is_race and hazard.severity == "error":
         found = race_moments(number, hazard, recording)
+        found = found or meeting_moments(number, hazard, recording)
     return found
 
 
@@ -56,6 +57,7 @@ def _plain(moment: Moment) -> dict[str, Any]:
     for name in ("got", "should"):
         if made[name] is not None and not np.isfinite(made[name]):
             made[name] = None
+    made["values"] = [v if v is not None and np.isfinite(v) else None for v in moment.values]
     return made
 
 

@@ -1,4 +1,4 @@
-"""Moments of a race in shared memory: the value read, the value meant, and their steps."""
+"""Moments of races: the value read and the value meant, or two accesses that nothing orders."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import numpy as np
 
 from simulator.hazards.hazard import Hazard
 
+from .accesses import capital, cells_of, hue_of, item_of, label_of, step_of, value_of
 from .recorded import Moment, RecordedBlock, Recording
 from .roles import KEEP, READ, RELEASE
 from .rows import as_numbers
+from .sentence import plural
 from .steps import flat, threads_on
 
 NEVER, OLD, OVERWRITTEN, LUCK = "never written", "an old value", "overwritten", "right by luck"
+MEETING = "in no order"
 ORDER = (NEVER, OLD, OVERWRITTEN, LUCK)
 
 
@@ -23,6 +26,60 @@ def race_moments(number: int, hazard: Hazard, recording: Recording) -> list[Mome
             kinds.setdefault(moment.kind, moment)
     wrong = [kinds[kind] for kind in ORDER[:3] if kind in kinds]
     return wrong or [kinds[kind] for kind in (LUCK,) if kind in kinds]
+
+
+def meeting_moments(number: int, hazard: Hazard, recording: Recording) -> list[Moment]:
+    """Return the moment of a race's two accesses, in a list; empty if one is not recorded."""
+    found = item_of(hazard, recording)
+    if found is None or hazard.element is None or len(hazard.involved) < 2:
+        return []
+    place, variable, item = found
+    accesses = []
+    for which, part in enumerate(hazard.involved[:2]):
+        block = recording.block(part.block)
+        at = (
+            step_of(recording, block, hazard, which, hazard.element, place, item) if block else None
+        )
+        if block is None or at is None:
+            return []
+        accesses.append((block, *at))
+    (block, step, thread), (other, other_step, other_thread) = accesses
+    within = block is other
+    names = [
+        recording.thread_name(one)
+        + ("" if within else f" of {recording.block_name(where.steps.block)}")
+        for where, _, one in accesses
+    ]
+    roles = [part.role for part in hazard.involved[:2]]
+    lines = [part.source.line or part.ptx_line for part in hazard.involved[:2]]
+    element = label_of(item, hazard.element), hue_of(recording, place, variable)
+    if roles[0] == roles[1]:
+        title = [(f"{capital(names[0])} and {names[1]} both {roles[0]} ", -1), element, (".", -1)]
+    else:
+        title = [(f"{capital(names[0])} {roles[0]}s ", -1), element,
+                 (f", which {names[1]} {roles[1]}s.", -1)]  # fmt: skip
+    say = "The blocks may run in any order."
+    if within:
+        between = abs(step - other_step)
+        first, second = names if step <= other_step else names[::-1]
+        say = f"Here {first} is {plural(between, 'step')} before {second}."
+        if not between:
+            say = "Both are lanes of one warp, in one step."
+    notes = [capital(note) + "." for note in hazard.notes if not note[:1].isdigit()]
+    more = " ".join(["Nothing orders the two accesses.", *notes])
+    shown = [other_step if within else -1, other_thread // 32]
+    return [
+        Moment(
+            number, MEETING, "accesses", block.steps.block, step, thread, other_step, other_thread,
+            other.steps.block, place=place, variable=variable, element=hazard.element,
+            cells=cells_of(recording, block, step, thread, place, item),
+            other_cells=cells_of(recording, other, other_step, other_thread, place, item),
+            values=[value_of(recording, *access, item) for access in accesses],
+            title=title, more=more, say=[("In no order. ", -2), (say, -1)],
+            tags=[(step, thread // 32, lines[0], f"{roles[0]}s"),
+                  (shown[0], shown[1], lines[1], f"{roles[1]}s")],
+        )
+    ]  # fmt: skip
 
 
 def _in_block(

@@ -123,15 +123,18 @@ class Moment:
     Attributes:
         hazard: Number of the hazard in ``Run.hazards``.
         kind: What happens, such as ``NEVER`` or ``OUTSIDE``; the player shows it.
-        picture: How the page draws it: ``shared``, ``outside`` or ``threads``.
+        picture: How the page draws it: ``shared``, ``outside``, ``threads`` or ``accesses``.
         block: Linear number of the block.
         step: Step of the access, in which ``thread`` is active.
-        other_step: Step of the second access, by ``other_thread``; -1 without one.
+        other_step: Step of the second access, by ``other_thread`` of ``other_block``; -1 without
+            one.
         place: Global array's number, -1 for the shared variable ``variable``.
         element: Index in it.
         got: Value that was read or written.
         should: Value that the kernel means to read.
-        cells: Rows ``(thread, element)`` of the warp's access in this step.
+        cells: Rows ``(thread, element)`` of the warp's access in this step; ``other_cells`` of
+            the second access.
+        values: Values of both accesses, of the picture ``accesses``.
         groups: Groups of threads, of the picture ``threads``: see ``standstill.py``.
         title: Sentence on top; ``more`` stands below it, ``say`` in the player.
         tags: Rows ``(step, warp, line, text)`` of what the code and the timeline mark.
@@ -145,12 +148,15 @@ class Moment:
     thread: int
     other_step: int = -1
     other_thread: int = -1
+    other_block: int = -1
     place: int = -1
     variable: int = -1
     element: int = -1
     got: float | None = None
     should: float | None = None
     cells: Sequence[tuple[int, int]] = ()
+    other_cells: Sequence[tuple[int, int]] = ()
+    values: Sequence[float | None] = ()
     groups: Sequence[dict[str, Any]] = ()
     title: Sequence[Part] = ()
     more: str = ""

@@ -6,7 +6,7 @@ import { lineValues } from "../layout/narrator.js";
 import { State } from "../model/state.js";
 import { ofOneValue, termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
-import { count, plural, triple } from "../model/format.js";
+import { count, plural } from "../model/format.js";
 
 const ROOM = 560; // pixels of a picture
 const OPENS = 3 / 8; // share of a sum at which the page opens
@@ -71,7 +71,7 @@ export class Compare {
     const share = shareDone(state);
     if (document.activeElement !== this.share) this.share.value = String(Math.round(100 * share));
     const terms = state.story && termsIn(state);
-    setText(this.clock, terms ? `${terms.filter((term) => term.step < state.pos).length} of ${plural(terms.length, "term")} of thread ${triple(state.now.thread(state.thread))}` : "share of a block done");
+    setText(this.clock, terms ? `${terms.filter((term) => term.step < state.pos).length} of ${plural(terms.length, "term")} of ${state.now.threadName(state.thread)}` : "share of a block done");
     const all = this.root.clientWidth;
     const narrow = window.innerWidth <= 700; // one below the other
     const room = Math.min(ROOM, narrow ? all : all > 900 ? (all - 210) / 2 : (all - 20) / 2);

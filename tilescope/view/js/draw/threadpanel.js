@@ -4,7 +4,7 @@ import { full, inList } from "./numbers.js";
 import { hueAt } from "../model/story.js";
 import { ofOneValue, termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
-import { plural, triple } from "../model/format.js";
+import { capital, plural } from "../model/format.js";
 import { subscripts } from "../model/run.js";
 
 const ROWS = 8;
@@ -39,7 +39,7 @@ export class ThreadPanel {
   head(run) {
     const { state } = this;
     const [verb, ...rest] = madeBy(run, state.block, state.thread).split(" ");
-    return el("h3", {}, `Thread ${triple(run.thread(state.thread))}`, el("small", {}, ` ${verb} `, el("span", { class: "whole-word" }, rest.join(" "))));
+    return el("h3", {}, capital(run.threadName(state.thread)), el("small", {}, ` ${verb} `, el("span", { class: "whole-word" }, rest.join(" "))));
   }
 
   // Of matrix products by tensor cores: how many the warp has done, or how far along k it is.

@@ -1,7 +1,7 @@
 // Timeline of a block's warps (loads, computes, waits), which is also the scrubber.
 import { el, replace, setText, svg } from "./dom.js";
 import { HATCH, HUES, hueOf } from "../model/story.js";
-import { plural } from "../model/format.js";
+import { capital, plural } from "../model/format.js";
 
 const LONG = 300; // steps from which one phase is magnified
 const MOST = 16; // warps that get a row each
@@ -130,15 +130,13 @@ export class Timeline {
   drawHead(long, zoom) {
     const { state } = this;
     const { story, now: run } = state;
-    const at = run.blockAt(state.block);
     const inputs = run.arrays.filter((array) => array.reads_total && !array.writes_total && story.windows.some((w) => w[1] === array.place && !w[2]));
-    const name = run.grid[1] > 1 || run.grid[2] > 1 ? `(${at[0]},${at[1]}${at[2] ? `,${at[2]}` : ""})` : `(${at[0]})`;
     this.zoomButton.textContent = zoom ? "show the whole run" : "show one phase";
     const key = (fill, text) => el("span", { class: "key" }, svg("svg", { width: 16, height: 12, "aria-hidden": "true" }, svg("rect", { width: 16, height: 12, style: `fill: ${fill}` })), text);
     const unrecorded = run.blocks > run.recorded.length ? el("span", { class: "mute", title: run.recordingOf(missing(run)) }, `${run.recorded.length} of ${plural(run.blocks, "block")} recorded`) : null;
     replace(
       this.head,
-      el("b", { title: `Schedule ${run.schedule}` }, `Block ${name}, ${plural(story.count, "step")}`),
+      el("b", { title: `Schedule ${run.schedule}` }, `${capital(run.blockName(state.block))}, ${plural(story.count, "step")}`),
       inputs.slice(0, 4).map((array) => key(`var(--${hueOf(run, array)}1)`, `loads ${array.name}`)),
       key("var(--c1)", "computes"),
       story.releases.length ? [key("url(#tl-hatch)", "waits"), el("span", { class: "key" }, svg("svg", { width: 8, height: 12, "aria-hidden": "true" }, svg("rect", { x: 3, width: 2, height: 12, style: "fill: var(--ink)" })), "barrier opens")] : null,

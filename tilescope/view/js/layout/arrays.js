@@ -8,7 +8,7 @@ import { threadOf } from "../model/thread.js";
 import { fedOf, pickOutput } from "./pick.js";
 import { sayElement } from "./say.js";
 import { before, outputValue, sharedValue, touched } from "./values.js";
-import { count } from "../model/format.js";
+import { capital, count } from "../model/format.js";
 
 const [GRID, LARGE, MOST] = [364, 12, 64];
 const THIN = 16; // rows a column from which a matrix is drawn as a strip
@@ -64,9 +64,8 @@ export class Arrays {
         lens.pen.fill();
       }
     }
-    const at = run.blockAt(state.block);
     for (const part of grid) this.drawGlobal(part);
-    if (shared.length) lens.text(block.x, block.y + 24, `Block (${at[0]},${at[1]}${at[2] ? `,${at[2]}` : ""})`, { size: 14, weight: 700 });
+    if (shared.length) lens.text(block.x, block.y + 24, capital(run.blockName(state.block)), { size: 14, weight: 700 });
     for (const part of shared) this.drawPart(part);
     lens.end();
   }

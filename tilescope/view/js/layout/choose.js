@@ -1,4 +1,5 @@
 // The layout of a run, which Python chose from the trace, or the moment of a hazard.
+import { Accesses } from "./accesses.js";
 import { Arrays } from "./arrays.js";
 import { Outside } from "./outside.js";
 import { Product } from "./product.js";
@@ -9,7 +10,7 @@ import { Strips } from "./strips.js";
 
 const LAYOUTS = { product: Product, rows: Rows, strips: Strips, atomics: Strips, planes: Arrays, plain: Arrays };
 
-const PICTURES = { shared: Race, outside: Outside, threads: Standstill };
+const PICTURES = { shared: Race, outside: Outside, threads: Standstill, accesses: Accesses };
 
 // Name of the moment's picture; "" without a moment.
 export function pictureOf(state) {

@@ -1,7 +1,6 @@
 // A hazard's moment on the stage: the hooks of player, code and timeline, and the fixed run beside it.
 import { el } from "../draw/dom.js";
 import { Lens } from "../draw/lens.js";
-import { triple } from "../model/format.js";
 import { HUES } from "../model/story.js";
 import { openMoment } from "./opening.js";
 
@@ -85,7 +84,7 @@ export class Moment {
   }
 
   name(thread) {
-    return `thread ${triple(this.base.thread(thread))}`;
+    return this.base.threadName(thread);
   }
 
   count() {
@@ -103,7 +102,7 @@ export class Moment {
 
   marks() {
     if (this.state.fixed) return [];
-    return this.moment.tags.map(([step, warp], i) => ({ step, warp, text: String(i + 1) }));
+    return this.moment.tags.map(([step, warp], i) => ({ step, warp, text: String(i + 1) })).filter(({ step }) => step >= 0);
   }
 
   // Lines of the accesses, and the lines that the fix adds.

@@ -4,7 +4,7 @@ import { el, replace } from "../draw/dom.js";
 import { colours } from "../draw/colours.js";
 import { drawSheet, topOf, usesDigits } from "../draw/sheet.js";
 import { full } from "../draw/numbers.js";
-import { count, plural } from "../model/format.js";
+import { capital, count, plural } from "../model/format.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
 import { Moment } from "./moment.js";
 import { sayElement } from "./say.js";
@@ -122,7 +122,7 @@ export class Outside extends Moment {
     const { moment: m, hazard } = this;
     replace(
       this.panel,
-      el("h3", {}, `T${this.name(m.thread).slice(1)}`, el("small", {}, ` of ${this.base.blockName(m.block)}`)),
+      el("h3", {}, capital(this.name(m.thread)), el("small", {}, ` of ${this.base.blockName(m.block)}`)),
       el("div", { class: "pair" },
         el("div", {}, el("small", {}, `it ${hazard.involved[0].role}s`), el("span", { class: "big number wrong" }, `[${m.element < 0 ? `\u2212${-m.element}` : count(m.element)}]`)),
         el("div", {}, el("small", {}, "there is"), el("span", { class: "big number" }, `[0\u2013${count(total - 1)}]`))),

@@ -10,6 +10,7 @@ import { before, outputValue, sharedValue, touched } from "./values.js";
 import { flightsOf } from "./flights.js";
 import { fedOf, pickOutput } from "./pick.js";
 import { after, sayElement } from "./say.js";
+import { capital } from "../model/format.js";
 
 const LARGE = 12; // pixels of a cell under which an array is drawn as tiles
 const GAP = 14;
@@ -356,8 +357,8 @@ export class Product {
     const { now: run, story } = state;
     const phase = story.phases[story.phaseAt(state.pos)];
     const over = state.pos === story.count;
-    const [at, p] = [run.blockAt(state.block), L.phase];
-    lens.text(p.x, p.y + 24, `Block (${at[0]},${at[1]})`, { size: 14, weight: 700 });
+    const p = L.phase;
+    lens.text(p.x, p.y + 24, capital(run.blockName(state.block)), { size: 14, weight: 700 });
     if (story.phaseCount > 1 && (this.shared || L.narrow)) {
       lens.text(p.x + 1, p.y + 60, "phase", { size: 13, fill: "mute" });
       const number = over ? "\u2713" : phase?.number || story.phaseCount;

@@ -5,7 +5,7 @@ import { drawSheet, topOf, usesDigits } from "../draw/sheet.js";
 import { full, inList } from "../draw/numbers.js";
 import { madeBy, valueOf } from "../draw/threadpanel.js";
 import { blockOf } from "../model/block.js";
-import { count, plural, triple } from "../model/format.js";
+import { capital, count, plural } from "../model/format.js";
 import { SHARED, subscripts } from "../model/run.js";
 import { hueAt, hueOfVariable, storyOf } from "../model/story.js";
 import { termsOf } from "../model/sums.js";
@@ -51,7 +51,7 @@ export class Race extends Moment {
     if (this.alone) return super.title();
     const reader = this.name(m.thread);
     const writer = this.name(m.other_thread);
-    const start = `${reader[0].toUpperCase()}${reader.slice(1)} reads `;
+    const start = `${capital(reader)} reads `;
     const rest = { overwritten: ` after ${writer} has overwritten it.`, "right by luck": `, and nothing makes ${writer} wait its turn.` }[m.kind] ?? ` before ${writer} has written it.`;
     const more = [];
     if (hazard.fix_line) more.push(`${this.fixName === "the barrier" ? "A barrier" : "A fix"} ${this.fixName === "the barrier" ? "is missing" : "belongs"} ${hazard.fix_text.includes("before line") ? "before" : "after"} line ${hazard.fix_line}.`);
@@ -68,8 +68,8 @@ export class Race extends Moment {
     const between = Math.abs(m.other_step - m.step);
     const other = r === w ? `${this.name(m.other_thread)}` : `Warp ${w}`;
     const early = r === w ? this.name(m.thread) : `Warp ${r}`;
-    if (m.other_step > m.step) return [[`${early[0].toUpperCase()}${early.slice(1)} reads \u2460. ${other[0].toUpperCase()}${other.slice(1)} writes \u2461 ${plural(between, "step")} later.`]];
-    return [[`${other[0].toUpperCase()}${other.slice(1)} writes \u2461. ${early[0].toUpperCase()}${early.slice(1)} reads \u2460 ${plural(between, "step")} later.`]];
+    if (m.other_step > m.step) return [[`${capital(early)} reads \u2460. ${capital(other)} writes \u2461 ${plural(between, "step")} later.`]];
+    return [[`${capital(other)} writes \u2461. ${capital(early)} reads \u2460 ${plural(between, "step")} later.`]];
   }
 
   draw(room) {
@@ -223,7 +223,7 @@ export class Race extends Moment {
     const from = Math.max(0, Math.min(index - 2, terms.length - 5));
     replace(
       this.panel,
-      el("h3", {}, `T${this.name(m.thread).slice(1)}`, index >= 0 ? el("small", {}, ` term ${index + 1} of ${terms.length}`) : ""),
+      el("h3", {}, capital(this.name(m.thread)), index >= 0 ? el("small", {}, ` term ${index + 1} of ${terms.length}`) : ""),
       el("div", { class: "pair" },
         el("div", {}, el("small", {}, "it gets"), el("span", { class: `big number${state.fixed || m.kind === "right by luck" ? "" : " wrong"}` }, full(got, 4))),
         this.alone ? null : el("div", {}, el("small", {}, "it should get"), el("span", { class: "big number" }, full(m.should, 4)))),
@@ -266,7 +266,7 @@ export class Race extends Moment {
     const m = this.moment;
     if (m.kind === FLIGHT) return this.state.fixed ? "The copy is complete before the read." : "Hatched elements are under way: the simulator copies at once, a GPU takes its time.";
     if (m.other_step < 0) return "The simulator gives 0; a GPU gives whatever was left there.";
-    if (this.state.fixed) return `${this.name(m.other_thread)[0].toUpperCase()}${this.name(m.other_thread).slice(1)} wrote it before ${this.fixName} let the reader go on.`.replace("the barrier let the reader go on", "the barrier opened");
+    if (this.state.fixed) return `${capital(this.name(m.other_thread))} wrote it before ${this.fixName} ${this.fixName === "the barrier" ? "opened" : "let the reader go on"}.`;
     if (m.kind === "never written") return "Here uninitialised memory reads as 0; a GPU gives whatever was left there.";
     if (m.kind === "an old value") return "The tinted elements are left over from the phase before.";
     if (m.kind === "overwritten") return "The value it wanted is gone: the next phase had begun.";

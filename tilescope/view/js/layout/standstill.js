@@ -1,7 +1,7 @@
 // The moment at which threads stand still: the block's threads, a row for each warp, by what they do.
 import { el, replace } from "../draw/dom.js";
 import { colours, hatch } from "../draw/colours.js";
-import { plural } from "../model/format.js";
+import { capital, plural } from "../model/format.js";
 import { Moment, DISCS } from "./moment.js";
 
 const MAX_ROWS = 32;
@@ -82,7 +82,7 @@ export class Standstill extends Moment {
     if (thread < 0 || thread >= base.threads) return null;
     const name = base.threadName(thread);
     const group = m.groups[groupOf[thread]];
-    return [[`${name[0].toUpperCase()}${name.slice(1)}`, "strong"], [`: ${what(group).replace("have", "has")}.`]];
+    return [[capital(name), "strong"], [`: ${what(group).replace("have", "has")}.`]];
   }
 
   drawPanel() {

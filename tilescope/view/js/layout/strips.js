@@ -5,7 +5,7 @@ import { colours } from "../draw/colours.js";
 import { drawBars, topOf } from "../draw/sheet.js";
 import { full, inCell } from "../draw/numbers.js";
 import { madeBy, valueOf } from "../draw/threadpanel.js";
-import { count, plural, triple } from "../model/format.js";
+import { capital, count, plural } from "../model/format.js";
 import { MAKE, STORE, hueAt, hueOf, hueOfVariable } from "../model/story.js";
 import { ofOneValue, termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
@@ -133,7 +133,7 @@ export class Strips {
     const n = Math.floor(variable.bytes / variable.size);
     const top = y + 26;
     if (from) lens.beneath(`M${from.lo} ${from.y - 14}L0 ${top - 6}H${wide}L${from.hi} ${from.y - 14}z`, "fill: var(--sunk)");
-    lens.name(0, y + 16, variable.name, this.narrow ? `${count(n)}, shared` : `${plural(n, "element")} in shared memory of block ${triple(run.blockAt(state.block))}`, hue);
+    lens.name(0, y + 16, variable.name, this.narrow ? `${count(n)}, shared` : `${plural(n, "element")} in shared memory of ${run.blockName(state.block)}`, hue);
     lens.rect(0, top - 6, wide, HIGH + 12, "sunk");
     const c = colours();
     const each = wide / n;
@@ -207,11 +207,15 @@ export class Strips {
     const x0 = narrow ? 0 : Math.max(left, Math.min(wide - cells.length * side - side * 1.3 - 50, middle - (cells.length * side) / 2));
     if (from && cells.length) lens.beneath(`M${from.lo} ${from.y - 14}L${x0} ${y - 6}H${x0 + cells.length * side}L${from.hi} ${from.y - 14}z`, "fill: var(--c0); opacity: 0.55");
     if (!narrow) {
-      lens.text(0, y + 18, `Thread ${triple(run.thread(state.thread)).replace(/,0\)$/, ")")}`, { size: 14, weight: 700 });
-      lens.text(0, y + 36, `of block ${triple(run.blockAt(state.block)).replace(/,0\)$/, ")")}`, { size: 12.5, fill: "mute" });
+      lens.text(0, y + 18, capital(run.threadName(state.thread)), { size: 14, weight: 700 });
+      lens.text(0, y + 36, `of ${run.blockName(state.block)}`, { size: 12.5, fill: "mute" });
       lens.text(0, y + 53, madeBy(run, state.block, state.thread), { size: 12.5, fill: "mute" });
     }
-    const c = colours();
+    const texts = cells.map(({ operand }) => {
+      const value = valueOf(operand);
+      return value === null ? "\u00b7" : inCell(value).length > 5 ? full(value, 2) : inCell(value);
+    });
+    const glyphs = Math.max(1, ...texts.map((text) => text.length));
     cells.forEach(({ operand, at, i, term }, k) => {
       const x = x0 + k * side;
       const item = operand?.item;
@@ -219,10 +223,7 @@ export class Strips {
       const over = at < done;
       lens.rect(x, y, side, tall, over ? `${hue}1` : `${hue}0`);
       lens.border(x + 0.5, y + 0.5, side, tall, "line");
-      const value = valueOf(operand);
-      const text = value === null ? "\u00b7" : inCell(value).length > 5 ? full(value, 2) : inCell(value);
-      lens.pen.fillStyle = c.ink;
-      lens.text(x + side / 2, y + tall / 2 + 7, text, { size: Math.min(23, side * 0.42, (side - (narrow ? 3 : 20)) / (text.length * 0.6)), weight: 650, anchor: "middle", mono: true });
+      lens.text(x + side / 2, y + tall / 2 + 7, texts[k], { size: Math.min(23, side * 0.42, (side - (narrow ? 3 : 20)) / (glyphs * 0.6)), weight: 650, anchor: "middle", mono: true });
       if (item?.w.access && side > 34) lens.text(x + side / 2, y + tall + 14, `[${run.element(item.place, item.offset).index}]`, { size: 11, anchor: "middle", fill: "mute", mono: true });
       if (k && !narrow) lens.text(x, y + tall / 2 + 5, i && term.name !== "add" ? "\u00d7" : "+", { size: 14, anchor: "middle", fill: "mute", style: "paint-order: stroke; stroke: var(--page); stroke-width: 6px; fill: var(--mute)" });
       if (at === done - 1 && state.current?.kind === MAKE) lens.ring(x + 1, y + 1, side - 2, tall - 2);

@@ -49,8 +49,14 @@ export function inWords(names) {
   return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names.join("");
 }
 
-export function triple(t) {
-  return t[2] ? `(${t[0]},${t[1]},${t[2]})` : `(${t[0]},${t[1]})`;
+// "(x,y)": as many axes as the extents have.
+export function coordinates(at, extents) {
+  const axes = Math.max(1, extents.findLastIndex((extent) => extent > 1) + 1);
+  return `(${at.slice(0, axes).join(",")})`;
+}
+
+export function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 export function bytes(n) {

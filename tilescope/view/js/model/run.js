@@ -1,6 +1,6 @@
 // A recorded run: its events, and the threads that are active in each.
 import { NAMES } from "./data.js";
-import { triple } from "./format.js";
+import { coordinates } from "./format.js";
 
 export const RELEASE = -1;
 export const SHARED = -1;
@@ -86,11 +86,11 @@ export class Run {
   }
 
   threadName(number) {
-    return `thread ${triple(this.thread(number))}`;
+    return `thread ${coordinates(this.thread(number), this.block)}`;
   }
 
   blockName(number) {
-    return `block ${triple(this.blockAt(number))}`;
+    return `block ${coordinates(this.blockAt(number), this.grid)}`;
   }
 
   // The command that makes a page with the steps of a block.
