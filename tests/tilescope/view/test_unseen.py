@@ -7,7 +7,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from tests.tilescope.view.test_story import content
+from tests.tilescope.view.test_story import blocks, content
 from tilescope.view import Story
 
 FFT = """
@@ -170,6 +170,39 @@ def test_layout_and_sentence(name):
     found = content(story(*launch))
     assert found["layout"] == layout
     assert "".join(text for text, _ in found["title"]) == said
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counts_of_all_blocks_are_the_counters(name):
+    one = story(*CASES[name][0])
+    counters = one.run.counters
+    found = [beats for _, _, beats, _ in blocks(one)]
+    assert len(found) == np.prod(one.run.grid)
+    assert sum(beats.loads[-1] for beats in found) == counters.global_load.accesses
+    assert sum(beats.reads[-1] for beats in found) == counters.shared_load.accesses
+    moved = sum(phase[4] for block in content(one)["blocks"] for phase in block["phases"])
+    traffic = counters.global_load, counters.global_store, counters.global_atomic
+    assert moved == sum(part.sectors for part in traffic)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_what_blocks_write_is_what_the_run_wrote(open_page, name):
+    shown = open_page(story(*CASES[name][0]))
+    run = shown.story.run
+    for number in range(int(np.prod(run.grid))):
+        shown.look(block=number)
+        shown.look(pos=shown.state("story.count"))
+        for item in run.trace.maps.values():
+            own = np.flatnonzero(item.owner // int(np.prod(run.block)) == number)
+            found = shown.page.evaluate(
+                """([place, size, all]) => {
+                  const { state } = tilescopePage;
+                  return all.map((i) => state.blockNow.writer(place, i * size, state.event).value);
+                }""",
+                [item.number, item.size, own.tolist()],
+            )
+            assert np.array_equal(np.array(found, item.dtype), item.after.view(item.dtype)[own])
 
 
 @pytest.mark.slow

@@ -161,6 +161,20 @@ def test_themes_switch(open_page):
     assert (shown.page.evaluate(back), shown.page.evaluate(pixel)) == before
 
 
+def test_paper_is_light(open_page):
+    shown = open_page(matmul(6, 2), theme="dark")
+    theme = (
+        "[document.documentElement.dataset.theme ?? null,"
+        " getComputedStyle(document.body).backgroundColor]"
+    )
+    before = shown.page.evaluate(theme)
+    shown.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert shown.page.evaluate(theme) == ["light", "rgb(255, 255, 255)"]
+    assert shown.page.locator("#access-part .access-picture, #speed .roofline").count() == 2
+    shown.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert shown.page.evaluate(theme) == before
+
+
 ACCESSIBLE = [
     "matmul_missing_first_barrier", "scan_hillis_steele", "stencil_line", "convolution",
     *(pytest.param(name, marks=pytest.mark.slow) for name in (

@@ -102,7 +102,8 @@ class Page {
       width = window.innerWidth;
     });
     window.addEventListener("scroll", () => this.scrolled(), { passive: true });
-    window.addEventListener("beforeprint", () => this.parts.forEach((part) => part.draw()));
+    window.addEventListener("beforeprint", () => this.beforePrint());
+    window.addEventListener("afterprint", () => this.afterPrint());
     // Parts further down are drawn when they come near.
     const watcher = new IntersectionObserver((entries) => {
       for (const entry of entries) {
@@ -145,6 +146,22 @@ class Page {
     const root = document.documentElement;
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
+    this.repaint();
+  }
+
+  // Paper is white: all parts are drawn in the light theme; afterwards the page is as before.
+  beforePrint() {
+    const { dataset } = document.documentElement;
+    this.screen = dataset.theme;
+    dataset.theme = "light";
+    this.repaint();
+    this.parts.forEach((part) => part.draw());
+  }
+
+  afterPrint() {
+    const { dataset } = document.documentElement;
+    if (this.screen) dataset.theme = this.screen;
+    else delete dataset.theme;
     this.repaint();
   }
 

@@ -58,6 +58,6 @@ function grouped(run) {
 
 function howOften(hazard) {
   const number = count(hazard.count);
-  const said = hazard.notes.some((note) => note.startsWith(`${number} `) || note === "once");
+  const said = hazard.notes.some((note) => note.includes(`${number} `) || note === "once");
   return said ? "" : `${number} ${hazard.race ? "pairs of threads" : hazard.count === 1 ? "time" : "times"}.`;
 }

@@ -8,6 +8,12 @@ const BOUNDS = {
   latency: "waiting for memory and barriers",
   issue: "issuing instructions",
   int: "integer arithmetic",
+  l1: "first cache, of a multiprocessor",
+  l2: "second cache, of the GPU",
+  shared: "shared memory",
+  sfu: "special functions",
+  fp32: "float arithmetic",
+  fp64: "double arithmetic",
 };
 
 export function forecast(run, gpu) {

@@ -45,7 +45,7 @@ function global(run, array) {
 
 function shared(run, one) {
   const variable = run.shared[one.variable];
-  return counted(one.uses, { name: variable.name, hue: hueOfVariable(run, variable), where: `from shared memory, block ${one.block}`, shape: variable.shape, data: run.pool.data(one.reads), tile: null });
+  return counted(one.uses, { name: variable.name, hue: hueOfVariable(run, variable), where: `from shared memory, ${run.blockName(one.block)}`, shape: variable.shape, data: run.pool.data(one.reads), tile: null });
 }
 
 function counted(uses, one) {

@@ -74,10 +74,10 @@ export class Arrays {
   place(run) {
     const { story } = this.state;
     const rank = (array) => (array.writes_total ? (array.reads_total ? 1 : 2) : 0);
-    const arrays = run.arrays.filter((array) => array.drawn && (array.reads_total || array.writes_total)).sort((a, b) => rank(a) - rank(b)).slice(0, 6);
     const room = this.narrow ? 320 : GRID;
     const grid = [];
     const flat = (array) => array.shape.length < 2 || array.shape[array.shape.length - 1] * THIN <= array.count / array.shape[array.shape.length - 1];
+    const arrays = run.arrays.filter((array) => array.drawn && (array.reads_total || array.writes_total)).sort((a, b) => flat(a) - flat(b) || rank(a) - rank(b)).slice(0, 6);
     const planes = arrays.filter((array) => !flat(array));
     const columns = planes.reduce((sum, array) => sum + array.shape[array.shape.length - 1], 0);
     const beside = (room - 22 * (planes.length - 1)) / columns; // pixels of a cell if all stand in one row

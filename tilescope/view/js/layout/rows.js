@@ -163,7 +163,7 @@ export class Rows {
     lens.text(narrow ? wide : x, narrow ? y - 3 : y + bar - (bar > 12 ? 4 : 0), this.equation(row, r, here), { size: narrow ? 11.5 : bar > 12 ? 13 : 12, weight: strong, anchor: narrow ? "end" : null, mono: true });
   }
 
-  // "8 + 3 = 11" where the two values above add up to it, and likewise for the larger or smaller.
+  // "8 + 3 = 11" where the two values above add up to it, "8 of 8, 3" where it is one of them.
   equation(row, r, here) {
     const value = row.values[here];
     if (!row.shared) return `${row.name}[${row.first + here}] = ${full(value)}`;
@@ -172,9 +172,7 @@ export class Rows {
     if (sources.length !== 2 || !this.rows[r - 1].shared) return full(value);
     const [x, y] = sources[0] === here ? [a, b] : [b, a];
     if (Math.abs(x + y - value) <= 1e-5 * Math.max(1, Math.abs(value))) return `${brief(x)} + ${brief(y)} = ${brief(value)}`;
-    if (value === Math.max(a, b)) return `max(${brief(x)}, ${brief(y)})`;
-    if (value === Math.min(a, b)) return `min(${brief(x)}, ${brief(y)})`;
-    return full(value);
+    return value === a || value === b ? `${brief(value)} of ${brief(x)}, ${brief(y)}` : full(value);
   }
 
   say(row, index, on) {
