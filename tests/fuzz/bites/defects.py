@@ -23,12 +23,14 @@ BITES = (
         "        if len(others) != 1 or ", "        if True or ",
     ),
     Bite(
-        "a return with statements of its own is another way out", "convergence",
+        "a return with statements of its own is another way out",
+        "tests/simulator/execute/progress/test_convergence.py",
         "simulator/compile/cfg/convergence.py",
         "return self.graph.onward[node]", "return node",
     ),
     Bite(
-        "fairness lets lanes of a warp go that wait for others to converge", "convergence",
+        "fairness lets lanes of a warp go that wait for others to converge",
+        "tests/simulator/execute/progress/test_picked.py",
         "simulator/execute/machine.py",
         "lanes = self.splits.leaders(number, groups)\n            if",
         "lanes = groups[number]\n            if",

@@ -97,7 +97,7 @@ def test_larger_graphs_are_nearly_all_as_ptxas_has_them() -> None:
         }
         ours.append({names[i] for i in points(Graph(0, after))[0]})
     equal = sum(mine == other for mine, other in zip(ours, theirs, strict=True))
-    assert equal >= 190  # docs/counters.md says how many are not
+    assert equal >= 193  # docs/counters.md says how many are not
 
 
 def test_the_net_finds_nothing() -> None:
