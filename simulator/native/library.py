@@ -37,9 +37,11 @@ from .runtime.warps import (
     join,
     leave,
     pick,
+    put_back,
     renew,
     restore,
     save,
+    start_waiting,
 )
 from .translate import module_text
 from .unit_tables import UNIT_TABLES, unit_tables
@@ -57,7 +59,7 @@ _UNIT = (
 )
 _CONTROL = (
     *_UNIT, run_blocks, pick, join, leave, forget, begin_round, forget_rounds, renew, save,
-    restore, gate, shuffle, vote, step_to,
+    restore, gate, shuffle, vote, step_to, put_back, start_waiting,
 )  # fmt: skip
 _INLINED = frozenset(
     function.__name__

@@ -69,6 +69,8 @@ class NativeState:
         self._table(layout.PARKED, blocks)
         affected = self._table(layout.AFFECTED, blocks)
         affected[[n for n in kernel.affected if n < blocks]] = 1
+        flow = program.analysis(flow_map)
+        self._table(layout.YIELDS, blocks)[list(flow.convergence.yields)] = 1
         about = self._table(layout.ABOUT, blocks)
         for number, loops in kernel.about.items():
             about[number] = loops
@@ -81,7 +83,8 @@ class NativeState:
         self._set(
             COUNTS=int(launch.counted), RACES=int(self.races),
             UNINITIALISED=int(self.judges_missing), ORDERED=int(self.is_ordered),
-            IS_UNSURE=int(program.analysis(flow_map).may_wait),
+            IS_UNSURE=int(flow.may_wait),
+            LETS_GO=int(is_one_warp(launch) and not flow.may_spin),
             GROUP_WORDS=words, BLOCKS=blocks, POINTS=kernel.points, HEADS=kernel.heads,
             START=program.start,
             CALLBACK=self.rows.address,

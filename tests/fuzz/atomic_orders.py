@@ -10,7 +10,7 @@ from kernels import Kernel
 
 WORDS, OWN = 16, 64
 """Words of atomics in global memory; the first of the threads' own ones."""
-SHAPES = ((1, 64), (1, 96), (2, 32), (3, 40), (5, 64), (300, 250))
+SHAPES = ((1, 32), (1, 32), (1, 21), (1, 64), (1, 96), (2, 32), (3, 40), (5, 64), (300, 250))
 """Blocks and threads; the last one's blocks are two batches."""
 
 
@@ -67,6 +67,18 @@ def _statement(rng: random.Random, depth: int) -> str:
             ),
         ]
     return rng.choice(kinds)()
+
+
+def _waiting(rng: random.Random, name: str, inner: str) -> str:
+    """A loop that an atomic or another lane's value ends, or a counter."""
+    head = f"for (int {name} = 0; {name} < {rng.choice(['3', '9', '(t & 7) + 1'])}; {name}++)"
+    where = rng.choice(["s + (t & 3)", "a + (i & 3)", "a + 4"])
+    end = rng.choice([
+        f"if (atomicCAS({where}, x & 3, i & 3) == {name}) break;",
+        f"if (atomicAdd({where}, 1) & 1) break;",
+        f"int o = atomicExch({where}, i & 3); x += o; if (o < (t & 3)) continue; if (o) break;",
+    ])  # fmt: skip
+    return f"{head} {{ {end} {inner} }}" if rng.random() < 0.5 else f"{head} {{ {inner} {end} }}"
 
 
 def _atomic(rng: random.Random) -> str:

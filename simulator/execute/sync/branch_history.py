@@ -19,7 +19,7 @@ from ...memory.site import Site
 from . import barrier_interleavings
 from .convergence_regions import Convergence
 from .independent_loops import own_loops
-from .loop_waits import may_wait
+from .loop_waits import may_spin, may_wait
 
 
 class ControlFlowMap:
@@ -86,6 +86,11 @@ class ControlFlowMap:
             else:
                 ways.append(successors(block.block))
         return ways
+
+    @functools.cached_property
+    def may_spin(self) -> bool:
+        """Whether a loop may repeat with equal registers until something else changes."""
+        return may_spin(self.blocks, self.sites)
 
     @functools.cached_property
     def own_loops(self) -> dict[int, frozenset[int]]:

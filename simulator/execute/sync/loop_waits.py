@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kernels.ptx.module import Imm, Instruction, Reg
 
@@ -20,57 +20,85 @@ def may_wait(blocks: Sequence[CompiledBlock], sites: Collection[Site]) -> bool:
     """Return whether a loop may run until another warp does something.
 
     It may if an exit depends on what the loop reads: by a strong read, from other lanes, or by a
-    call. A weak read is a wait only if nothing else ends the loop: where an exit depends on a
-    counter, too, to which each round adds a constant, the loop ends by itself, and its registers
-    are never the same again.
+    call. A weak read is a wait only if the loop may spin.
     """
-    weak = {id(s.instruction) for s in sites if s.access == "load" and not (s.strong or s.order)}
+    loads = {id(s.instruction) for s in sites if s.access == "load" and not (s.strong or s.order)}
+    hard = _reads(blocks, sites) - loads
+    return may_spin(blocks, sites) or _any_loop(
+        blocks, lambda some, head, body: not hard.isdisjoint(_exit_reads(some, body, hard)[0])
+    )
+
+
+def may_spin(blocks: Sequence[CompiledBlock], sites: Collection[Site]) -> bool:
+    """Return whether a loop may repeat with equal registers until something else changes.
+
+    It may if its exits depend on what it reads, and on no counter to which each round adds a
+    constant.
+    """
+    reads = _reads(blocks, sites)
+    return _any_loop(blocks, lambda some, head, body: _spins(some, head, body, reads))
+
+
+def _reads(blocks: Sequence[CompiledBlock], sites: Collection[Site]) -> set[int]:
+    """Return the instructions, by identity, whose results do not depend on registers alone."""
     fixed = {id(s.instruction) for s in sites if s.access == "load" and s.space in _FIXED}
-    hard = {id(s.instruction) for s in sites} - weak
-    hard |= {id(step.instruction) for b in blocks for step in b.steps if type(step) is WarpCompute}
-    hard |= {id(ins) for b in blocks for ins in b.block.instructions if calls(ins)}
-    hard |= {id(b.block.end) for b in blocks if b.block.end is not None and b.reduction}
+    found = {id(s.instruction) for s in sites} - fixed
+    found |= {id(step.instruction) for b in blocks for step in b.steps if type(step) is WarpCompute}
+    found |= {id(ins) for b in blocks for ins in b.block.instructions if calls(ins)}
+    return found | {id(b.block.end) for b in blocks if b.block.end is not None and b.reduction}
+
+
+def _any_loop(
+    blocks: Sequence[CompiledBlock],
+    test: Callable[[Sequence[CompiledBlock], int, Collection[int]], bool],
+) -> bool:
+    """Return whether a test holds for a loop, given as its function's blocks, head and body."""
     functions: dict[str, list[CompiledBlock]] = {}
     for block in blocks:
         functions.setdefault(block.block.function.name, []).append(block)
-    return any(_may_wait(some, hard, weak - fixed) for some in functions.values())
+    for some in functions.values():
+        loops = loops_of([b.block for b in some])
+        for block in some:
+            for to in successors(block.block):
+                if 0 <= to <= block.number and block.number not in loops.get(to, ()):
+                    return True  # a cycle that is no natural loop
+        if any(test(some, head, body) for head, body in loops.items()):
+            return True
+    return False
 
 
-def _may_wait(
-    blocks: Sequence[CompiledBlock], hard: Collection[int], weak: Collection[int]
-) -> bool:
-    loops = loops_of([b.block for b in blocks])
-    for block in blocks:
-        for to in successors(block.block):
-            if 0 <= to <= block.number and block.number not in loops.get(to, ()):
-                return True  # a cycle that is no natural loop
-    return any(_waits(blocks, head, body, hard, weak) for head, body in loops.items())
-
-
-def _waits(
-    blocks: Sequence[CompiledBlock], head: int, body: Collection[int], hard: Collection[int],
-    weak: Collection[int],
-) -> bool:  # fmt: skip
-    """Return whether a loop may wait; ``hard``, ``weak``: instructions that read, by identity."""
+def _exit_reads(
+    blocks: Sequence[CompiledBlock], body: Collection[int], reads: Collection[int]
+) -> tuple[set[int], set[str]]:
+    """Return which of some instructions a loop's exits depend on, and on which registers."""
     inside = [b for b in blocks if b.number in body]
-    instructions = [(b.number, ins) for b in inside for ins in b.block.instructions]
+    instructions = [ins for b in inside for ins in b.block.instructions]
     needed = {
         name
         for b in inside
         if b.block.end is not None and set(successors(b.block)) - set(body)
         for name in roles(b.block.end).reads
     }
-    reads, size = False, -1
+    found, size = set[int](), -1
     while size != len(needed):
         size = len(needed)
-        for _, ins in instructions:
+        for ins in instructions:
             if not needed.isdisjoint(roles(ins).writes):
-                if id(ins) in hard:
-                    return True
-                reads |= id(ins) in weak
+                if id(ins) in reads:
+                    found.add(id(ins))
                 needed.update(roles(ins).reads)
-    if not reads:
+    return found, needed
+
+
+def _spins(
+    blocks: Sequence[CompiledBlock], head: int, body: Collection[int], reads: Collection[int]
+) -> bool:
+    """Return whether a loop's exits depend on reads, and on no counter."""
+    found, needed = _exit_reads(blocks, body, reads)
+    if not found:
         return False
+    inside = [b for b in blocks if b.number in body]
+    instructions = [(b.number, ins) for b in inside for ins in b.block.instructions]
     ways = {b.number: [n for n in successors(b.block) if n in body] for b in inside}
     return not any(_counts(name, instructions, ways, head) for name in needed)
 

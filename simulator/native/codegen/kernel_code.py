@@ -119,11 +119,13 @@ class KernelCode(BlockEnds):
         if self.orders_matter:
             self.runtime("step_to", str(block.number))
         if block.number in self.facts.yields:
-            self.wait_for_nobody()
+            self.wait_for_others()
+        has_tokens = self.facts.edges or self.facts.yields
+        if has_tokens:
+            x.add_to(x.word_at("%x", layout.STEP), "1")
         if block.gate:
             self.gate()
-        if self.facts.edges:
-            x.add_to(x.word_at("%x", layout.STEP), "1")
+        if has_tokens:
             for point in self.facts.saves.get(block.number, ()):
                 self.runtime("save", str(self.points[point]), self.mask())
         self.count_block()
@@ -157,19 +159,28 @@ class KernelCode(BlockEnds):
         over = x.value(f"icmp slt i64 {rest}, 0")
         x.emit(f"br i1 {over}, label %{empty}, label %{on}")
         x.begin(empty)
-        self.runtime("join", str(self.block.number), self.mask())
+        self.runtime("put_back", str(self.block.number), self.mask())
         x.emit("br label %paused")
         x.begin(on)
 
-    def wait_for_nobody(self) -> None:
-        """Give up at a waiting loop if other lanes of the warp run first, or if it may spin."""
+    def wait_for_others(self) -> None:
+        """At a waiting loop, let others of the warp go first; give up if that is not known."""
         x = self.lines
+        known, unknown, on = x.label(), x.label(), x.label()
+        lets_go = x.value(f"icmp ne i64 {x.word('%x', layout.LETS_GO)}, 0")
+        x.emit(f"br i1 {lets_go}, label %{known}, label %{unknown}")
+        x.begin(unknown)
         at = x.word_at("%x", layout.TURNS)
         rest = x.value(f"sub i64 {x.value(f'load i64, ptr {at}')}, 1")
         x.emit(f"store i64 {rest}, ptr {at}")
         over = x.value(f"icmp slt i64 {rest}, 0")
         others = x.value(f"icmp ne i64 {x.word('%x', layout.OTHERS)}, 0")
         self.give_up_if(x.value(f"or i1 {over}, {others}"), layout.WAITS)
+        x.emit(f"br label %{on}")
+        x.begin(known)
+        self.runtime("start_waiting", self.mask())
+        x.emit(f"br label %{on}")
+        x.begin(on)
 
     def gate(self) -> None:
         """Hold lanes until all of the warp have come."""

@@ -3,6 +3,7 @@
 from ..intrinsics import call_kernel, fill, load64, lowest_bit, store64
 from ..layout import (
     ABOUT,
+    AHEAD,
     ALIVE,
     BARRIER_APART,
     BEGIN,
@@ -39,6 +40,7 @@ from ..layout import (
     RUNNING,
     SAVED,
     SCRATCH,
+    SERVED,
     SHARED,
     SHARED_BYTES,
     SHARED_DEFINED,
@@ -111,6 +113,8 @@ def begin_warp(x: int, warp: int) -> int:
     store64(x + WAITING * WORD, 0)
     store64(x + TURNS * WORD, MAX_TURNS)
     store64(x + MOMENT_DEPTH * WORD, 0)
+    store64(x + AHEAD * WORD, 0)
+    store64(x + SERVED * WORD, 0)
     store64(x + STEP * WORD, 0)
     fill(load64(x + TOKENS * WORD), 0, 256)
     fill(load64(x + SAVED * WORD), 0, load64(x + POINTS * WORD) * 256)

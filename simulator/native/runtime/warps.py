@@ -7,6 +7,7 @@ one block run it as one if their tokens are equal, or if the block is not ``AFFE
 from ..intrinsics import fill, load64, lowest_bit, store64
 from ..layout import (
     AFFECTED,
+    AHEAD,
     ALIVE,
     BLOCKS,
     EXISTING,
@@ -14,6 +15,7 @@ from ..layout import (
     GROUP_WORDS,
     GROUPS,
     IS_UNSURE,
+    LETS_GO,
     LOCAL_BYTES,
     LOCAL_DEFINED,
     MASK,
@@ -22,17 +24,26 @@ from ..layout import (
     PARKED,
     ROUNDS,
     SAVED,
+    SERVED,
     STEP,
     TOKENS,
     WAITING,
     WARP,
     WARP_EPOCHS,
     WORD,
+    YIELDS,
 )
 from .race_filter import WARP_EPOCH_MASK
 
 
 def join(x: int, block: int, mask: int) -> int:
+    """Add lanes to those that stand at a basic block; at a waiting loop they are not ahead."""
+    if load64(x + AHEAD * WORD) and load64(load64(x + YIELDS * WORD) + block * 8):
+        store64(x + AHEAD * WORD, load64(x + AHEAD * WORD) & (mask ^ -1))
+    return put_back(x, block, mask)
+
+
+def put_back(x: int, block: int, mask: int) -> int:
     """Add lanes to those that stand at a basic block."""
     group = load64(x + GROUPS * WORD) + block * 8
     before = load64(group)
@@ -52,23 +63,77 @@ def leave(x: int, mask: int) -> int:
 
 def pick(x: int) -> int:
     """Choose the lanes that run next, ``MASK``; return their basic block, -1 if there are none."""
+    ahead = load64(x + AHEAD * WORD)
+    if ahead:
+        block = first_of(x, ahead)
+        if block >= 0:
+            return take(x, block, load64(load64(x + GROUPS * WORD) + block * 8) & ahead)
+        store64(x + AHEAD * WORD, 0)
+    block = first_block(x)
+    if block < 0:
+        return open_gate(x)
+    mask = load64(load64(x + GROUPS * WORD) + block * 8)
+    if load64(x + OTHERS * WORD) == 1 and load64(x + WAITING * WORD) == 0:
+        store64(x + SERVED * WORD, 0)
+    if load64(x + LETS_GO * WORD) and load64(load64(x + YIELDS * WORD) + block * 8):
+        ahead = let_go(x, block, mask)
+        if ahead:
+            block = first_of(x, ahead)
+            return take(x, block, load64(load64(x + GROUPS * WORD) + block * 8) & ahead)
+    if load64(load64(x + AFFECTED * WORD) + block * 8):
+        mask = oldest(x, mask)
+    return take(x, block, mask)
+
+
+def first_block(x: int) -> int:
+    """Return the lowest basic block at which lanes stand; -1 if there is none."""
     bits = load64(x + GROUP_BITS * WORD)
-    block = -1
     for i in range(load64(x + GROUP_WORDS * WORD)):
         word = load64(bits + i * 8)
         if word:
-            block = i * 64 + lowest_bit(word)
-            break
-    if block < 0:
-        return open_gate(x)
+            return i * 64 + lowest_bit(word)
+    return -1
+
+
+def first_of(x: int, lanes: int) -> int:
+    """Return the lowest basic block at which any of some lanes stand; -1 if there is none."""
+    groups = load64(x + GROUPS * WORD)
+    for block in range(load64(x + BLOCKS * WORD)):
+        if load64(groups + block * 8) & lanes:
+            return block
+    return -1
+
+
+def let_go(x: int, block: int, mask: int) -> int:
+    """Lanes come to a waiting loop: return the others of the warp, which go first; 0: none do."""
+    served = load64(x + SERVED * WORD)
+    if mask & (served ^ -1) == 0:
+        return 0
+    others = 0
+    groups = load64(x + GROUPS * WORD)
+    for other in range(load64(x + BLOCKS * WORD)):
+        if other != block:
+            others |= load64(groups + other * 8)
+    if others:
+        store64(x + SERVED * WORD, served | mask)
+        renew(x, others)
+        store64(x + AHEAD * WORD, others)
+    return others
+
+
+def start_waiting(x: int, mask: int) -> int:
+    """Lanes run the head of a waiting loop: they let others go before they run it again."""
+    store64(x + SERVED * WORD, load64(x + SERVED * WORD) & (mask ^ -1))
+    return 0
+
+
+def take(x: int, block: int, mask: int) -> int:
+    """Take lanes away from a basic block, to run it; return the block."""
     group = load64(x + GROUPS * WORD) + block * 8
-    mask = load64(group)
-    if load64(load64(x + AFFECTED * WORD) + block * 8):
-        mask = oldest(x, mask)
     rest = load64(group) & (mask ^ -1)
     store64(group, rest)
     if rest == 0:
-        word_at = bits + (block >> 6) * 8
+        word_at = load64(x + GROUP_BITS * WORD) + (block >> 6) * 8
         store64(word_at, load64(word_at) & ((1 << (block & 63)) ^ -1))
         store64(x + OTHERS * WORD, load64(x + OTHERS * WORD) - 1)
     store64(x + MASK * WORD, mask)

@@ -121,3 +121,35 @@ def test_atomics_whose_order_matters(name: str) -> None:
         differ, run = both(made, grid, threads, lambda: [start.copy(), 5])
         assert differ == [], (grid, threads)
         assert (run.engine == "native") == is_taken, (grid, threads, run.engine_note)
+
+
+WAITING = {
+    "a hash table": ("""for (int j = t; j < 96; j += 32) { int key = own[j] + 1;
+        for (int k = 0, at = key * 7; k < 128; k++, at++) {
+            int old = atomicCAS(list + (at & 127), 0, key); if (!old || old == key) break;
+        } }""", True),
+    "in a loop of lanes": ("""for (int r = 0; r < n; r++) { if (t & 1) own[t] += r; else
+        for (int k = 0; k < 9; k++) { if (atomicAdd(a + (t & 3), 1) & 1) break; own[t] += k; }
+        if (t % 3 == r) { own[t] ^= atomicExch(a + 5, t); if (r == 4) return; } }""", True),
+    "a counter of few rounds": ("""for (int k = 0; k < 9; ) {
+        if (atomicExch(a, t & 3) == (k & 3)) break; if (t & 1) k++; else k += 2; }""", False),
+    "a lock": ("""while (atomicCAS(a, 0, 1)) own[t]++; list[0] += t; __threadfence();
+        atomicExch(a, 0);""", False),
+}  # fmt: skip
+"""Loops that an atomic ends; whether a counter ends them, too."""
+
+
+@needs_llvm
+@pytest.mark.parametrize("name", WAITING)
+def test_lanes_of_one_warp_let_others_go_first(name: str) -> None:
+    body, is_taken = WAITING[name]
+    head = "int t = threadIdx.x; int* own = a + 64; int* list = own + 256;"
+    text = f'extern "C" __global__ void k(int* a, int n) {{ {head} {body} }}'
+    made = Kernel.from_cuda(text, "k")
+    for grid, threads in [(1, 32), (1, 21), (2, 32)]:
+        start = np.zeros(1024, np.int32)
+        start[64:320] = np.random.default_rng(3).integers(0, 99, 256)
+        differ, run = both(made, grid, threads, lambda start=start: [start.copy(), 5])
+        assert differ == [], (grid, threads)
+        taken = run.engine == "native"
+        assert taken == (is_taken and grid == 1), (grid, threads, run.engine_note)
