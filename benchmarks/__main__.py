@@ -6,7 +6,6 @@ the same run. Seconds are the CPU's: NVRTC's are not among them, the simulator's
 """
 
 import argparse
-import contextlib
 import fnmatch
 import json
 import platform
@@ -17,7 +16,7 @@ one_core()
 
 import numpy as np  # noqa: E402 - one core is chosen before NumPy starts threads
 
-from benchmarks import floor, peers  # noqa: E402
+from benchmarks import floor, machine, peers  # noqa: E402
 from benchmarks.cases import CASES, SIZES, Case  # noqa: E402
 from kernels.compiler.nvrtc import nvrtc_version  # noqa: E402
 
@@ -26,14 +25,6 @@ _HEAD = (
     f"{'kernel':<30}{'first':>8}{'bare':>8}{'ratio':>7}{'warm':>9}{'counted':>9}{'checked':>9}"
     f"{'bare':>9}{'Munits/s':>10}{'of floor':>10}{'memory':>11}{'arrays':>9}"
 )
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
-        for line in lines:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def _row(case: Case, found: dict[str, Figures], base: float) -> str:
@@ -61,8 +52,10 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures as well")
     parser.add_argument("--peers", action="store_true", help="also what else runs a matmul on CPUs")
     options = parser.parse_args()
-    print(f"{_processor()}, one core; {platform.system()}, Python {platform.python_version()}, "
-          f"NumPy {np.__version__}, NVRTC {nvrtc_version()}")  # fmt: skip
+    print(
+        f"{machine.cpu_name()}, one core; {platform.system()}, Python {platform.python_version()}, "
+        f"NumPy {np.__version__}, NVRTC {nvrtc_version()}"
+    )
     print("seconds; first and warm: all checks and counters; Munits/s: steps, elements, edges, "
           "pairs ... of a warm launch\n")  # fmt: skip
     floors = {f"{_MATMUL}{n}": max(floor.steps_per_second(n) for _ in range(3)) for n in SIZES}

@@ -149,3 +149,22 @@ extern "C" __global__ void collatz(unsigned* out, int n)
     }
     out[i] = steps;
 }
+
+// Appends in the order of an atomic's old values.
+extern "C" __global__ void append(const int* a, int* list, int* count, int rounds)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x, x = a[i];
+    for (int r = 0; r < rounds; r++)
+        x = x & 1 ? x * 3 + 1 : x / 2 + r;
+    if (x & 1)
+        list[atomicAdd(count, 1)] = i;
+}
+
+extern "C" __global__ void float_sums(const float* a, float* sums, int rounds)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float x = a[i];
+    for (int r = 0; r < rounds + (i & 15); r++)
+        x = x * 0.99f + 1.0f / (r + 1);
+    atomicAdd(&sums[i & 31], x);
+}

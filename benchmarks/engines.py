@@ -2,13 +2,13 @@
 
 `numpy` and `native` are warm launches; `first` is the first native one of a process, with an empty
 folder of machine code; `auto` a warm launch as users get it. The results, counters and hazards of
-both engines are compared. Seconds are those of a wall clock on one core.
+both engines are compared. Seconds are CPU time, on one core. ``--threads``: native
+launches of many blocks on one core and on two instead, with the CPU time of the longest way through
+the threads, which is the wall clock's where cores are free.
 """
 
 import functools
-import importlib.metadata
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 import simulator
-from benchmarks.machine import command_line, table
+from benchmarks.machine import command_line, packages, processor, table
 from kernels import Kernel, library
+from simulator.native import block_ranges
 
 SOURCE = Path(__file__).with_name("engines.cu")
 
@@ -83,6 +84,10 @@ def cases() -> list[Case]:
         Case("bitonic sort, 1,024", kernel("bitonic"), 1, 1024, lambda: [numbers[:1024].copy()]),
         Case("insertion sort, 32 x 64", kernel("insertion"), 1, 32,
              lambda: [numbers[:2048].copy(), 64]),
+        Case("append, 4,096", kernel("append"), 16, 256,
+             lambda: [numbers, np.zeros(4096, np.int32), np.zeros(1, np.int32), 200]),
+        Case("sums of floats, 4,096", kernel("float_sums"), 16, 256,
+             lambda: [x, np.zeros(32, np.float32), 200]),
         Case("collatz, 4,096", kernel("collatz"), 16, 256,
              lambda: [np.zeros(4096, np.uint32), 4096]),
     ]  # fmt: skip
@@ -108,11 +113,11 @@ def _timed(case: Case, engine: str, repeat: int) -> tuple[float, float, Any, lis
     seconds = []
     for _ in range(repeat + 1):
         args = list(case.make())
-        began = time.perf_counter()
+        began = time.process_time()
         run = simulator.launch(
             case.kernel, case.grid, case.block, args, case.shared_bytes, engine=engine
         )
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     return seconds[0], min(seconds[1:]), run, args
 
 
@@ -138,12 +143,60 @@ def row(case: Case, repeat: int) -> tuple[list[str], tuple[float, float, float]]
     return cells, (one, other if taken else one, auto)
 
 
+def _threads(repeat: int) -> None:
+    """Print what threads gain."""
+    random, source = np.random.default_rng(1), SOURCE.read_text()
+    starts, edges = _csr(1 << 16, 12)
+    values, x = (random.standard_normal(n).astype(np.float32) for n in (len(edges), 1 << 16))
+    many = [
+        Case("mandelbrot 1920x1080", Kernel.from_cuda(source, "mandelbrot"), 8100, 256,
+             lambda: [np.zeros(1920 * 1080, np.int32), 1920, 1080, 1000]),
+        Case("spmv, 65,536 rows", Kernel.from_cuda(source, "spmv"), 256, 256,
+             lambda: [starts, edges, values, x, np.zeros(1 << 16, np.float32), 1 << 16]),
+        Case("collatz, 262,144", Kernel.from_cuda(source, "collatz"), 1024, 256,
+             lambda: [np.zeros(1 << 18, np.uint32), 1 << 18]),
+    ]  # fmt: skip
+    guarded, busy = block_ranges.BlockRange.run_guarded, list[float]()
+
+    def timed(one: Any) -> None:
+        guarded(one)
+        busy.append(time.thread_time())
+
+    setattr(block_ranges.BlockRange, "run_guarded", timed)  # noqa: B010
+    rows, cores = [], sorted(os.sched_getaffinity(0))
+    for case in many:
+        cells, told = [case.name], []
+        for count in (1, 2):
+            os.sched_setaffinity(0, cores[:count])
+            best = [float("inf")] * 3
+            for number in range(repeat + 1):
+                busy.clear()
+                began, used, mine = time.perf_counter(), time.process_time(), time.thread_time()
+                args = list(case.make())
+                run = simulator.launch(case.kernel, case.grid, case.block, args, engine="native")
+                figures = (
+                    time.perf_counter() - began, time.process_time() - used,
+                    time.thread_time() - mine + max(busy, default=0.0),
+                )  # fmt: skip
+                best = [min(pair) for pair in zip(best, figures, strict=True)] if number else best
+            told.append(_told(run, args))
+            cells += [f"{seconds * 1e3:.0f}" for seconds in best]
+        rows.append([*cells, "yes" if told[0] == told[1] else "NO", run.engine])
+    each = [f"{what} ms, {count}" for count in (1, 2) for what in ("wall", "CPU", "longest")]
+    print(*table(["launch", *each, "equal", "engine"], rows), sep="\n")
+    print(f"\n{processor()}, {packages('numpy', 'llvmlite')}")
+
+
 def main() -> None:
     """Print the table."""
     parser = command_line("engines", __doc__)
     parser.add_argument("--library", action="store_true", help="the whole library, too")
     parser.add_argument("--repeat", type=int, default=2, help="warm launches; the fastest counts")
+    parser.add_argument("--threads", action="store_true", help="one core and two instead")
     options = parser.parse_args()
+    if options.threads:
+        _threads(options.repeat)
+        return
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
     with tempfile.TemporaryDirectory() as folder:
@@ -154,8 +207,7 @@ def main() -> None:
     print(*table(head, [cells for _, cells, _ in found]), sep="\n")
     sums = [sum(seconds[i] for _, _, seconds in found) for i in range(3)]
     print(f"\nsums: numpy {sums[0]:.2f} s, native or numpy {sums[1]:.2f} s, auto {sums[2]:.2f} s")
-    print(f"{platform.machine()}, NumPy {np.__version__}, "
-          f"llvmlite {importlib.metadata.version('llvmlite')}")  # fmt: skip
+    print(f"{processor()}, {packages('numpy', 'llvmlite')}")
 
 
 if __name__ == "__main__":

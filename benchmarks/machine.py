@@ -1,6 +1,7 @@
 """What a table of measurements must say of where it was made."""
 
 import argparse
+import contextlib
 import datetime
 import platform
 import shlex
@@ -11,6 +12,7 @@ import numpy as np
 
 import device
 from kernels.compiler.nvrtc import nvrtc_version
+from simulator.workers.pool import cores
 
 
 def provenance(index: int = 0) -> list[str]:
@@ -41,6 +43,27 @@ def command_line(name: str, text: str | None) -> argparse.ArgumentParser:
         prog=f"python -m benchmarks.{name}", description=text,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+
+
+def cpu_name() -> str:
+    """The CPU's name."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def processor() -> str:
+    """The CPU's name and how many cores this process may use."""
+    return f"{cpu_name()}, {cores()} core{'s' * (cores() > 1)}"
+
+
+def packages(*names: str) -> str:
+    """Versions of packages, those of Python and the date included."""
+    found = [f"{name} {_version(name)}" for name in names]
+    return ", ".join([f"{datetime.date.today():%Y-%m-%d}", f"Python {platform.python_version()}",
+                      *found])  # fmt: skip
 
 
 def table(head: list[str], rows: list[list[str]], right: int = 1) -> list[str]:

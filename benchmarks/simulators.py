@@ -11,7 +11,6 @@ Numba check nothing; Oclgrind always looks at bounds. Results are compared with 
 import functools
 import os
 import pickle
-import platform
 import shutil
 import subprocess
 import sys
@@ -19,13 +18,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import command_line, table
+from benchmarks.machine import command_line, packages, processor, table
 
 SOURCE = Path(__file__).with_name("simulators.cu")
 SECONDS = 300
@@ -182,14 +180,6 @@ def measure_engine(engine: str, is_checked: bool, repeat: int) -> Measured | str
     return found
 
 
-def version(package: str) -> str:
-    """A package's version, with its name."""
-    try:
-        return f"{package} {metadata.version(package)}"
-    except metadata.PackageNotFoundError:
-        return f"no {package}"
-
-
 def agrees(work: Workload, one: Any, other: Any) -> bool:
     """Whether two outputs are the same but for rounding, in at least 98 of 100 elements."""
     if work.is_set:
@@ -246,9 +236,8 @@ def main() -> None:
     head = ["milliseconds", *(f"{w.name} ({np.prod(w.grid) * np.prod(w.block)} threads)"
                               for w in workloads())]  # fmt: skip
     print(*table(head, rows(options.repeat)), sep="\n")
-    packages = map(version, ("numpy", "llvmlite", "pyopencl", "pocl-binary-distribution", "numba"))
-    print(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-          f"{', '.join(packages)}")  # fmt: skip
+    used = packages("numpy", "llvmlite", "pyopencl", "pocl-binary-distribution", "numba")
+    print(f"\n{processor()}, {used}")
 
 
 if __name__ == "__main__":
