@@ -2,19 +2,20 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernels import Kernel, KernelError
 from kernels.compiler.process import CompilerCrash
 from kernels.host.host_arguments import element_word
+from kernels.source.array_shapes import constants, value_of
 from kernels.source.element_types import spelled, vector_of
 from kernels.source.signatures import Signature, signatures
 from kernels.source.thread_extents import MAX_THREADS, thread_extents
 from kernels.source_access import plain_name, source_text
 
-from ..text.launches import HANDLES, command, error_text
+from ..text.launches import HANDLES, command, error_text, vector_word
 from ..text.layout import fitted
 from .errors import UserError
 from .host_program import headers_of, is_cuda, launches_of, whole_program
@@ -24,6 +25,7 @@ _BLOCKS = 4
 """Blocks along an axis."""
 _THREADS = {1: (256,), 2: (16, 16), 3: (8, 8, 4)}
 """Threads of a block along each axis, by the number of axes."""
+_CONSTANT = re.compile(r"__constant__\s+([\w ]+?)\s+(\w+)\s*((?:\[[^\]]+\]\s*)*);")
 _SHARED_BYTES = "4096"
 
 
@@ -87,7 +89,10 @@ def proposed(file: str, signature: Signature, options: Sequence[str] = ()) -> Pr
     if len(extents) == 1 and any(_is_factor(name, body) for name in numbers):
         extents *= 2  # rows of so many elements
     for (raw, _), kind in zip(signature.params, types, strict=True):
-        words.append(_word(raw, kind, str(extents[-1]), ",".join(map(str, extents))))
+        words.append(_word(raw, kind, extents))
+    for name, word in _constants(sources, body, signature.example):
+        words += ["--symbol", f"{name}={word}"]
+        guesses.append(name)
     guesses += [name or f"parameter {n}" for n, name in enumerate(own, 1)]
     return Proposal(words, guesses, ["--block"] * ("--block" not in guesses))
 
@@ -176,20 +181,41 @@ def refuse_with_proposal(file: str, options: Sequence[str], entry: str = "") -> 
     raise UserError("\n".join(lines))
 
 
-def _word(raw: str, plain: str, count: str, extents: str) -> str:
+def _word(raw: str, plain: str, extents: Sequence[int]) -> str:
     """Return an argument for a parameter's type, as written and as it is spelled here."""
     if handle := HANDLES.get(raw.removeprefix("const").strip()):
         return handle
-    element, is_pointer = plain.rstrip("*"), plain.endswith("*")
-    element = element_word(vector_of(element)[0])
-    if is_pointer:
-        if plain.endswith("**"):
-            return "?"
-        init = "=normal" if element.startswith("f") or "bf" in element else "=arange"
-        return f"{element}[{extents}]{init}" if element else f"u8[{extents}]=arange"
+    if plain.endswith("**"):
+        return "?"
+    if plain.endswith("*"):
+        return _array(plain, extents)
+    scalar, lanes = vector_of(plain)
+    element = element_word(scalar)
     if plain == "bool":
         return "1"
-    return "1.5" if element.startswith("f") else count if element else "?"
+    sizes = [str(size) for size in (*reversed(extents), 1, 1, 1)]
+    values = ["1.5"] * lanes if element.startswith("f") else sizes[:lanes]
+    return vector_word(values) if element else "?"
+
+
+def _array(kind: str, extents: Sequence[int]) -> str:
+    """Return an array of a type's elements; of bytes, if it is none of words."""
+    scalar, lanes = vector_of(kind.rstrip("*"))
+    element = element_word(scalar)
+    shape = ",".join(map(str, (*extents, lanes) if lanes > 1 else extents))
+    init = "normal" if element.startswith("f") else "arange"
+    return f"{element or 'u8'}[{shape}]={init}"
+
+
+def _constants(sources: Mapping[str, str], body: str, entry: str) -> Iterator[tuple[str, str]]:
+    """Yield constants without an initial value that a kernel uses, and arrays for them."""
+    for text in sources.values():
+        names = dict(constants(text, entry))
+        for kind, name, shape in _CONSTANT.findall(text):
+            extents = [value_of(one, names) for one in re.findall(r"\[([^\]]+)\]", shape)] or [1]
+            known = [one for one in extents if one]
+            if re.search(rf"\b{name}\b", body) and len(known) == len(extents):
+                yield name, _array(spelled(kind, sources), known)
 
 
 def _body(sources: Mapping[str, str], name: str) -> str:

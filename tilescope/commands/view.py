@@ -18,6 +18,7 @@ from kernels.arguments.argument_copies import copies
 from kernels.library import Agreement
 from simulator import Run
 from simulator.fixes import find_fixes
+from simulator.hazards.folding import fold_causes
 from simulator.observe.trace.trace import Trace
 
 from ..check.outcome import simulate
@@ -82,7 +83,7 @@ def view_command(
         runs = [story.run for story in stories]
     if not quiet:
         click.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB, opens in any browser")
-        if found := severities([hazard for run in runs for hazard in run.hazards]):
+        if found := severities([one for run in runs for one in fold_causes(run.hazards)]):
             click.echo("\n".join([f"{found}, which check reports:", *_check(ctx.meta["words"])]))
     if film:
         frames = record(path.read_text(encoding="utf-8"), Path(film))

@@ -121,7 +121,7 @@ def wanted(
         if option in missing:
             rows.append((option, what, example))
             words += [option, example]
-    sizes = _sizes(launch, sources)
+    sizes = _sizes(launch, arguments, sources)
     for number in arguments:
         kind, name = launch.params[number] if launch.params else ("", "")
         example = _example(kind, sources, *sizes)
@@ -136,11 +136,13 @@ def wanted(
     return lines, words
 
 
-def _sizes(launch: HostLaunch, sources: Mapping[str, str]) -> tuple[int, int]:
-    """Return elements of arrays and a number that fit what is known of a launch.
+def _sizes(
+    launch: HostLaunch, unknown: Collection[int], sources: Mapping[str, str]
+) -> tuple[int, int]:
+    """Return elements of unknown arrays, and a number, that fit what is known of a launch.
 
-    The arrays are as large as its largest known one, or have an element for each thread. A kernel
-    with a single whole number takes it for their length, or for the side of a square.
+    Arrays are as large as its largest known one, and have an element for each thread. A single
+    unknown whole number is taken for their length, or for the side of a square.
     """
     known = [arg for arg in launch.args if arg is not None]
     arrays = [
@@ -148,25 +150,34 @@ def _sizes(launch: HostLaunch, sources: Mapping[str, str]) -> tuple[int, int]:
         for arg in known if (found := re.match(r"\w+\[([\d,]+)\]", arg))
     ]  # fmt: skip
     numbers = [int(arg) for arg in known if arg.isdecimal()]
-    threads = math.prod(launch.grid or ()) * math.prod(launch.block or ())
-    threads = threads if launch.grid and launch.block else 0
-    elements = max(arrays, default=0) or max([threads, *numbers], default=0)
-    kinds = [spelled(kind, sources) for kind, _ in launch.params]
+    grid = launch.grid or (int(_SHAPES["--grid"][1]),)
+    threads = math.prod(grid) * math.prod(launch.block) if launch.block else 0
+    elements = max([threads, *arrays, *numbers], default=0)
+    kinds = [spelled(launch.params[n][0], sources) for n in unknown if launch.params]
     if not elements or sum(element_word(kind)[:1] in ("i", "u") for kind in kinds) != 1:
         return elements or _ELEMENTS, _NUMBER
+    has_array = any(kind.endswith("*") for kind in kinds)
+    length = elements if has_array else max(arrays, default=elements)
     is_plane = any(len(shape or ()) > 1 for shape in (launch.grid, launch.block))
-    return elements, math.isqrt(elements) if is_plane else elements
+    return elements, math.isqrt(length) if is_plane else length
 
 
 def _example(kind: str, sources: Mapping[str, str], elements: int, number: int) -> str:
     """Return an example word for a parameter's type."""
     handle = HANDLES.get(kind.removeprefix("const").strip())
     plain = spelled(kind, sources)
-    element = element_word(vector_of(plain.rstrip("*"))[0])
+    scalar, lanes = vector_of(plain.rstrip("*"))
+    element = element_word(scalar)
     if handle:
         return handle
     if plain.endswith("*") or not plain:
         return f"{element or 'u8'}[{elements}]"
     if plain == "bool":
         return "1"
-    return "1.5" if element.startswith("f") else str(number) if element else "struct(64)"
+    value = "1.5" if element.startswith("f") else str(number)
+    return vector_word([value] * lanes) if element else "struct(64)"
+
+
+def vector_word(values: Sequence[str]) -> str:
+    """Return the word of a CUDA vector, or of the number that it is if it has one element."""
+    return f"struct({','.join(values)})" if len(values) > 1 else values[0]

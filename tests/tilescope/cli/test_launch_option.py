@@ -96,6 +96,7 @@ def test_what_does_not_go_with_it_is_refused(
          "  tilescope run a.cu --launch 2 64 --grid 4\n"),
         ((3, "f32[64]"), "  --shared  bytes of dynamic shared memory, as in 4096\nas in\n"),
         ((3,), "  a         float *, as in 'f32[64]'\n"),
+        ((7,), "  a       float *, as in 'f32[128]'\n"),  # of --grid 4, the example
     ],
 )  # fmt: skip
 def test_each_part_that_is_unknown_is_named(

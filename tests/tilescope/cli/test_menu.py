@@ -223,9 +223,14 @@ def test_without_a_launch_one_is_proposed_and_nothing_runs(folder: Path) -> None
          "s[threadIdx.y][0] = x[0]; }", "--grid 1 --block 16,8"),
         ("#include <cuda_fp16.h>\n"
          "__global__ void __launch_bounds__(128) k(double2* x, bool b, unsigned n, half h) {}",
-         "--block 128 'f64[128]=normal' 1 128 1.5"),
+         "--block 128 'f64[128,2]=normal' 1 128 1.5"),
         ("template <int N> __global__ void k(char* x) { extern __shared__ int s[]; }",
          "'k<32>' --grid 1 --block 256 --shared 4096 'i8[256]=arange'"),
+        ("#define N 5\n__constant__ float w[N], v[2]; __constant__ float c[N - 1];\n"
+         "__global__ void k(float2 *x, int2 size, float3 a) { "
+         "x[blockIdx.y * 8 + threadIdx.y].x = c[0]; }",
+         "'f32[32,16,2]=normal' 'struct(16,32)' 'struct(1.5,1.5,1.5)' --symbol "
+         "'c=f32[4]=normal'\n"),
         ("struct S { int* x; }; __global__ void k(S s, int** x) {}", "--block 256 ? ?"),
     ],
 )  # fmt: skip
