@@ -60,7 +60,7 @@ class Participant:
         also: Other call sites of the function that contains ``source``.
         inside: Its line in a toolkit header, if ``source`` calls one.
         element: Of a race: the element that the example thread accesses, such as ``tile[3][0]``.
-        value: Of a race: the value that it stores there, if known.
+        value: Of a race: the value that it stores or finds there, if known.
         opponent: Of a race: the other thread of its pair, if it is no other participant's thread.
     """
 

@@ -7,5 +7,5 @@ from simulator import Hazard
 
 
 def without_values(hazards: Iterable[Hazard]) -> list[str]:
-    """The hazards without the values that threads store: those are the arrays' own."""
-    return [re.sub(r"\bstores .+ in ", "stores in ", str(hazard)) for hazard in hazards]
+    """The hazards without the values that threads store or find: those are the arrays' own."""
+    return [re.sub(r"\b(stores|finds) .+ in ", r"\1 in ", str(hazard)) for hazard in hazards]

@@ -81,7 +81,7 @@ def _action(item: Participant) -> str:
         return ""
     did = f"{_ACTIONS[item.role]} {item.element}"
     if item.value:
-        did = f"stores {item.value} in {item.element}"
+        did = f"{'finds' if item.role == 'read' else 'stores'} {item.value} in {item.element}"
     other = item.opponent
     if other is None:
         return f" {did}"

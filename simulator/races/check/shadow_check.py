@@ -26,7 +26,7 @@ from ..shadow.conflicts import race_kind
 from ..shadow.lookups import Clocks, EqualRows
 from ..shadow.pair_limit import PairBound
 from ..shadow.shadow_memory import Conflict, ShadowMemory
-from ..shadow.stored_values import compare, in_steps, other_values, out_of_scope
+from ..shadow.stored_values import compare, found_bits, in_steps, other_values, out_of_scope
 from .combined_lookup import Locked, all_before
 from .lockstep import InStep
 
@@ -40,6 +40,7 @@ class ShadowChecker:
     Attributes:
         lock_ordered_pairs: Lock, time of the second access, and the pairs that this lock orders; it
             is open whether the lock would also order them the other way.
+        is_replay: Whether events arrive later than their accesses took place.
     """
 
     geometry: Geometry
@@ -52,6 +53,7 @@ class ShadowChecker:
             tuple[Lock, int, tuple[Race, Conflict, Flat, Flat, Flat]]
         ] = []
         self._doubted = 0
+        self.is_replay = False
         self.in_step = InStep()
         self.first: dict[tuple[int, object], Firsts] = {}  # by array and line
         self.sectors: dict[int, Sectors] = {}
@@ -168,7 +170,7 @@ class ShadowChecker:
                     conflict = self._conflict(shadow, history, place, thread, lane[at], earlier[at])
                     race = self._race(event, history.site, how, distance)
                     race.same_execution = history.site is site  # they took turns
-                    found = compare(conflict, history, site, history.site, values, distance)
+                    found = self._compared(event, conflict, history, history.site, values, distance)
                     self.lock_ordered_pairs.append((lock, now, (race, conflict, *found)))
             locked.clear()
         if how := race_kind(site, site, clusters):
@@ -262,7 +264,7 @@ class ShadowChecker:
                 elif how == "steps":
                     home = lanes.home[conflict.lane]
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
-                found = compare(conflict, history, site, other, values, distance)
+                found = self._compared(event, conflict, history, other, values, distance)
                 for race.same_execution, some in self.in_step.unordered_lanes(
                     site, other, conflict, history
                 ):
@@ -276,6 +278,18 @@ class ShadowChecker:
                                     one, remaining, *(column[..., at[part]] for column in found)
                                 )
                     race.behind = False
+
+    def _compared(
+        self, event: AccessEvent, conflict: Conflict, history: AccessHistory | None, other: Site,
+        values: Flat | None, distance: str,
+    ) -> tuple[Flat, Flat, Flat]:  # fmt: skip
+        """Return what ``compare`` does, with the bits that a load finds, if it executes now."""
+        unequal, silent, bits = compare(conflict, history, event.site, other, values, distance)
+        if not self.is_replay:
+            granule = self._granule(event.space)
+            found = found_bits(event, granule, self.geometry.columns, conflict.place)
+            bits[1] = bits[1] if found is None else found
+        return unequal, silent, bits
 
     def _behind(
         self, race: Race, conflict: Conflict, history: AccessHistory | None, lanes: Accesses

@@ -81,6 +81,7 @@ class RepresentativeBlockCheck(Observer):
         representative, self.representative = self.representative, None
         for check in self.checks[1:]:
             check.start(self.geometry)
+        self.race.shadow_checker.is_replay = True
         for name, what, tiled in representative.before:
             self._all(
                 name,
@@ -90,6 +91,7 @@ class RepresentativeBlockCheck(Observer):
                     else what
                 ),
             )
+        self.race.shadow_checker.is_replay = False
 
     def _each(self, name: str, *what: object) -> None:
         """Dispatch an event whose first argument is the mask, if it is the same in all blocks."""

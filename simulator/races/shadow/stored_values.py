@@ -8,6 +8,7 @@ from ...core.geometry import Flat, Geometry, Lanes, Mask, as_mask
 from ...isa.table import BLOCK
 from ...memory.event import AccessEvent, LaneAddressList
 from ...memory.site import Site
+from ...memory.storage.spaces import InterleavedMemory
 from ..accesses import Accesses
 from .access_history import AccessHistory
 from .shadow_memory import Conflict
@@ -63,6 +64,27 @@ def compare(
     """
     unequal, silent = _compared(conflict, history, site, other, values, distance)
     return unequal, silent, _stored_bits(conflict, history, site, other, values)
+
+
+def found_bits(event: AccessEvent, granule: int, columns: int, place: Flat) -> Flat | None:
+    """Return the bits that a load of a block's own shared memory finds at some locations.
+
+    The event precedes the access, so that they are in memory. ``None`` for other accesses, and for
+    those of more than a location.
+    """
+    site, memory = event.site, event.home
+    if site.access != "load" or site.asynchronous or site.size != granule:
+        return None
+    if event.space != "shared" or not isinstance(memory, InterleavedMemory):
+        return None
+    at, column = np.divmod(place, columns)
+    at = at * granule
+    words = memory.words.view(np.uint32)
+    bits = words[at >> 2, column].astype(np.uint64) >> (at & 3).astype(np.uint64) * np.uint64(8)
+    if granule == 8:
+        bits |= words[(at >> 2) + 1, column].astype(np.uint64) << np.uint64(32)
+    found: Flat = (bits & np.uint64((1 << 8 * granule) - 1)).astype(np.int64)
+    return found
 
 
 def _stored_bits(

@@ -46,7 +46,8 @@ def test_both_threads_of_a_line_are_one_pair(build: str) -> None:
         assert writer[0] % 32 == 0
         assert writer != read.thread
         if read.opponent is not None:
-            text = f"reads {read.element}, which thread ({writer[0]},0,0) writes"
+            did = f"finds {read.value} in" if read.value else "reads"
+            text = f"{did} {read.element}, which thread ({writer[0]},0,0) writes"
             assert text in str(hazard)
     assert float(write.value) == 4 + write.thread[0] // 32
 
@@ -72,13 +73,43 @@ __global__ void k(const float* in, float* out) {
 """
 
 
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 1])
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("element", ["float", "double", "short"])
+def test_a_value_found_is_what_the_read_returns(
+    schedule: str | int, blocks: int, element: str
+) -> None:
+    """Also if blocks differ, so that their events are replayed, and if a loop reads again."""
+    text = """
+__global__ void k(const float* in, float* out) {
+    __shared__ ELEMENT s[64];
+    if (blockIdx.x < 2) s[threadIdx.x] = 100;
+    __syncthreads();
+    s[threadIdx.x] = in[threadIdx.x] + blockIdx.x;
+    out[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+    out = np.zeros(256, np.float32)
+    kernel = Kernel.from_cuda(text.replace("ELEMENT", element), "k")
+    args = [np.arange(256, dtype=np.float32), out]
+    run = simulator.launch(kernel, blocks, 64, args, schedule=schedule)
+    reads = [item for one in run.hazards for item in one.involved if item.role == "read"]
+    assert reads
+    for read in reads:
+        if read.value:
+            assert read.thread is not None
+            assert read.block is not None
+            assert float(read.value) == out[read.block[0] * 64 + read.thread[0]]
+    assert any(read.value for read in reads) or schedule != "lockstep" or blocks == 3
+
+
 def test_elements_have_their_array_s_shape_and_writes_their_value() -> None:
     hazard = next(h for h in found(TILE.replace("CONDITION", "true"), 64) if h.reach == "warp")
     write, read = hazard.involved
     column, row = write.thread[0] % 8, write.thread[0] // 8
     assert write.element == read.element == f"tile[{row}][{column}]"
     assert float(write.value) == write.thread[0]
-    assert read.value == ""
+    assert read.value == write.value  # in lockstep, the write comes first
     for columns in (40, 80):
         text = hazard.text(columns)
         assert max(map(len, text.splitlines())) <= columns
