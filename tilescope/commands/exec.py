@@ -40,9 +40,9 @@ def exec_command(
 ) -> None:  # fmt: skip
     """Run ``tilescope exec``; ``tilescope.usage`` has its options."""
     if print_flags:
-        from ..programs.executable import FLAGS
+        from ..programs.compile import make_flags
 
-        click.echo(FLAGS)
+        click.echo(make_flags())
         return
     if script is None:
         raise click.UsageError("Missing argument 'SCRIPT'.")

@@ -1,5 +1,7 @@
 """Compile ``.cu`` files to a program with nvcc, as ``tilescope exec file.cu`` does."""
 
+import contextlib
+import hashlib
 import importlib.util
 import re
 import shutil
@@ -7,11 +9,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernels.compiler.nvrtc import cache_file
 from kernels.source.deprecated_names import hints
 
 from .executable import FLAGS
 from .libraries.shims import CURRENT, library_stand_ins
-from .shim.build import shims
+from .shim.build import ShimError, shims
 
 
 class CompilationError(RuntimeError):
@@ -60,8 +63,7 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
     if any(word.startswith(("-arch", "-gencode", "--gpu-architecture")) for word in options):
         flags = [word for word in flags if not word.startswith(("-arch", "-code"))]
     folders = [word for folder in libraries for word in ("-L", str(folder))]
-    # Behind the compiler's own folders: headers of the wheels of cuBLAS, cuRAND and others.
-    folders += [f"-Xcompiler=-idirafter,{place}" for place in wheel_folders("include")]
+    folders += _wheel_headers()
     command = [str(nvcc), *flags, *folders, *options, "-o", str(out), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -77,14 +79,33 @@ def compile_program(sources: Sequence[Path], options: Sequence[str], out: Path) 
         raise CompilationError("\n".join(["nvcc refuses it:", text, *hints(text), *further]))
 
 
+def make_flags() -> str:
+    """Return the flags that make and CMake give to nvcc, as one text without quotes.
+
+    Stand-ins serve for libraries that the linker finds nowhere else, such as ``libcuda.so`` where
+    there is no driver. They are left out if they cannot be built, or if there is no cache.
+    """
+    cached, words = cache_file("link"), [FLAGS, *_wheel_headers()]
+    if cached is not None:
+        with contextlib.suppress(ShimError):
+            words.append(f"-L{_link_folder(cached.parent)}")
+    return " ".join(word for word in words if word == FLAGS or not any(map(str.isspace, word)))
+
+
+def _wheel_headers() -> list[str]:
+    """Words that search headers of NVIDIA's wheels behind the compiler's own folders."""
+    return [f"-Xcompiler=-idirafter,{place}" for place in wheel_folders("include")]
+
+
 def _link_folder(work: Path) -> Path:
     """A folder with ``libcudart.so``, ``libcublas.so`` and others: what stands in is linked."""
-    folder = work / "link"
-    folder.mkdir(exist_ok=True)
-    for library in (shims()[0], *library_stand_ins(CURRENT)):
-        link = folder / f"{library.name.partition('.')[0]}.so"
-        if not link.exists():
-            link.symlink_to(library)
+    libraries = [shims()[0], *library_stand_ins(CURRENT)]
+    key = hashlib.sha256(repr(libraries).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    folder = work / f"link-{key}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for library in libraries:
+        with contextlib.suppress(FileExistsError):
+            (folder / f"{library.name.partition('.')[0]}.so").symlink_to(library)
     return folder
 
 

@@ -211,3 +211,15 @@ def test_a_program_without_debug_information_says_so(program: Path, tmp_path: Pa
     assert "\n  scale  3 launches\n" in done.stderr
     assert "the host's lines are unknown: compile with -g" in done.stderr
     assert "the host's lines" not in run(program)[0].stderr
+
+
+def test_a_makefile_may_name_libraries_that_are_not_installed(tmp_path: Path) -> None:
+    """``-lcuda`` is in many, and needs a driver; ``-lcublas`` needs a toolkit."""
+    (tmp_path / "Makefile").write_text("main: main.cu\n\tnvcc -o main main.cu -lcuda -lcublas\n")
+    (tmp_path / "main.cu").write_text("int main() { return cudaDeviceSynchronize(); }\n")
+    tool = [sys.executable, "-m", "tilescope", "exec"]
+    asked = subprocess.run([*tool, "--nvcc-flags"], capture_output=True, text=True, cwd=ROOT)
+    environment = os.environ | {"NVCC_APPEND_FLAGS": asked.stdout.strip()}
+    subprocess.run(["make"], cwd=tmp_path, env=environment, check=True)
+    done = subprocess.run([*tool, "--allow-none", str(tmp_path / "main")], cwd=ROOT)
+    assert done.returncode == 0
