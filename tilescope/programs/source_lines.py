@@ -14,6 +14,11 @@ from simulator import Source
 _GENERATED = re.compile(r"tmpxft_[\w-]+?-\d+_(.+)\.cudafe1\.(cpp|stub\.c)")
 """nvcc's own files. Lines of templates in the first kind are those of the ``.cu`` file."""
 
+_PLACE = re.compile(r"(.+):(\d+)(?: \(discriminator \d+\))?")
+"""A line of addr2line; names of files may have spaces."""
+_STARTS_MAIN = re.compile(r"libc(-[\d.]+)?\.so|ld-linux")
+"""Libraries that call ``main``: where they have debug lines, those are none of the user's."""
+
 
 class SourceLines:
     """Lines of one process's code, each looked up once.
@@ -34,18 +39,18 @@ class SourceLines:
 
     def _look_up(self, address: int) -> Source:
         file, offset = self._mapped(address)
-        if not file or self._tool is None:
+        if not file or self._tool is None or _STARTS_MAIN.match(os.path.basename(file)):
             return Source("", 0)
         # -i: what is inlined there, too; one before: the call, not what comes after it.
         command = [self._tool, "-i", "-e", file, hex(offset - 1)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in done.stdout.splitlines():
-            name, _, number = line.partition(" ")[0].rpartition(":")
-            if number.isdigit() and name not in ("", "??") and not is_toolkit(name):
-                name = self._user_file(os.path.abspath(name))
+            place = _PLACE.fullmatch(line)
+            if place and place[1] != "??" and not is_toolkit(place[1]):
+                name, number = self._user_file(os.path.abspath(place[1])), int(place[2])
                 if not name:
                     continue
-                return Source(name, int(number), linecache.getline(name, int(number)).strip())
+                return Source(name, number, linecache.getline(name, number).strip())
         return Source("", 0)
 
     def _user_file(self, name: str) -> str:
