@@ -13,8 +13,8 @@ def bundle(start: str) -> str:
     """Return a module and its imports as one script, each module in a function.
 
     The modules keep to one form: ``import { a, b } from "./name.js";`` at the top (or
-    ``"../room/name.js"``), and ``export`` in front of a declaration. Names are unique over the
-    rooms: ``model``, ``layout`` and ``draw``.
+    ``"../folder/name.js"``), and ``export`` in front of a declaration. Names are unique over the
+    folders: ``model``, ``layout``, ``moment`` and ``draw``.
     """
     folder = files("tilescope.view") / "js"
     order: list[str] = []

@@ -11,7 +11,7 @@ import { plainText, sentence } from "./words.js";
 import { openHazard, openMoment } from "../layout/opening.js";
 import { layoutFor, pictureOf } from "../layout/choose.js";
 import { beatSentence, lineValues } from "../layout/narrator.js";
-import { coloured } from "../layout/moment.js";
+import { coloured } from "../moment/moment.js";
 import { sayFed } from "../layout/pick.js";
 
 export class Stage {

@@ -1,11 +1,11 @@
 // The layout of a run, which Python chose from the trace, or the moment of a hazard.
-import { Accesses } from "./accesses.js";
+import { Accesses } from "../moment/accesses.js";
 import { Arrays } from "./arrays.js";
-import { Outside } from "./outside.js";
+import { Outside } from "../moment/outside.js";
 import { Product } from "./product.js";
-import { Race } from "./race.js";
+import { Race } from "../moment/race.js";
 import { Rows } from "./rows.js";
-import { Standstill } from "./standstill.js";
+import { Standstill } from "../moment/standstill.js";
 import { Strips } from "./strips.js";
 
 const LAYOUTS = { product: Product, rows: Rows, strips: Strips, atomics: Strips, planes: Arrays, plain: Arrays };

@@ -7,8 +7,8 @@ import { full } from "../draw/numbers.js";
 import { capital, count, plural } from "../model/format.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
 import { Moment } from "./moment.js";
-import { sayElement } from "./say.js";
-import { before, outputValue, sharedValue } from "./values.js";
+import { sayElement } from "../layout/say.js";
+import { before, outputValue, sharedValue } from "../layout/values.js";
 
 const [AROUND, GHOSTS, INSIDE] = [24, 3, 6];
 const GAP = -Infinity; // stands for elements that are not drawn

@@ -6,8 +6,8 @@ import { full } from "../draw/numbers.js";
 import { capital, count, plural } from "../model/format.js";
 import { hueOf, hueOfVariable } from "../model/story.js";
 import { DISCS, Moment } from "./moment.js";
-import { sayElement } from "./say.js";
-import { before, outputValue, sharedValue } from "./values.js";
+import { sayElement } from "../layout/say.js";
+import { before, outputValue, sharedValue } from "../layout/values.js";
 
 const AROUND = 18; // elements shown on each side
 

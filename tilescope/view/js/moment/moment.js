@@ -2,7 +2,7 @@
 import { el } from "../draw/dom.js";
 import { Lens } from "../draw/lens.js";
 import { HUES } from "../model/story.js";
-import { openMoment } from "./opening.js";
+import { openMoment } from "../layout/opening.js";
 
 export const DISCS = ["\u2460", "\u2461", "\u2462"];
 

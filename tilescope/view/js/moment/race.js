@@ -10,9 +10,9 @@ import { SHARED, subscripts } from "../model/run.js";
 import { hueAt, hueOfVariable, storyOf } from "../model/story.js";
 import { termsOf } from "../model/sums.js";
 import { threadOf } from "../model/thread.js";
-import { sayElement } from "./say.js";
+import { sayElement } from "../layout/say.js";
 import { Moment } from "./moment.js";
-import { after, sharedValue } from "./values.js";
+import { after, sharedValue } from "../layout/values.js";
 
 const WRAP = 16; // columns of a 1-D array
 const FLIGHT = "still under way";
