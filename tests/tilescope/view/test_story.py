@@ -104,6 +104,16 @@ def test_shared_reads_of_a_block_are_those_of_the_counters():
     )
 
 
+@pytest.mark.parametrize("schedule", ["warps", "lockstep"])
+def test_different_values_of_a_beat(schedule):
+    """In each of 4 steps along k a block of 2 x 2 loads 2 values of A and 2 of B, each twice."""
+    story = matmul(4, 2, "naive.cu", "naive", schedule=schedule)
+    for _, _, beats, reach in blocks(story):
+        loads = [beats.loads[end] - beats.loads[start] for _, _, start, end, _ in beats.beats]
+        pairs = [pair for pair in zip(loads, reach.of_beats, strict=True) if pair != (0, 0)]
+        assert pairs == [(8, 4)] * 4
+
+
 SENTENCES = [
     (("matmul", 6, 2), "Each block walks 3 tiles of A and 3 tiles of B to make one tile of C."),
     (("matmul", 5, 2), "Tiles reach past the edge of the matrices. There the kernel stores zeros, "

@@ -22,12 +22,14 @@ class BlockReach:
         windows: Rows ``(phase, place, is_write, row, column, row past the end, column past the
             end)``. Phases count from 0; 1-D arrays have one row.
         distinct: Number of different elements read in each phase.
+        of_beats: Number of different elements that the block's loads read during each beat.
         read: Indices of the elements read, by place, sorted and unique.
         written: Indices of the elements written, likewise.
     """
 
     windows: list[tuple[int, ...]] = field(default_factory=list)
     distinct: dict[int, int] = field(default_factory=dict)
+    of_beats: list[int] = field(default_factory=list)
     read: dict[int, Ints] = field(default_factory=dict)
     written: dict[int, Ints] = field(default_factory=dict)
 
@@ -40,6 +42,7 @@ def reach_of(
     found = BlockReach()
     borders = [end for _, end, _ in beats.phases]
     parts: dict[tuple[int, int, int], list[Ints]] = {}
+    loaded: dict[int, list[tuple[int, Ints]]] = {}
     for step, (number, act) in enumerate(zip(steps.events, steps.acts, strict=True)):
         event = batch.events[int(number)]
         phase = int(np.searchsorted(borders, step, side="right"))
@@ -66,6 +69,8 @@ def reach_of(
             here = here[(here >= 0) & (here < item.reads.size)]
             if len(here):
                 parts.setdefault((phase, place, int(act != LOAD)), []).append(here)
+                if act == LOAD:
+                    loaded.setdefault(step, []).append((place, here))
     for (phase, place, writes), pieces in sorted(parts.items()):
         elements = np.unique(np.concatenate(pieces))
         found.windows.append((phase, place, writes, *window(elements, maps[place].shape)))
@@ -74,6 +79,30 @@ def reach_of(
         into = found.written if writes else found.read
         known = [into[place]] if place in into else []
         into[place] = np.unique(np.concatenate([*known, elements]))
+    found.of_beats = _distinct(beats, loaded)
+    return found
+
+
+def _distinct(beats: Beats, loaded: dict[int, list[tuple[int, Ints]]]) -> list[int]:
+    """Count the different elements loaded during each beat.
+
+    Args:
+        beats: Beats of the block.
+        loaded: Place and elements of each load, by step.
+    """
+    known: dict[tuple[int, int], int] = {}
+    found = []
+    for _, _, start, end, _ in beats.beats:
+        if (start, end) not in known:
+            some = [part for step in range(start, end) for part in loaded.get(step, ())]
+            by_place: dict[int, list[Ints]] = {}
+            for place, elements in some:
+                by_place.setdefault(place, []).append(elements)
+            known[start, end] = sum(
+                len(pieces[0] if len(pieces) == 1 else np.unique(np.concatenate(pieces)))
+                for pieces in by_place.values()
+            )
+        found.append(known[start, end])
     return found
 
 

@@ -277,7 +277,9 @@ class Teller:
 
         made: dict[str, Any] = {
             "block": steps.block, "count": len(steps.acts),
-            "beats": table(beats.beats, 5), "segments": table(beats.segments, 4),
+            "beats": table(beats.beats, 5),
+            "distinct": pool.add(np.array(reach.of_beats, np.int32)),
+            "segments": table(beats.segments, 4),
             "phases": [
                 (*phase, reach.distinct.get(number, 0), _moved(steps, sectors, phase))
                 for number, phase in enumerate(beats.phases)

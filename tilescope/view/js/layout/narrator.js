@@ -10,6 +10,17 @@ import { plural } from "../model/format.js";
 const VERBS = { fma: "Multiply and add.", mad: "Multiply and add.", add: "Add.", sub: "Subtract.", mul: "Multiply.", max: "Compare.", min: "Compare.", mma: "Multiply matrices.", wgmma: "Multiply matrices.", ex2: "Exponentiate.", div: "Divide.", shfl: "Shuffle." };
 
 export function beatSentence(state) {
+  return [...beatWords(state), ...loadsWords(state)];
+}
+
+// How many loads of the block ask for how many values in the beat, if several ask for one.
+function loadsWords({ current: beat, story }) {
+  if (!beat?.distinct) return [];
+  const loads = story.loads[beat.to] - story.loads[beat.from];
+  return loads > beat.distinct ? [[` ${plural(loads, "load")} of ${plural(beat.distinct, "value")}.`]] : [];
+}
+
+function beatWords(state) {
   const beat = state.current;
   const run = state.now;
   if (!state.story) return [["No steps of this block are on the page."]];

@@ -37,8 +37,10 @@ class BlockStory {
       return Array.from({ length: data.length / width }, (_, i) => data.subarray(i * width, (i + 1) * width));
     };
     this.beats = Array.from({ length: run.warps }, () => []);
-    for (const [warp, kind, from, to, watched] of rows(raw.beats, 5))
-      this.beats[warp].push({ warp, kind, from, to, w: run.watched[watched] });
+    const distinct = run.pool.data(raw.distinct);
+    rows(raw.beats, 5).forEach(([warp, kind, from, to, watched], i) => {
+      this.beats[warp].push({ warp, kind, from, to, w: run.watched[watched], distinct: distinct[i] });
+    });
     this.products = Array.from({ length: run.warps }, () => []);
     for (const [warp, step] of rows(raw.products, 2)) this.products[warp].push(step);
     this.segments = Array.from({ length: run.warps }, () => []);
