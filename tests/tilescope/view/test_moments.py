@@ -149,6 +149,17 @@ def test_two_accesses_in_no_order(name):
         assert moment["values"][k] == value.view(np.int32)
 
 
+def test_an_access_that_is_not_allowed_has_the_elements_of_its_warp():
+    story, run = told("faulty_read_only")
+    (moment,) = story["moments"]
+    assert (moment["picture"], moment["kind"]) == ("accesses", "read only")
+    own = [(thread, offset // 4) for thread, offset in accesses(run, moment["block"], moment)]
+    warp = moment["thread"] // 32
+    assert [tuple(cell) for cell in moment["cells"]] == [one for one in own if one[0] // 32 == warp]
+    assert (moment["other_step"], moment["other_cells"]) == (-1, [])
+    assert sentence(moment) == "Write to read-only in[0]."
+
+
 @pytest.mark.parametrize(
     "name",
     ["faulty_trap", "faulty_blocks_raw", "faulty_shuffle_mask", "faulty_missing_proxy_fence"],
@@ -183,6 +194,8 @@ def test_a_bulk_copy_reaches_the_elements_that_it_writes():
         "faulty_missing_wait",
         "faulty_blocks_raw",
         "faulty_global_waw",
+        "faulty_read_only",
+        "faulty_read_only_load",
     ],
 )
 @pytest.mark.parametrize("width", [1400, 360])

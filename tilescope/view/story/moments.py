@@ -40,7 +40,8 @@ def _of_hazard(number: int, hazard: Hazard, recording: Recording) -> list[Moment
     found = access_moments(number, hazard, recording)
     if not found and hazard.row.is_race and hazard.severity == "error":
         found = race_moments(number, hazard, recording)
-        found = found or meeting_moments(number, hazard, recording)
+    if not found and hazard.severity == "error" and hazard.row.check in ("memory", "races"):
+        found = meeting_moments(number, hazard, recording)
     return found
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from simulator.hazards.hazard import Hazard
@@ -10,7 +13,7 @@ from .accesses import capital, cells_of, hue_of, item_of, label_of, step_of, val
 from .recorded import Moment, RecordedBlock, Recording
 from .roles import KEEP, READ, RELEASE
 from .rows import as_numbers
-from .sentence import plural
+from .sentence import plural, quoted
 from .steps import flat, threads_on
 
 NEVER, OLD, OVERWRITTEN, LUCK = "never written", "an old value", "overwritten", "right by luck"
@@ -29,9 +32,12 @@ def race_moments(number: int, hazard: Hazard, recording: Recording) -> list[Mome
 
 
 def meeting_moments(number: int, hazard: Hazard, recording: Recording) -> list[Moment]:
-    """Return the moment of a race's two accesses, in a list; empty if one is not recorded."""
+    """Return the moment of a race's two accesses, in a list; empty if one is not recorded.
+
+    A hazard that is no race may have one access, and says by itself why it is wrong.
+    """
     found = item_of(hazard, recording)
-    if found is None or hazard.element is None or len(hazard.involved) < 2:
+    if found is None or hazard.element is None or not hazard.involved:
         return []
     place, variable, item = found
     accesses = []
@@ -43,6 +49,8 @@ def meeting_moments(number: int, hazard: Hazard, recording: Recording) -> list[M
         if block is None or at is None:
             return []
         accesses.append((block, *at))
+    if not hazard.row.is_race or len(accesses) < 2:
+        return [_forbidden(number, hazard, recording, accesses, found)]
     (block, step, thread), (other, other_step, other_thread) = accesses
     within = block is other
     names = [
@@ -80,6 +88,39 @@ def meeting_moments(number: int, hazard: Hazard, recording: Recording) -> list[M
                   (shown[0], shown[1], lines[1], f"{roles[1]}s")],
         )
     ]  # fmt: skip
+
+
+def _forbidden(
+    number: int, hazard: Hazard, recording: Recording,
+    accesses: list[tuple[RecordedBlock, int, int]], found: tuple[int, int, dict[str, Any]],
+) -> Moment:  # fmt: skip
+    place, variable, item = found
+    block, step, thread = accesses[0]
+    more = " ".join(capital(note) + "." for note in hazard.notes)
+    tags, cells = [], []
+    for (where, at, one), part in zip(accesses, hazard.involved, strict=False):
+        line = part.source.line or part.ptx_line
+        tags.append((at if where is block else -1, one // 32, line, f"{part.role}s"))
+        cells.append(cells_of(recording, where, at, one, place, item))
+    moment = Moment(
+        number, hazard.kind.replace("-", " "), "accesses", block.steps.block, step, thread,
+        place=place, variable=variable, element=hazard.element or 0, cells=cells[0],
+        values=[value_of(recording, *access, item) for access in accesses],
+        title=quoted(hazard.title), more=more, tags=tags,
+        say=[(capital(f"{hazard.involved[0].role}. "), -2),
+             (f"{capital(recording.thread_name(thread))} of "
+              f"{recording.block_name(block.steps.block)}.", -1)],
+    )  # fmt: skip
+    if len(accesses) < 2:
+        return moment
+    other, other_step, other_thread = accesses[1]
+    return replace(
+        moment,
+        other_step=other_step,
+        other_thread=other_thread,
+        other_block=other.steps.block,
+        other_cells=cells[1],
+    )
 
 
 def _in_block(

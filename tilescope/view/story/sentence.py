@@ -104,7 +104,7 @@ def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
     errors = [hazard for hazard in facts.run.hazards if hazard.severity == "error"]
     if errors:
         note = errors[0].notes[0] if errors[0].notes else errors[0].row.help.rstrip(".")
-        return _quoted(errors[0].title), _quoted(note)
+        return quoted(errors[0].title), quoted(note)
     rule = {
         "product": _product,
         "rows": _rows,
@@ -119,7 +119,7 @@ def sentences(facts: Facts) -> tuple[list[Part], list[Part]]:
     return title, more or _traffic(facts)
 
 
-def _quoted(text: str) -> list[Part]:
+def quoted(text: str) -> list[Part]:
     """Return a report's text as a sentence, with what it has in backticks in bold."""
     parts = f"{text[:1].upper()}{text[1:]}.".split("`")
     return [(part, -2 if i % 2 else -1) for i, part in enumerate(parts) if part]

@@ -11,10 +11,11 @@ export class Flow {
   // edges: where the second and the third level begin, in pixels; null where they just follow.
   draw(edges) {
     const { story, pos } = this.state;
+    const block = this.state.now.blockName(this.state.block);
     const shared = this.state.now.shared.length > 0 && story.reads[story.count] > 0;
     const parts = [level("Global", " memory")];
-    parts.push(arrow(story.loads[pos], story.loads[story.count], this.state.now.story.copies ? "values loaded" : "loads"));
-    if (shared) parts.push(level("Shared", " memory"), arrow(story.reads[pos], story.reads[story.count], "reads"));
+    parts.push(arrow(story.loads[pos], story.loads[story.count], this.state.now.story.copies ? "values loaded" : "loads", block));
+    if (shared) parts.push(level("Shared", " memory"), arrow(story.reads[pos], story.reads[story.count], "reads", block));
     parts.push(level("Registers", ""));
     replace(this.root, parts);
     this.root.style.gridTemplateColumns = edges ? edges : "";
@@ -26,13 +27,13 @@ function level(name, rest) {
   return el("span", { class: "level" }, el("b", {}, name), el("span", { class: "wide" }, rest));
 }
 
-function arrow(now, all, word) {
+function arrow(now, all, word, where) {
   const share = all ? Math.min(1, now / all) : 0;
   return el(
     "span",
-    { class: "passes" },
+    { class: "passes", title: `${count(now)} of ${count(all)} ${word} of ${where}` },
     el("b", { style: `min-width: ${count(all).length}ch` }, count(now)),
-    el("span", { class: "wide" }, word),
+    el("span", { class: "wide" }, `${word} so far`),
     svg("svg", { class: "shaft", height: 12, preserveAspectRatio: "none", "aria-hidden": "true" },
       svg("rect", { y: 4.5, width: "100%", height: 3, class: "track" }),
       svg("rect", { y: 4.5, width: `${100 * share}%`, height: 3, class: "filled" })),

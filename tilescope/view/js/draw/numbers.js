@@ -32,6 +32,7 @@ export function inList(value, whole = Number.isInteger(value)) {
 export function full(value, digits = 5) {
   if (value === null || value === undefined) return "\u2013";
   if (!Number.isFinite(value)) return inCell(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e9) return signed(String(value));
+  if (Math.abs(value) >= 1e9) return signed(value.toExponential(digits - 1).replace(/\.?0*e\+/, "e"));
+  if (Number.isInteger(value)) return signed(String(value));
   return signed(String(Number(value.toPrecision(digits))));
 }

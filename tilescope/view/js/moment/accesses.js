@@ -20,10 +20,9 @@ export class Accesses extends Moment {
   get both() {
     const { moment: m, hazard } = this;
     const part = (k) => ({ role: hazard.involved[k].role, value: m.values[k], line: m.tags[k][2] });
-    return [
-      { ...part(0), block: m.block, thread: m.thread, cells: m.cells },
-      { ...part(1), block: m.other_block, thread: m.other_thread, cells: m.other_cells },
-    ];
+    const first = { ...part(0), block: m.block, thread: m.thread, cells: m.cells };
+    if (m.other_step < 0) return [first];
+    return [first, { ...part(1), block: m.other_block, thread: m.other_thread, cells: m.other_cells }];
   }
 
   draw(room) {
@@ -39,15 +38,15 @@ export class Accesses extends Moment {
     const wide = Math.min(room, 860);
     const cell = Math.min(30, (wide - 4) / (to - from));
     const y = 112;
-    lens.begin(wide, y + cell + 92, room);
+    lens.begin(wide, y + cell + (both.length > 1 ? 92 : 12), room);
     lens.text(2, 12, to - from < total ? `elements ${from} to ${to - 1} of ${count(total)}` : plural(total, "element"), { size: 12, fill: "mute" });
     const value = (e) => (variable ? sharedValue(state.blockNow, variable, e, state.event)?.value : item.writes_total ? outputValue(state, item, e) : before(run, item, e));
     const range = run.story.ranges[variable ? run.story.sources[m.variable] : m.place];
-    const [first, second] = both.map(({ cells }) => new Set(cells.map(([, e]) => e)));
-    const meet = (e) => first.has(e) && second.has(e);
+    const sets = both.map(({ cells }) => new Set(cells.map(([, e]) => e)));
+    const wrong = (e) => sets.every((set) => set.has(e)) && !state.fixed;
     drawSheet(lens.pen, {
       x: 2, y, cell, rows: 1, cols: to - from, hue, digits: range ? usesDigits(range, cell) : false, top: range ? topOf(range) : 1,
-      at: (_, k) => ({ value: value(from + k), tone: meet(from + k) ? 1 : first.has(from + k) || second.has(from + k) ? 2 : 1, state: meet(from + k) && !state.fixed ? "wrong" : "" }),
+      at: (_, k) => ({ value: value(from + k), tone: sets.some((set) => set.has(from + k)) && !wrong(from + k) ? 2 : 1, state: wrong(from + k) ? "wrong" : "" }),
     });
     const x = (e) => 2 + (e - from) * cell;
     both.forEach((access, k) => this.warp(access, k, x, y + (k ? cell : 0), [from, to], cell, wide, hue));
@@ -88,8 +87,8 @@ export class Accesses extends Moment {
   }
 
   drawPanel() {
-    const { both, base, moment: m } = this;
-    const orders = m.block !== m.other_block
+    const { both, base, hazard, moment: m } = this;
+    const orders = !hazard.race || both.length < 2 ? "" : m.block !== m.other_block
       ? "The simulator runs the blocks in one order; a GPU may run them in another, or at once."
       : m.step !== m.other_step ? "The simulator runs the warps in one order; a GPU may run them in another."
       : "Here the last lane wins; on a GPU it may be another.";
