@@ -134,13 +134,12 @@ def _judged(
     _keep_used_reads(launch, first, together)
     _report_used_shuffles(launch, first, together)
     reads = launch.program.analysis(ForwardSlices).synchronising_reads if "races" in checks else ()
-    is_same_in_all = (
-        outcome.engine == NATIVE
-        and not is_one_warp(launch)
-        and not any(launch.program.sites[n].access == "atomic" for n in reads)
-    )  # see docs/native.md
-    if reads and not is_same_in_all:
-        find_races_in_other_orders(launch, first, precision, together)
+    if reads and not is_one_warp(launch):  # a schedule chooses among warps
+        sites = launch.program.sites
+        is_same_in_all = outcome.engine == NATIVE and not any(
+            sites[n].access == "atomic" for n in reads
+        )  # see docs/native.md
+        find_races_in_other_orders(launch, first, precision, together, is_same_in_all)
     if launch.kernel.adapter and launch.kernel.adapter.repeats:
         drop_idle_reads(launch, first, together)
     if first.findings.found:

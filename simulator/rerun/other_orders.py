@@ -30,9 +30,12 @@ _AGAIN = 8
 
 
 def find_races_in_other_orders(
-    launch: PreparedLaunch, observers: Observers, precision: PrecisionPlan, together: bool
-) -> None:
+    launch: PreparedLaunch, observers: Observers, precision: PrecisionPlan, together: bool,
+    is_same_in_all: bool = False,
+) -> None:  # fmt: skip
     """Log the races that other orders of blocks and warps show.
+
+    ``is_same_in_all``: whether there surely are none.
 
     If the launch is not repeated, ``observers.one_order`` receives the reason. Programs whose
     control flow does not depend on atomics need no repetition.
@@ -43,7 +46,7 @@ def find_races_in_other_orders(
     if not any(site.strong and not site.order for site in sites):
         return
     observers.one_order = _reason(launch, observers.work, together)
-    if observers.one_order:
+    if observers.one_order or is_same_in_all:
         return
     limit = min(launch.step_limit, _STEPS)
     launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)

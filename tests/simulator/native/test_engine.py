@@ -123,6 +123,13 @@ def test_engines_agree(name: str, threads: int) -> None:
     assert whole, run.engine_note
 
 
+def test_whether_other_orders_were_tried_is_the_same() -> None:
+    """The launch is too long for NumPy to run it in other orders."""
+    made = kernel(SOURCES["volatile in a block"])
+    differ, run = both(made, 700, 100, lambda: [np.ones(80_000, np.float32), 7])
+    assert (differ, run.engine, bool(run.one_order)) == ([], "native", True)
+
+
 ATOMICS = """__shared__ unsigned s[40]; unsigned* u = (unsigned*)a; unsigned t = threadIdx.x;
     if (t < 8) s[t] = t; if (t < 8) s[t + 32] = 9 - t; __syncthreads();
     unsigned x = atomicCAS(&s[t % 3], t % 5, t); x += atomicExch(&u[t & 7], t) & 15;
