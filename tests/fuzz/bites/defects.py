@@ -167,7 +167,7 @@ BITES = (
     Bite(
         "order by chance: what a readers' lock gave in one run is order", "races",
         "simulator/rerun/driver.py",
-        "find_races_in_other_orders(launch, first, precision, together)", "pass",
+        "find_races_in_other_orders(launch, first, precision, together, is_same_in_all)", "pass",
     ),
     Bite(
         "a slot that is freed early is said to be read too early",
