@@ -35,6 +35,10 @@ _LOOKING = ("size", "data", "begin", "end", "cbegin", "cend", "at", "front", "ba
 """Methods of a ``std::vector`` that leave its size as it is."""
 
 
+_ARRAY = re.compile(r"[\s(]*(\w+)((?:\s*\[[^\[\]]*\])*)[\s)]*")
+"""An array or an element of it, as ``sizeof`` takes it."""
+
+
 @dataclass
 class HostScope:
     """Values of names in a function; a name with two values has none.
@@ -43,6 +47,7 @@ class HostScope:
         numbers: Values of a function's parameters in a call.
         outer: The file's scope.
         bound: Values of template parameters and type names; ``None`` if unknown.
+        extents: Extents of arrays; ``None`` of a name that is declared again.
     """
 
     source: bytes
@@ -52,6 +57,7 @@ class HostScope:
     values: dict[str, Node | None] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, Node | None] = field(default_factory=dict)
+    extents: dict[str, list[Node | None] | None] = field(default_factory=dict)
     busy: set[str] = field(default_factory=set)
     work: list[int] = field(default_factory=lambda: [0])
     numbers: dict[str, Number] = field(default_factory=dict)
@@ -64,7 +70,7 @@ class HostScope:
         numbers = {name: _literal(text) for name, text in bound.items() if text}
         return HostScope(
             self.source, self.macros, self.sources, self.known, values,
-            dict(self.kinds), dict(self.sizes), outer=self, bound=dict(bound),
+            dict(self.kinds), dict(self.sizes), dict(self.extents), outer=self, bound=dict(bound),
             numbers={name: number for name, number in numbers.items() if number is not None},
         )  # fmt: skip
 
@@ -123,6 +129,11 @@ class HostScope:
             elif value is not None or name in self.values:
                 self._set(name, value)
             self.kinds[name] = self.meant(self.text(typed)) + "*" * stars
+            arrays = [
+                d.child_by_field_name("size") for d in around if d.type == "array_declarator"
+            ][::-1]  # the last extent is the outermost node
+            is_array = arrays and not stars and node.type == "declaration"
+            self.extents[name] = arrays if is_array and name not in self.extents else None
 
     def _set(self, name: str, value: Node | None) -> None:
         null = value is not None and self.text(value) in ("nullptr", "NULL", "0")
@@ -188,7 +199,7 @@ class HostScope:
             return self._value(node.child_by_field_name("value"))
         if node.type == "sizeof_expression":
             typed = node.child_by_field_name("type") or node.child_by_field_name("value")
-            return self._bytes(self._measured(typed)) if typed else None
+            return self._size_of(typed) if typed else None
         if node.type == "unary_expression" and text.startswith("-"):
             inner = self._value(node.child_by_field_name("argument"))
             return None if inner is None else -inner
@@ -359,6 +370,17 @@ class HostScope:
             return f"{element}[{size // wide}]"
         value = self.value(node)
         return None if value is None else repr(value)
+
+    def _size_of(self, node: Node) -> Number | None:
+        """Return the bytes of a type, what a pointer points to, an array, or its element."""
+        found = _ARRAY.fullmatch(self.text(node))
+        extents = self.extents.get(found[1]) if found else None
+        if not found or not extents:
+            return self._bytes(self._measured(node))
+        extents = extents[found[2].count("[") :]
+        sizes = [self._bytes(self.kinds[found[1]]), *map(self.value, extents)]
+        known = [size for size in sizes if isinstance(size, int)]
+        return math.prod(known) if len(known) == len(sizes) else None
 
     def _measured(self, node: Node) -> str:
         """Return the type of what ``sizeof`` stands before: a type's name, or ``*pointer``."""
