@@ -216,10 +216,17 @@ def test_a_program_without_debug_information_says_so(program: Path, tmp_path: Pa
 def test_a_makefile_may_name_libraries_that_are_not_installed(tmp_path: Path) -> None:
     """``-lcuda`` is in many, and needs a driver; ``-lcublas`` needs a toolkit."""
     (tmp_path / "Makefile").write_text("main: main.cu\n\tnvcc -o main main.cu -lcuda -lcublas\n")
-    (tmp_path / "main.cu").write_text("int main() { return cudaDeviceSynchronize(); }\n")
+    (tmp_path / "main.cu").write_text(
+        'extern "C" int cuCtxDestroy_v2(void *);\n'
+        "int main(int n, char **) { return n > 1 ? cuCtxDestroy_v2(0) : cudaDeviceSynchronize(); }"
+    )
     tool = [sys.executable, "-m", "tilescope", "exec"]
     asked = subprocess.run([*tool, "--nvcc-flags"], capture_output=True, text=True, cwd=ROOT)
     environment = os.environ | {"NVCC_APPEND_FLAGS": asked.stdout.strip()}
     subprocess.run(["make"], cwd=tmp_path, env=environment, check=True)
-    done = subprocess.run([*tool, "--allow-none", str(tmp_path / "main")], cwd=ROOT)
-    assert done.returncode == 0
+    line = [*tool, "--allow-none", str(tmp_path / "main")]
+    assert subprocess.run(line, cwd=ROOT).returncode == 0
+    done = subprocess.run([*line, "driver"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "cuCtxDestroy_v2 has no stand-in at main.cu:2" in done.stderr
+    assert "driver API" in done.stderr

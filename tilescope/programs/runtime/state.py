@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections import Counter
 from dataclasses import dataclass, field
@@ -76,6 +77,12 @@ _PRINTS = frozenset((
     "__cudaUnregisterFatBinary", "cudaFree", "cudaStreamQuery", "cudaEventQuery",
 ))  # fmt: skip
 """Calls before which what kernels have printed appears."""
+
+_OF_DRIVER = re.compile("cu[A-Z]")
+_NO_DRIVER = (
+    "; programs of the driver API do not run: load and launch kernels by the runtime (<<<>>>), "
+    "or run one alone with tilescope check"
+)
 
 
 @dataclass
@@ -207,7 +214,8 @@ class Runtime:
         if handler is None:
             self._flush()
             self.ended_at = self.place
-            raise UnsupportedCallError(f"{name} has no stand-in{self._at}")
+            instead = _NO_DRIVER if _OF_DRIVER.match(name) else ""
+            raise UnsupportedCallError(f"{name} has no stand-in{self._at}{instead}")
         if name in _PRINTS:
             self.show_printed()
         if name == "__cudaRegisterFatBinary":
