@@ -68,6 +68,7 @@ function square(pen, x, y, cell, value, top, colour) {
 
 function dot(pen, x, y, r) {
   pen.fillStyle = colours().faint;
+  if (r < 1.2) return void pen.fillRect(x - r, y - r, 2 * r, 2 * r);
   pen.beginPath();
   pen.arc(x, y, r, 0, 2 * Math.PI);
   pen.fill();

@@ -10,8 +10,12 @@ export class Speed {
     this.root = el("section", { class: "part", id: "speed", "aria-labelledby": "speed-title" }, el("h2", { id: "speed-title" }, "Speed"), (this.tiles = el("div", { class: "scroll" })), this.limits.root);
   }
 
+  // Steps change nothing here.
   draw() {
     const run = this.state.now;
+    const key = `${run.number}:${this.root.clientWidth}`;
+    if (key === this.key) return;
+    this.key = key;
     replace(this.tiles, run.tiles.length ? table(run) : "");
     this.limits.draw(run);
   }
