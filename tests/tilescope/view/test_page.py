@@ -208,6 +208,8 @@ def test_both_runs_stand_at_the_same_term_of_a_sum(open_page):
     said = shown.page.locator(".cmp-code .val").all_inner_texts()
     assert said[0] == said[1]
     assert shown.text("[for=share]") == "24 of 64 terms of thread (5,2)"
+    tops = shown.page.locator(".cmp-code").evaluate_all("all => all.map(c => c.offsetTop)")
+    assert tops[0] == tops[1]
     assert shown.text(".thread .mute") == "24 of 64 products added"
     shown.press("ArrowRight")
     after = shown.page.locator(".cmp-code .val").all_inner_texts()

@@ -80,7 +80,7 @@ export class Compare {
     const pictures = this.sides.map((side) => side.layout.root);
     const tall = pictures.map((picture) => parseFloat(picture.style.height) || 0);
     pictures.forEach((picture, i) => {
-      picture.style.marginBottom = `${Math.max(...tall) - tall[i]}px`;
+      picture.style.marginBottom = `${Math.max(...tall) - tall[i] + 10}px`; // 10 of .cmp-code collapse
     });
   }
 }
