@@ -1,5 +1,6 @@
 """Keyboard, themes, widths, accessibility, and text that would be markup."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -99,6 +100,23 @@ def test_the_address_says_where_one_looks(open_page, tmp_path):
     shown.page.reload()
     shown.page.wait_for_selector("html[data-ready]")
     assert [shown.state(name) for name in ("block", "thread", "pos")] == [4, 3, 9]
+
+
+@pytest.mark.parametrize(
+    "where", ["run=1&moment=0", "moment=9,fixed", "moment=x", "run=__proto__", "block=a&run=1.5"]
+)
+def test_a_wrong_address_opens_the_page(chromium, tmp_path, where):
+    file = tmp_path / "run.html"
+    story = of_library("matmul_missing_first_barrier", "32")
+    fixed = dataclasses.replace(story, fixed=of_library("matmul_tiled", "32").run)
+    file.write_text(page([fixed]), encoding="utf-8")
+    tab, errors = chromium.new_page(), []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(f"{file.as_uri()}#step=3&{where}")
+    tab.wait_for_selector("html[data-ready]", timeout=5000)
+    tab.keyboard.press("ArrowRight")
+    tab.close()
+    assert errors == []
 
 
 VALUES = """

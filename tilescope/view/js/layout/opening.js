@@ -76,15 +76,15 @@ export function restore(state) {
   const triple = (text) => [...text.split(",").map(Number), 0, 0].slice(0, 3);
   if (!given.has("step")) return;
   const run = Number(given.get("run") ?? 0);
-  if (!state.runs[run]) return;
+  const [moment, fixed] = (given.get("moment") ?? "-1").split(",");
+  const base = fixed === "fixed" ? state.runs.find((one) => one.fixed === run) : state.runs[run];
+  const known = Boolean(base?.story.moments[Number(moment)]);
+  if (!base || base.hidden || (fixed && !known)) return;
   state.run = run;
   const block = state.now.blockNumber(triple(given.get("block") ?? "0"));
   const thread = state.now.threadNumber(triple(given.get("thread") ?? "0"));
   const pos = Number(given.get("step"));
   if (![block, thread, pos].every((n) => Number.isInteger(n) && n >= 0)) return;
-  if (given.has("moment")) {
-    const [moment, fixed] = given.get("moment").split(",");
-    Object.assign(state, { moment: Number(moment), fixed: fixed === "fixed" });
-  }
+  if (known) Object.assign(state, { moment: Number(moment), fixed: fixed === "fixed" });
   state.update({ block, thread, pos });
 }
