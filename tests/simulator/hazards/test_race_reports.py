@@ -100,7 +100,10 @@ __global__ void k(const float* in, float* out) {
             assert read.thread is not None
             assert read.block is not None
             assert float(read.value) == out[read.block[0] * 64 + read.thread[0]]
-    assert any(read.value for read in reads) or schedule != "lockstep" or blocks == 3
+    if element == "double":  # wider than a location of shadow memory
+        assert not any(read.value for read in reads)
+    elif schedule == "lockstep" and blocks == 1:
+        assert any(read.value for read in reads)
 
 
 def test_elements_have_their_array_s_shape_and_writes_their_value() -> None:
