@@ -1,13 +1,15 @@
 """Launches in a CUDA program's host code, as commands."""
 
+import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from kernels.compiler.headers import follow
 from kernels.host.host_launches import HostLaunch, host_launches, unread_launches
+from kernels.source.preprocessor import directives
 from kernels.source.signatures import kernel_names, parted
-from kernels.source_access import missing, source_text
+from kernels.source_access import missing, plain_name, source_text
 
 from ..text.launches import command, error_text, listing, place
 from .errors import UserError
@@ -46,6 +48,26 @@ def refuse_with_launches(file: str, options: Sequence[str]) -> None:
         names = kernels_of(file, options)
         listed = listing(file, launches, others, names, options)
         raise UserError("\n".join([listed, *whole_program(file)]))
+
+
+def refuse_unknown_kernel(file: str, options: Sequence[str], entry: str) -> None:
+    """Reject the name of a kernel that a file neither defines nor launches.
+
+    Raises:
+        UserError: There is none of that name, and no macro can define it.
+    """
+    if not entry or not Path(file).is_file():
+        return
+    known = kernels_of(file, options)
+    texts = [source_text(Path(file)), *headers_of(file, options).values()]
+    by_macro = any("__global__" in t[start:end] for t in texts for start, end in directives(t))
+    launched = (one.kernel for one in launches_of(file, options)[0])
+    names = {plain_entry(name) for name in (*known, *launched)}
+    if not known or by_macro or plain_entry(entry) in names:
+        return
+    near = difflib.get_close_matches(plain_entry(entry), sorted(names - {"?"}), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+    raise UserError(error_text(plain_name(f"no kernel {entry!r} in {file}; {hint}")))
 
 
 def launches_of(

@@ -24,7 +24,13 @@ from ..check.tolerance import Closeness, rounding
 from ..text.launches import place
 from .argument_spec import is_argument, parse_arguments
 from .errors import UserError, note, warn
-from .host_program import host_launch, is_cuda, refuse_with_launches, single_launch
+from .host_program import (
+    host_launch,
+    is_cuda,
+    refuse_unknown_kernel,
+    refuse_with_launches,
+    single_launch,
+)
 from .kernel_names import is_file, names_a_kernel, only_kernel, refuse_pipeline, written_out
 from .launch_option import with_launch
 from .proposal import compile_first, refuse_with_proposal
@@ -225,6 +231,7 @@ def _with_own_launch(request: Request) -> Request:
     if not is_cuda(file) or not all(names_a_kernel(w, file, options) for w in request.words):
         return request
     entry = request.words[0] if request.words else ""
+    refuse_unknown_kernel(file, options, entry)
     number = single_launch(file, options, entry)
     if not number:
         refuse_with_launches(file, options)

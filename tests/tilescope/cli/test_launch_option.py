@@ -163,3 +163,26 @@ def test_the_only_launch_says_what_its_text_lacks(
         Path("two.cu").write_text(f"{kernel}void f(float *d) {{ {{ {made} {launches} }} }}\n")
         listed = tilescope("run", "two.cu").stderr
         assert ("stands as ?" in listed) == (not known)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ovr", "no kernel 'ovr' in a.cu; did you mean over?"),
+        ("lib::st<3>", "no kernel 'lib::st<3>' in a.cu; did you mean set?"),
+        ("kn", "no kernel 'kn' in a.cu; there are: lib::set<...>, over"),
+        ("over", "which launch of a.cu?"),
+    ],
+)
+def test_a_name_of_no_kernel_precedes_the_choice_of_a_launch(
+    name: str, said: str, file: str
+) -> None:
+    done = tilescope("check", file, name)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: {said}")
+
+
+def test_a_kernel_that_a_macro_declares_is_not_denied(file: str) -> None:
+    macro = "#define MAKE(name) __global__ void name(float *a) { a[0] = 1; }\nMAKE(made)\n"
+    Path(file).write_text(macro + SOURCE)
+    assert "no kernel" not in tilescope("check", file, "made").stderr
