@@ -198,6 +198,11 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
         (("_lunch",), "'_lunch'; to run a kernel: "),  # _launch is the tools' own
         (("README.md", "--grid", 1), "'README.md'; to run a kernel: tilescope run README.md ..."),
         (("--verison",), "no such option"),
+        (
+            ("README.md", "--foo=1"),
+            "no such option --foo; what the file holds: tilescope READ",
+        ),
+        (("README.md", "k", "-x"), "no such option -x; what"),
     ],
 )
 def test_unknown_command(words: tuple[Any, ...], message: str) -> None:

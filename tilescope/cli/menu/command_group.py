@@ -4,9 +4,10 @@ import difflib
 import errno
 import importlib
 import os
+import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -96,6 +97,11 @@ class CommandGroup(click.Group):
             return super().resolve_command(ctx, args)
         if len(args) == 1 and Path(word).is_file():
             return "help", self.get_command(ctx, "help"), args
+        if Path(word).is_file() and (option := self._unknown_option(ctx, args[1:])):
+            from kernels.source_access import plain_name
+
+            said = f"no such option {option}; what the file holds: {ctx.command_path} {word}"
+            raise UserError(plain_name(said))
         shown = [name for name, entry in ENTRIES.items() if not entry.hidden]
         near = difflib.get_close_matches(word, shown, n=1)
         if near:
@@ -109,6 +115,20 @@ class CommandGroup(click.Group):
         else:
             hint = f"there are: {', '.join(shown)}"
         raise UserError(f"no such command {word!r}; {hint}")
+
+    def _unknown_option(self, ctx: click.Context, words: Sequence[str]) -> str:
+        """Return the first option that no command which runs a kernel takes; empty if none."""
+        taken = [self.get_command(ctx, name) for name in ("run", "check", "view", "predict")]
+        known = {
+            o for one in taken if one for p in one.params for o in (*p.opts, *p.secondary_opts)
+        }
+        for word in words:
+            option = word.partition("=")[0]
+            if option in ("-h", "--help") or not re.match(r"--?[A-Za-z]", option):
+                continue
+            if option not in known and (option.startswith("--") or option[:2] not in known):
+                return option
+        return ""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a closed output pipe ends it silently."""
