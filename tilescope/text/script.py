@@ -33,11 +33,16 @@ def summary(
     clean = "no hazards" if checked else "not checked"
     if 0 < checked < len(session.launches):
         clean = f"no hazards in the {checked:,} checked"
-    clean = clean if session.launches else "no hazards"
+    if not session.launches:
+        head = (
+            "no kernel was checked" if unchecked else "no kernel was launched, so none was checked"
+        )
+        clean = ""
     known = session.set_aside.total()
-    clean += _ignored(known)
-    head += f" of {count(len(kernels), 'kernel')}; {_found(found, clean)}"
-    parts = [head]
+    if session.launches:
+        head += f" of {count(len(kernels), 'kernel')}"
+        clean += _ignored(known)
+    parts = ["; ".join(filter(None, (head, _found(found, clean))))]
     for (name, file, line), some in places.items():
         known_here = session.set_aside[name, file, line]
         place = f"  {display_path(file)}:{line}" if file else ""
@@ -108,7 +113,7 @@ def _found(found: list[Hazard], clean: str) -> str:
     notes = sum(hazard.severity == "note" for hazard in found)
     wrong = len(found) - notes
     said = count(wrong, "hazard") if wrong else clean
-    return f"{said}, {count(notes, 'note')}" if notes else said
+    return ", ".join(filter(None, (said, count(notes, "note") if notes else "")))
 
 
 def _ignored(known: int) -> str:

@@ -93,3 +93,12 @@ def test_what_comments_leave_out_is_counted(script: Path) -> None:
     done = tilescope("exec", "--json", "a.json", "--equal-writes", "ignore", script)
     assert "left out by the policy chosen: 2 hazards\n" in done.stdout
     assert json.loads(Path("a.json").read_text())["left_out"] == 2
+
+
+def test_a_program_that_launches_nothing_is_not_called_clean(script: Path) -> None:
+    text = "".join(line for line in SCRIPT.splitlines(True) if "LaunchKernel" not in line)
+    script.write_text(text.replace("driver.cuMemFree(there)", ""))
+    done = tilescope("exec", script)
+    assert done.exit_code == 3
+    assert done.stdout.startswith("no kernel was launched, so none was checked; 1 note\n")
+    assert "no hazards" not in done.stdout
