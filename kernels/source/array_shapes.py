@@ -11,12 +11,19 @@ import operator
 import re
 from collections.abc import Iterator, Mapping
 
+from .element_types import spelled
+
 Shape = tuple[int, ...]
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.M)
 _CONSTANTS = re.compile(r"\bconst(?:expr)?\b([^;{}]*);")
 _DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*$", re.M)
 _ASSIGNED = re.compile(r"^(\w+)[ \t]*=[ \t]*([^\n#]+)", re.M)
+_STORAGE = re.compile(
+    r"\b(?:__align__|alignas|extern|static|volatile|__shared__)\b(?:\s*\([^()]*\))?"
+)
+_ELEMENT = re.compile(r"((?:\w+\s+)+)(?:\w+\s*(?:\[[^\[\],]*\]\s*)*,\s*)*")
+"""A type's name, and names that are declared with it before another."""
 _TEMPLATE = r"template\s*<([^<>]*)>[^;{{}}]*?\b{name}\s*\("
 _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
@@ -39,6 +46,26 @@ def declared(sources: Mapping[str, str], entry: str, name: str, shared: bool) ->
             if all(size is not None and size > 0 for size in shape):
                 found[tuple(size for size in shape if size is not None)] = None
     return list(found)
+
+
+def shared_element(sources: Mapping[str, str], entry: str, name: str) -> str:
+    """Return the element type with which shared arrays of a name are declared, as spelled here.
+
+    Empty if the text does not determine it. A template's parameter is replaced by its argument.
+    """
+    found = set[str]()
+    declaration = rf"\b{re.escape(name)}\s*(?:\[[^\[\];]*\]\s*)*(?=[;,={{])"
+    for file, text in sources.items():
+        plain = "" if file.endswith(".py") else _COMMENT.sub(" ", text)
+        names = dict(constants(plain, entry))
+        for match in re.finditer(declaration, plain):
+            begin = max(plain.rfind(end, 0, match.start()) for end in ";{}")
+            words = _DIRECTIVE.sub("", plain[begin + 1 : match.start()])
+            if "__shared__" in words:
+                kind = _ELEMENT.fullmatch(_STORAGE.sub("", words).lstrip())
+                written = kind[1].strip() if kind else ""
+                found.add(spelled(names.get(written, written), sources))
+    return found.pop() if len(found) == 1 else ""
 
 
 def shared_in_python(text: str) -> list[str]:

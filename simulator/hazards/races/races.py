@@ -74,7 +74,7 @@ class RaceHazards:
                 element=self.places.element(
                     group.name, example.array, example.at, self.sites[site]
                 ),
-                value=self.places.value(example.array, bits, self.sites[site]),
+                value=self.places.value(group.name, example.array, bits, self.sites[site]),
             )
             for site, side, number, bits in zip(
                 example.sites, sides, threads, example.bits, strict=True

@@ -7,8 +7,10 @@ import math
 from typing import NamedTuple
 
 from kernels.ptx.debug_sections import LocalVariable, local_variables
+from kernels.source import signatures
 from kernels.source.array_shapes import Shape as Shape
-from kernels.source.array_shapes import declared, local_arrays
+from kernels.source.array_shapes import declared, local_arrays, shared_element
+from kernels.source.element_types import pointed_to, spelled
 
 from ...execute.prepare import PreparedLaunch
 
@@ -38,16 +40,27 @@ class Shapes:
         return tuple(array.shape)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - lives as long as one launch
+    def element(self, name: str, shared: bool) -> str:
+        """Return the declared element type of a shared array or a parameter; empty if unknown."""
+        sources, entry = self.launch.kernel.declarations, self._entry
+        if shared:
+            return shared_element(sources, entry, name)
+        found = signatures.find(sources, entry)
+        kinds = [kind for kind, own in found.params if own == name] if found else []
+        return pointed_to(spelled(kind, sources) for kind in kinds)[0] if kinds else ""
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - lives as long as one launch
     def variable(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
         """Return the declared shape of an array with a given size and element size."""
-        entry = (
-            self.launch.kernel.origin.entry
-            if self.launch.kernel.origin
-            else self.launch.kernel.name
-        )
-        shapes = declared(self.launch.kernel.declarations, entry, name, shared)
+        shapes = declared(self.launch.kernel.declarations, self._entry, name, shared)
         fitting = [shape for shape in shapes if math.prod(shape) * size == nbytes]
         return fitting[0] if len(fitting) == 1 else ()
+
+    @property
+    def _entry(self) -> str:
+        """Return the kernel's name as the source has it."""
+        kernel = self.launch.kernel
+        return kernel.origin.entry if kernel.origin else kernel.name
 
     @functools.cached_property
     def _locals(self) -> list[LocalVariable]:

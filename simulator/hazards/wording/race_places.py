@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kernels.host.host_arguments import element_word
+from kernels.source.element_types import is_structure, vector_of
+
 from ...isa import DTYPES
 from ...memory.site import Granules, Site
 from ...memory.storage.layout import Layout
@@ -39,12 +42,24 @@ class RacePlaces:
             return place_at(self._layout, shapes, "shared", at, site)[2]
         return f"{name}{shapes.index(shapes.argument(array, site.size), at // site.size)}"
 
-    def value(self, array: int, bits: int, site: Site) -> str:
-        """Return the value of the bits that a site stores in an element; empty if unknown."""
+    def value(self, name: str, array: int, bits: int, site: Site) -> str:
+        """Return the value of the bits that a site stores in an element; empty if unknown.
+
+        Compilers copy vectors and structures as unsigned words. Such a word has the element type
+        that the source declares for the array; if that is not known, its value is not, either.
+        """
         granule = self._granules.shared if array == SHARED else self._granules.array
         if bits == UNKNOWN_BITS or site.size != granule:
             return ""
-        if site.type[0] == "b" and site.size > 1:
-            return f"{bits:#x}"
-        value = np.array(bits, f"u{site.size}").view(DTYPES[site.type])
+        kind = DTYPES[site.type]
+        if site.type[0] in "bu":
+            declared = self._shapes.element(name, array == SHARED)
+            element = element_word(vector_of(declared)[0])
+            if element == f"f{8 * site.size}":
+                kind = np.dtype(f"f{site.size}")
+            elif site.type[0] == "b" and site.size > 1:
+                return f"{bits:#x}"
+            elif is_structure(declared) or (site.count > 1 and element[1:] != f"{8 * site.size}"):
+                return ""
+        value = np.array(bits, f"u{site.size}").view(kind)
         return str(value[()])

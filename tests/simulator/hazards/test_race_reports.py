@@ -119,6 +119,38 @@ def test_elements_have_their_array_s_shape_and_writes_their_value() -> None:
         assert f"stores {write.value} in {write.element}" in " ".join(text.split())
 
 
+COPIED = """
+struct Near { float d; int id; };
+__global__ void k(const ELEMENT* in, ELEMENT* out) {
+    PLACE
+    tile[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = tile[(threadIdx.x + 33) % 64];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "place", ["__shared__ ELEMENT other[2], tile[64];", "ELEMENT* tile = out;"]
+)
+@pytest.mark.parametrize(
+    ("element", "words"), [("float4", 4), ("float2", 2), ("float", 1), ("uint4", 4), ("Near", 2)]
+)
+def test_copies_of_vectors_have_values_of_their_elements_type(
+    place: str, element: str, words: int
+) -> None:
+    """Compilers copy them as unsigned words; of a structure's nothing is printed."""
+    kernel = Kernel.from_cuda(COPIED.replace("PLACE", place).replace("ELEMENT", element), "k")
+    kind = np.uint32 if element[0] == "u" else np.float32
+    scale = 1 if element[0] == "u" else 0.25
+    data = (np.arange(1, 64 * words + 1) * scale).astype(kind)
+    run = simulator.launch(kernel, 1, 64, [data, np.zeros_like(data)])
+    written = [item for h in run.hazards for item in h.involved if item.role == "write"]
+    assert written
+    values = [item.value for item in written if item.value]
+    assert values
+    assert {float(value) for value in values} <= {*data.tolist()}
+
+
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
