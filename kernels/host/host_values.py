@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..ptx.types import TYPE_SIZES
-from ..source.element_types import spelled
+from ..source.element_types import spelled, vector_of
 from ..source.structures import SCALARS
 from ..source.syntax import declared, descendants, parse
 from .host_arguments import element_word
@@ -363,9 +363,10 @@ class HostScope:
         if kind.endswith("*"):
             named = ".".join(self._member(node)) if node.named_children else self.text(node)
             size = self.value(self.sizes.get(named))
-            element = element_word(kind[:-1].strip())
+            scalar, lanes = vector_of(kind[:-1].strip())
+            element = element_word(scalar)
             wide = int(element[1:]) // 8 if element else 0
-            if not isinstance(size, int) or not wide or size % wide or size <= 0:
+            if not isinstance(size, int) or not wide or size % (wide * lanes) or size <= 0:
                 return None
             return f"{element}[{size // wide}]"
         value = self.value(node)
@@ -394,7 +395,9 @@ class HostScope:
 
     def _bytes(self, kind: str) -> int | None:
         plain = spelled(kind, self.sources)
-        return 8 if plain.endswith("*") else TYPE_SIZES.get(SCALARS.get(plain, ""))
+        scalar, lanes = vector_of(plain)
+        nbytes = TYPE_SIZES.get(SCALARS.get(scalar, ""))
+        return 8 if plain.endswith("*") else nbytes and nbytes * lanes
 
 
 def _listed(node: Node) -> list[Node]:

@@ -1,5 +1,6 @@
 """A program's launches as commands, and messages about incomplete ones."""
 
+import itertools
 import math
 import re
 import shlex
@@ -145,10 +146,12 @@ def _sizes(
     unknown whole number is taken for their length, or for the side of a square.
     """
     known = [arg for arg in launch.args if arg is not None]
+    elements_of = [spelled(kind, sources).rstrip("*") for kind, _ in launch.params]
     arrays = [
-        math.prod(map(int, found[1].split(",")))
-        for arg in known if (found := re.match(r"\w+\[([\d,]+)\]", arg))
-    ]  # fmt: skip
+        math.prod(map(int, found[1].split(","))) // vector_of(element)[1]
+        for arg, element in itertools.zip_longest(launch.args, elements_of, fillvalue="")
+        if arg is not None and (found := re.match(r"\w+\[([\d,]+)\]", arg))
+    ]
     numbers = [int(arg) for arg in known if arg.isdecimal()]
     grid = launch.grid or (int(_SHAPES["--grid"][1]),)
     threads = math.prod(grid) * math.prod(launch.block) if launch.block else 0
@@ -171,7 +174,7 @@ def _example(kind: str, sources: Mapping[str, str], elements: int, number: int) 
     if handle:
         return handle
     if plain.endswith("*") or not plain:
-        return f"{element or 'u8'}[{elements}]"
+        return f"{element or 'u8'}[{elements * lanes}]"
     if plain == "bool":
         return "1"
     value = "1.5" if element.startswith("f") else str(number)

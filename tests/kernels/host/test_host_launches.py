@@ -117,6 +117,13 @@ def test_what_is_known_is_folded() -> None:
         ("k<<<{1, 2, n / 64}, 32, 4>>>(d, 1, 1);",
          "--grid 1,2,64 --block 32 --shared 4 f32[4096] 1 1"),
         ("k<<<(3, 2), 32>>>(d, 1, 1);", "--grid ? --block 32 f32[4096] 1 1"),
+        # CUDA's vector types
+        ("float4 *f; cudaMalloc(&f, n / 4 * sizeof(float4)); k<<<sizeof(int3), 32>>>(f, 1, 1);",
+         "--grid 12 --block 32 f32[4096] 1 1"),
+        ("uint2 *f; cudaMalloc(&f, n * sizeof(*f)); k<<<1, 32>>>(f, 1, 1);",
+         "--grid 1 --block 32 u32[8192] 1 1"),
+        ("float4 *f; cudaMalloc(&f, 3 * sizeof(float2)); k<<<1, 32>>>(f, 1, 1);",
+         "--grid 1 --block 32 ? 1 1"),
         # vectors
         ("std::vector<float> h(n / 2, 1.f); float *f; cudaMalloc(&f, h.size() * sizeof(float));"
          " k<<<1, 32>>>(f, h.size(), 1);", "--grid 1 --block 32 f32[2048] 2048 1"),

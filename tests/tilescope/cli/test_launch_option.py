@@ -186,3 +186,12 @@ def test_a_kernel_that_a_macro_declares_is_not_denied(file: str) -> None:
     macro = "#define MAKE(name) __global__ void name(float *a) { a[0] = 1; }\nMAKE(made)\n"
     Path(file).write_text(macro + SOURCE)
     assert "no kernel" not in tilescope("check", file, "made").stderr
+
+
+def test_arrays_of_vectors_are_proposed_with_an_element_for_each_thread(file: str) -> None:
+    kernel = "__global__ void k(float4 *a, int2 *b) { a[threadIdx.x].w = b[threadIdx.x].y; }\n"
+    sized = "int2 *b; cudaMalloc(&b, 200 * sizeof(int2));"
+    for code, elements in (("int2 *b = made();", 128), (sized, 200)):
+        host = f"void f(float4 *a) {{ {code} k<<<2, 64>>>(a, b); }}\n"
+        Path(file).write_text(kernel + host)
+        assert f"as in 'f32[{4 * elements}]'" in tilescope("check", file).stderr
