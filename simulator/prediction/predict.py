@@ -180,6 +180,12 @@ def prediction_of(it: PredictionCase, caches: str, advised: bool = True) -> Pred
         / chip.architecture.warps
     )
     share, notes = _trust(observed, known)
+    stores = any(
+        one.space == "global" and one.site.access != "load" and one.requests
+        for one in it.work.sites
+    )
+    if stores and not round(traffic.write_bytes):
+        notes = (*notes, "nothing is written to DRAM: what the launch stores stays in L2")
     milliseconds = took.total * 1e3
     return Prediction(
         launch.kernel.name, chip, milliseconds, *around(milliseconds, share),

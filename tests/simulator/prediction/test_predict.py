@@ -124,6 +124,7 @@ def test_a_copy_reads_all_of_it_from_dram_unless_l2_has_it() -> None:
     assert small.dram_read_bytes == 4 << 20
     assert large.dram_read_bytes == pytest.approx(256 << 20, rel=0.01)
     assert small.dram_write_bytes == 0, "it stays in L2"
+    assert [any("stays in L2" in n for n in one.notes) for one in (small, large)] == [True, False]
     assert 0.8 * (256 << 20) < large.dram_write_bytes <= 256 << 20
     assert copied(4, "warm").dram_read_bytes == 0
     assert large.l1_hit_rate == 0
@@ -146,6 +147,8 @@ def test_invalid_accesses_are_noted() -> None:
     assert any("out-of-bounds access" in note for note in faulty.notes)
     right = simulator.predict(kernel, 2, 256, [whole, whole.copy(), 512])
     assert not any("access" in note for note in right.notes)
+    idle = simulator.predict(kernel, 2, 256, [whole, whole.copy(), 0])
+    assert not any("L2" in note for note in idle.notes), "nothing is stored"
 
 
 def test_a_launch_counts_what_a_gpus_caches_do() -> None:
