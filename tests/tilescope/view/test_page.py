@@ -215,3 +215,19 @@ def test_both_runs_stand_at_the_same_term_of_a_sum(open_page):
     after = shown.page.locator(".cmp-code .val").all_inner_texts()
     assert after[0] == after[1] != said[0]
     assert shown.text("[for=share]") == "25 of 64 terms of thread (5,2)"
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_counts_of_a_recording_that_is_cut_say_so(open_page, is_cut):
+    story = matmul.__wrapped__(12, 4)
+    for batch in story.run.trace.batches if is_cut else ():
+        del batch.events[len(batch.events) // 2 :]
+        batch.full = True
+    shown = open_page(story)
+    shown.press("End")
+    texts = [
+        shown.text(".thread .mute"), shown.text(".tl-head b"), shown.text("#count"),
+        shown.page.evaluate("tilescopePage.stage.layout.lens.root.textContent"),
+    ]  # fmt: skip
+    assert ["recorded" in text for text in texts] == [is_cut] * 4
+    assert ("\u2713" in texts[3]) != is_cut  # the block is done only if its end is recorded

@@ -71,7 +71,7 @@ export class Compare {
     const share = shareDone(state);
     if (document.activeElement !== this.share) this.share.value = String(Math.round(100 * share));
     const terms = state.story && termsIn(state);
-    setText(this.clock, terms ? `${terms.filter((term) => term.step < state.pos).length} of ${plural(terms.length, "term")} of ${state.now.threadName(state.thread)}` : "share of a block done");
+    setText(this.clock, terms ? `${terms.filter((term) => term.step < state.pos).length} of ${plural(terms.length, state.isCut ? "recorded term" : "term")} of ${state.now.threadName(state.thread)}` : "share of a block done");
     const all = this.root.clientWidth;
     const narrow = window.innerWidth <= 700; // one below the other
     const room = Math.min(ROOM, narrow ? all : all > 900 ? (all - 210) / 2 : (all - 20) / 2);

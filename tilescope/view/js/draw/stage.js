@@ -67,7 +67,7 @@ export class Stage {
     const { value, hue, w } = lineValues(state);
     this.code.draw(w, layout.line?.() ?? value, hue, layout.codeMarks?.() ?? this.hazardLines());
     this.timeline.draw(layout.marks?.() ?? []);
-    if (!state.playing || state.current) this.player.narrate(layout.sentence?.() ?? (state.fed ? sayFed(state) : beatSentence(state)), layout.count?.() ?? `${state.beat} of ${state.beats.length}`);
+    if (!state.playing || state.current) this.player.narrate(layout.sentence?.() ?? (state.fed ? sayFed(state) : beatSentence(state)), layout.count?.() ?? `${state.beat} of ${state.beats.length}${state.isCut ? " recorded" : ""}`);
     this.player.label();
     this.findings.draw();
   }

@@ -30,7 +30,7 @@ export class ThreadPanel {
       this.root,
       this.head(run),
       el("div", { class: "big number" }, value === null ? "\u2013" : full(value, 4)),
-      el("p", { class: "mute" }, told(terms, done, run)),
+      el("p", { class: "mute" }, told(terms, done, state.isCut)),
       terms.length ? this.list(run, terms, done) : null,
       terms.length > ROWS ? curve(terms, done.length, state.story) : null,
     );
@@ -54,7 +54,7 @@ export class ThreadPanel {
       this.root,
       this.head(run),
       el("div", { class: "big number" }, busy ? String(done) : "\u2013"),
-      el("p", { class: "mute" }, busy ? `of ${all} ${state.blockNow.batch.full ? "recorded, " : ""}${run.story.depth ? "along k multiplied" : "matrix products done"} by warp ${state.warp}. Its threads hold the sums together.${holds.length ? ` This one holds ${holds.map((value) => full(value, 4)).join(", ")} of the last product.` : ""}` : `Warp ${state.warp} multiplies nothing: it loads.`),
+      el("p", { class: "mute" }, busy ? `of ${all} ${state.isCut ? "recorded, " : ""}${run.story.depth ? "along k multiplied" : "matrix products done"} by warp ${state.warp}. Its threads hold the sums together.${holds.length ? ` This one holds ${holds.map((value) => full(value, 4)).join(", ")} of the last product.` : ""}` : `Warp ${state.warp} multiplies nothing: it loads.`),
     );
   }
 
@@ -89,11 +89,12 @@ export class ThreadPanel {
   }
 }
 
-function told(terms, done, run) {
+function told(terms, done, isCut) {
   if (!terms.length) return "the last value it computed";
-  if (["max", "min"].includes(terms[0].name)) return `${done.length} of ${plural(terms.length, "value")} compared`;
+  const all = (word) => `${done.length} of ${plural(terms.length, isCut ? `recorded ${word}` : word)}`;
+  if (["max", "min"].includes(terms[0].name)) return `${all("value")} compared`;
   const product = terms.every((term) => term.name === "fma" || term.name === "mad");
-  return `${done.length} of ${plural(terms.length, product ? "product" : "term")} added`;
+  return `${all(product ? "product" : "term")} added`;
 }
 
 function lastValue(block, items, pos) {

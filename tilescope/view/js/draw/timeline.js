@@ -136,7 +136,7 @@ export class Timeline {
     const unrecorded = run.blocks > run.recorded.length ? el("span", { class: "mute", title: run.recordingOf(missing(run)) }, `${run.recorded.length} of ${plural(run.blocks, "block")} recorded`) : null;
     replace(
       this.head,
-      el("b", { title: `Schedule ${run.schedule}` }, `${capital(run.blockName(state.block))}, ${plural(story.count, "step")}`),
+      el("b", { title: `Schedule ${run.schedule}` }, `${capital(run.blockName(state.block))}, ${plural(story.count, state.isCut ? "recorded step" : "step")}`),
       inputs.slice(0, 4).map((array) => key(`var(--${hueOf(run, array)}1)`, `loads ${array.name}`)),
       key("var(--c1)", "computes"),
       story.releases.length ? [key("url(#tl-hatch)", "waits"), el("span", { class: "key" }, svg("svg", { width: 8, height: 12, "aria-hidden": "true" }, svg("rect", { x: 3, width: 2, height: 12, style: "fill: var(--ink)" })), "barrier opens")] : null,

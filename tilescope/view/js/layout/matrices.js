@@ -119,7 +119,7 @@ export class Matrices {
       lens.text(0, 43, `${run.grid[0]}\u00d7${run.grid[1]} blocks`, { size: 13, fill: "mute" });
     }
     const phase = state.story.phaseAt(state.pos);
-    const done = state.pos === state.story.count;
+    const done = state.pos === state.story.count && !state.isCut;
     this.drawInput(L, a, L.a, m, k, 0, phase, done);
     this.drawInput(L, b, L.b, k, n, 1, phase, done);
     this.drawResult(L, c, L.c, m, n, done);

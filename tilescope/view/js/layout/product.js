@@ -53,13 +53,14 @@ export class Product extends Matrices {
     const { lens, state } = this;
     const { now: run, story } = state;
     const phase = story.phases[story.phaseAt(state.pos)];
-    const over = state.pos === story.count;
+    const over = state.pos === story.count && !state.isCut;
     const p = L.phase;
     lens.text(p.x, p.y + 24, capital(run.blockName(state.block)), { size: 14, weight: 700 });
     if (story.phaseCount > 1 && (this.shared || L.narrow)) {
       lens.text(p.x + 1, p.y + 60, "phase", { size: 13, fill: "mute" });
       const number = over ? "\u2713" : phase?.number || story.phaseCount;
-      lens.text(p.x - 1, p.y + 102, [String(number), { text: over ? "" : ` of ${story.phaseCount}`, style: { class: "of" } }], { size: 40, weight: 650 });
+      lens.text(p.x - 1, p.y + 102, [String(number), { text: over || state.isCut ? "" : ` of ${story.phaseCount}`, style: { class: "of" } }], { size: 40, weight: 650 });
+      if (state.isCut) lens.text(p.x, p.y + 118, `of ${story.phaseCount} recorded`, { size: 12, fill: "mute" });
     }
     if (run.story.depth && !L.narrow) {
       const { done, all } = this.progress(state.warp);

@@ -39,6 +39,11 @@ export class State {
     return this.story?.beats[this.warp] ?? [];
   }
 
+  // Whether the recording of the block ends before the block does.
+  get isCut() {
+    return Boolean(this.blockNow?.batch.full);
+  }
+
   // How many beats are over.
   get beat() {
     return this.story ? this.story.beatsDone(this.warp, this.pos) : 0;

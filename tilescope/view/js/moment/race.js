@@ -223,7 +223,7 @@ export class Race extends Moment {
     const from = Math.max(0, Math.min(index - 2, terms.length - 5));
     replace(
       this.panel,
-      el("h3", {}, capital(this.name(m.thread)), index >= 0 ? el("small", {}, ` term ${index + 1} of ${terms.length}`) : ""),
+      el("h3", {}, capital(this.name(m.thread)), index >= 0 ? el("small", {}, ` term ${index + 1} of ${terms.length}${state.isCut ? " recorded" : ""}`) : ""),
       el("div", { class: "pair" },
         el("div", {}, el("small", {}, "it gets"), el("span", { class: `big number${state.fixed || m.kind === "right by luck" ? "" : " wrong"}` }, full(got, 4))),
         this.alone ? null : el("div", {}, el("small", {}, "it should get"), el("span", { class: "big number" }, full(m.should, 4)))),
