@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.tilescope.view.conftest import html, of_library
 from tilescope.cli.main import main
+from tilescope.view import Story
 
 
 def moments(story):
@@ -148,3 +149,21 @@ def test_other_hazards_say_what_is_wrong_and_where(open_page, name):
     lit = shown.page.locator(".code .now i").all_inner_texts()
     assert str(line) in lit or shown.page.locator(f".code [data-line='{line}']").count()
     assert np.isfinite(shown.state("pos"))
+
+
+@pytest.mark.parametrize("width", [1280, 1400])
+def test_the_header_shows_its_facts_whole(open_page, width):
+    story = of_library("matmul_missing_first_barrier", "32")
+    noted = Story(story.run, story.name, "MxNxK = 256x256x256, tile 16")
+    shown = open_page(noted, width=width)
+    whole = shown.page.evaluate(
+        """() => {
+          const box = document.getElementById("facts").getBoundingClientRect();
+          return [...document.querySelectorAll("#facts span")]
+            .map((one) => [one.innerText, one.getBoundingClientRect()])
+            .filter(([, at]) => at.top < box.bottom)
+            .map(([text, at]) => [text, at.right <= box.right + 0.5 && at.bottom <= box.bottom]);
+        }"""
+    )
+    assert whole[0] == ["M\u00d7N\u00d7K = 256\u00d7256\u00d7256", True]
+    assert all(fits for _, fits in whole)

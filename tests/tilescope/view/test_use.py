@@ -253,6 +253,7 @@ extern "C" __global__ void twice(float* a) {{  // </style><b>
     assert shown.page.title() == f"{HOSTILE} - tilescope"
     comment = shown.page.locator(".code .comment").first  # of a long line: folded, in its title
     assert comment.get_attribute("title") == "// </style><b>"
+    assert comment.inner_text().endswith("// \u2026")
     assert "<img src=x onerror=window.pwned=2>.cu" in shown.text(".code-head h3")
     assert "<svg onload=window.pwned=4>" in shown.text("#facts")
 

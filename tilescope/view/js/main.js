@@ -8,6 +8,7 @@ import { Reuse } from "./draw/reuse.js";
 import { Speed } from "./draw/speed.js";
 import { Stage } from "./draw/stage.js";
 import { load } from "./model/data.js";
+import { plural } from "./model/format.js";
 import { Run } from "./model/run.js";
 import { State } from "./model/state.js";
 import { fedBy, pickOutput } from "./layout/pick.js";
@@ -62,8 +63,11 @@ class Page {
     const { state } = this;
     const run = state.now.hidden ? this.runs.find((one) => one.fixed === state.run) : state.now;
     setText(this.title, run.name);
-    setText(this.facts, facts(run));
-    this.facts.title = [`${run.build} build`, `schedule ${run.schedule}`].join(", ");
+    this.title.title = run.name;
+    const said = facts(run);
+    setText(this.facts, "");
+    this.facts.append(...said.flatMap((fact) => [el("span", {}, fact), " "]));
+    this.facts.title = [...said, `${run.build} build`, `schedule ${run.schedule}`].join(", ");
     const { text, bad } = badge(run);
     setText(this.badge, text);
     this.badge.className = `chip ${bad ? "bad" : "ok"}`;
@@ -203,11 +207,12 @@ class Page {
   }
 }
 
+// Size and launch in parts: the header shows those that fit.
 function facts(run) {
   const shape = (t) => t.filter((n, i) => n > 1 || i === 0).join("\u00d7");
   const blocks = run.grid.reduce((a, b) => a * b);
   const size = run.note.replace(/(?<=[\dA-Z])x(?=[\dA-Z])/g, "\u00d7");
-  return [size, `${blocks.toLocaleString("en-US")} block${blocks === 1 ? "" : "s"} of ${shape(run.block)} threads`].filter(Boolean).join(" \u00b7 ");
+  return [...size.split(", "), plural(blocks, "block"), `of ${shape(run.block)} threads`].filter(Boolean);
 }
 
 function badge(run) {

@@ -2,7 +2,9 @@
 import { el, replace } from "./dom.js";
 
 const DEEP = 12; // columns of indentation from which it is drawn by half
-const LONG = 58; // columns from which a trailing comment is folded away
+const LONG = 58; // columns from which a trailing comment is shortened
+const SHORT = 10; // of a comment: the start of one says nothing
+const COLUMNS = 38; // of code and comment, where the comment is shortened
 
 // A path that breaks at its slashes.
 const path = (text) => text.split(/(?<=\/)/).flatMap((part) => [part, el("wbr")]);
@@ -118,7 +120,15 @@ function pieces(text) {
   const indented = (code) => code.replace(/^\s+/, "") || " ";
   if (!found) return [indented(text)];
   const long = text.length > LONG;
-  return [indented(found[1]), el("span", { class: "comment", title: long ? found[2].trim() : null }, long ? "  //" : found[2])];
+  return [indented(found[1]), el("span", { class: "comment", title: long ? found[2].trim() : null }, long ? shortened(found[1], found[2]) : found[2])];
+}
+
+// As much of a comment as fits beside its code.
+function shortened(code, comment) {
+  const room = Math.max(0, COLUMNS - code.trim().length);
+  if (comment.trim().length <= room) return comment;
+  const words = comment.slice(0, room).replace(/\s+\S*$/, "");
+  return `${words.trim().length > SHORT ? words : "  //"} \u2026`;
 }
 
 function added(text, beside) {
