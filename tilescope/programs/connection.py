@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .host_process import HostProcess
+from .host_process import HostMemoryError, HostProcess
 
 _FRAME = struct.Struct("<18Q")
 _ORDER = struct.Struct("<5Q")
@@ -175,13 +175,25 @@ class Connection:
         self._ordered(_FLUSH)
 
     def read(self, address: int, nbytes: int) -> bytes:
-        """Return memory of the program, by the program itself."""
+        """Return memory of the program, by the program itself.
+
+        Raises:
+            HostMemoryError: Not all of it is readable.
+        """
         self._order(_READ, address, nbytes)
-        return self._receive(nbytes)
+        content = self._receive(nbytes)
+        if not self._frame().registers[0]:
+            raise HostMemoryError.at(address, nbytes)
+        return content
 
     def write(self, address: int, content: bytes) -> None:
-        """Write memory of the program, by the program itself."""
-        self._ordered(_WRITE, address, len(content), content=content)
+        """Write memory of the program, by the program itself.
+
+        Raises:
+            HostMemoryError: Not all of it is writable.
+        """
+        if not self._ordered(_WRITE, address, len(content), content=content):
+            raise HostMemoryError.at(address, len(content))
 
 
 class Listener:

@@ -28,6 +28,11 @@ for _function in (_LIBC.process_vm_readv, _LIBC.process_vm_writev):
 class HostMemoryError(Exception):
     """The program has no such memory."""
 
+    @classmethod
+    def at(cls, address: int, nbytes: int) -> "HostMemoryError":
+        """Return the error of bytes at an address."""
+        return cls(f"the program has no {nbytes:,} bytes at {address:#x}")
+
 
 class _Transfer(Protocol):
     """Transfer of bytes by the program itself, if the OS forbids access from outside."""
@@ -90,7 +95,7 @@ class HostProcess:
             if count <= 0:
                 if ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
                     return False
-                raise HostMemoryError(f"the program has no {local.nbytes:,} bytes at {address:#x}")
+                raise HostMemoryError.at(address, local.nbytes)
             done += count
         return True
 

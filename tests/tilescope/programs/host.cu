@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -155,6 +156,17 @@ int main(int, char **argv) {
   } else if (is("wrong-copy")) {
     static float b[200];
     std::printf("%s\n", cudaGetErrorString(cudaMemcpy(b, a, 800, cudaMemcpyDeviceToHost)));
+  } else if (is("guarded")) { // memory that is readable in its first page alone, or not at all
+    auto p = (char *)mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(p + 4096, 4096, PROT_NONE);
+    char *b;
+    cudaMalloc(&b, 8192);
+    cudaMemset(b, 0, 8192);
+    std::printf("%d", cudaMemcpy(b, p, 8192, cudaMemcpyHostToDevice));
+    std::printf(" %d", cudaMemcpy(p, b, 8192, cudaMemcpyDeviceToHost));
+    std::printf(" %d", cudaMemcpy((void *)16, b, 4, cudaMemcpyDeviceToHost));
+    std::printf(" %d\n", cudaMemcpy(b, p, 4096, cudaMemcpyHostToDevice));
+    cudaFree(b);
   } else if (is("wrong-way")) {
     cudaMemcpy(a, &r, 4, cudaMemcpyDeviceToHost);
   } else if (is("wrong-shape")) {

@@ -74,6 +74,15 @@ def test_a_mistake_of_the_host_is_found_at_its_line(program: Path, word: str) ->
     assert kind == "waw-race" or lines[where["line"] - 1] in body.split("} else if", 2)[1]
 
 
+GUARDED = {"guarded": "1 1 1 0\n"}
+
+
+def test_copies_of_memory_that_the_host_has_not_are_refused(program: Path) -> None:
+    code, printed, report = run(program, "guarded")
+    assert (code, printed, found(report)) == (1, GUARDED["guarded"], ["bad-copy"])
+    assert len(report["copies"]) == 3
+
+
 @pytest.mark.parametrize(("word", "code", "how"), [
     ("exit", 3, "exit"), ("crash", 134, "signal"), ("unknown", 2, "refused"), ("none", 3, "exit"),
 ])  # fmt: skip
@@ -172,6 +181,6 @@ def test_where_the_system_forbids_it_the_program_moves_its_own_memory(
 
     for name in ("process_vm_readv", "process_vm_writev"):
         monkeypatch.setattr(host_process._LIBC, name, refuse)
-    for word in ("list", "managed"):
+    for word in ("list", "managed", "guarded"):
         CliRunner().invoke(main, ["exec", "-q", str(program), word], catch_exceptions=False)
-        assert capfd.readouterr().out == RIGHT[word]
+        assert capfd.readouterr().out == {**RIGHT, **GUARDED}[word]

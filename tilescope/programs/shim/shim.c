@@ -76,6 +76,36 @@ static void transmit(const void *from, size_t bytes) {
   }
 }
 
+/* Send memory that may not be readable: whether it is. Zeros stand for what is not. */
+static int transmit_memory(const char *at, size_t bytes) {
+  static const char zeros[4096];
+  int readable = 1;
+  while (bytes) {
+    size_t part = readable || bytes < sizeof zeros ? bytes : sizeof zeros;
+    ssize_t count = send(channel, readable ? at : zeros, part, MSG_NOSIGNAL);
+    if (count < 0 && errno == EFAULT && readable) readable = 0;
+    else if (count < 0 && errno == EINTR) continue;
+    else if (count <= 0) _exit(121);
+    else at += count, bytes -= count;
+  }
+  return readable;
+}
+
+/* Receive into memory that may not be writable: whether it is. The rest is thrown away if not. */
+static int receive_memory(char *at, size_t bytes) {
+  static char waste[4096];
+  int writable = 1;
+  while (bytes) {
+    size_t part = writable || bytes < sizeof waste ? bytes : sizeof waste;
+    ssize_t count = recv(channel, writable ? at : waste, part, 0);
+    if (count < 0 && errno == EFAULT && writable) writable = 0;
+    else if (count < 0 && errno == EINTR) continue;
+    else if (count <= 0) _exit(121);
+    else at += count, bytes -= count;
+  }
+  return writable;
+}
+
 /* An order, and the file descriptor that comes with it or -1. */
 static int receive_order(Order *order) {
   char room[CMSG_SPACE(sizeof(int))];
@@ -174,10 +204,10 @@ uint64_t tilescope_call(Frame *frame) {
       fflush(stdout);
       break;
     case READ: /* where process_vm_readv is not allowed */
-      transmit((void *)order.a, order.b);
-      continue;
+      answer.reg[0] = transmit_memory((char *)order.a, order.b);
+      break;
     case WRITE:
-      receive((void *)order.a, order.b);
+      answer.reg[0] = receive_memory((char *)order.a, order.b);
       break;
     case SHARE: /* cudaHostRegister: pages become a file's, which has their content */
     case UNSHARE:
