@@ -27,9 +27,9 @@ class Sources:
 
     def __init__(self, text: Callable[[str], str | None]) -> None:
         self.text = text
+        self._lines = functools.cache(self._split)  # freed with these sources
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019 - lives as long as one launch
-    def _lines(self, file: str) -> list[str]:
+    def _split(self, file: str) -> list[str]:
         return (self.text(file) or "").splitlines()
 
     def code(self, location: Location | None, count: int = 1) -> str:

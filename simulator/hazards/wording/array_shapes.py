@@ -30,6 +30,9 @@ class Shapes:
     def __init__(self, launch: PreparedLaunch) -> None:
         self.launch = launch
         self.python = any(file.endswith(".py") for file in launch.kernel.sources)
+        # Caches that are freed with the launch; on the class they would retain its arrays.
+        self.element = functools.cache(self._declared_element)
+        self.variable = functools.cache(self._declared_shape)
 
     def argument(self, number: int, size: int) -> Shape:
         """Return the shape of a global array for an element size; empty if sizes differ."""
@@ -39,8 +42,7 @@ class Shapes:
             return ()
         return tuple(array.shape)
 
-    @functools.lru_cache(maxsize=256)  # noqa: B019 - lives as long as one launch
-    def element(self, name: str, shared: bool) -> str:
+    def _declared_element(self, name: str, shared: bool) -> str:
         """Return the declared element type of a shared array or a parameter; empty if unknown."""
         sources, entry = self.launch.kernel.declarations, self._entry
         if shared:
@@ -49,8 +51,7 @@ class Shapes:
         kinds = [kind for kind, own in found.params if own == name] if found else []
         return pointed_to(spelled(kind, sources) for kind in kinds)[0] if kinds else ""
 
-    @functools.lru_cache(maxsize=256)  # noqa: B019 - lives as long as one launch
-    def variable(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
+    def _declared_shape(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
         """Return the declared shape of an array with a given size and element size."""
         shapes = declared(self.launch.kernel.declarations, self._entry, name, shared)
         fitting = [shape for shape in shapes if math.prod(shape) * size == nbytes]
