@@ -9,14 +9,11 @@ from collections.abc import Collection
 import numpy as np
 
 from ..core.geometry import WHOLE_WARP, Lanes, Mask
-from ..events import Dispatcher
-from ..execute.batches import InterBlockWait, batches, run_batches
 from ..execute.prepare import PreparedLaunch
+from ..memory.storage.spaces import Allocation
 from ..observe.observers import Observers
-from ..races.accesses import EscalateCheck, PrecisionPlan
-
-_AGAIN = 8
-"""Times that the run begins anew for a closer look, at most."""
+from ..races.accesses import PrecisionPlan
+from .repetition import run_again
 
 
 def look_for_masks(
@@ -30,30 +27,17 @@ def look_for_masks(
     findings = observers.findings
     if not findings.races.race_log.groups:
         return
-    precision = dict(precision)
-    for _ in range(_AGAIN):
-        allocations = launch.allocations()
-        without = Observers(launch, checks, None, allocations, precision)
-        _widen_masks(without.dispatcher)
-        todo = batches(launch, together)
-        try:
-            run_batches(launch, allocations, without.dispatcher, todo, together)
-            without.end()
-        except EscalateCheck as suspicion:
-            precision[suspicion.number] = suspicion.places
-        except InterBlockWait:
-            return
-        else:
-            findings.synchronised = without.findings.hazards()
-            return
+    without = run_again(launch, checks, precision, together, _widen_masks)
+    if without is not None:
+        findings.synchronised = without.findings.hazards()
 
 
-def _widen_masks(dispatcher: Dispatcher) -> None:
+def _widen_masks(observers: Observers, _: dict[int, Allocation]) -> None:
     """Let warp barriers order all lanes that execute them together."""
-    observed = tuple(dispatcher.warp_sync)
+    observed = tuple(observers.dispatcher.warp_sync)
 
     def warp_sync(lanes: Mask | None, members: Lanes) -> None:
         for callback in observed:
             callback(lanes, np.full_like(members, WHOLE_WARP))
 
-    dispatcher.warp_sync = (warp_sync,)
+    observers.dispatcher.warp_sync = (warp_sync,)

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 
-from kernels.errors import SimulatorError
-
 from ..analysis.influence import ForwardSlices
-from ..execute.batches import InterBlockWait, batches, run_batches
+from ..execute.batches import batches
 from ..execute.prepare import PreparedLaunch, blocks_vary
 from ..execute.schedule import ORDERS
 from ..observe.counters.totals import WorkCounter
 from ..observe.observers import Observers
-from ..races.accesses import EscalateCheck, PrecisionPlan
-from ..races.report.race_log import RaceLog
+from ..races.accesses import PrecisionPlan
+from .repetition import run_again
 
 _WORK = 320
 """Work of a launch (``WorkCounter``) beyond which it is not run again: a few seconds."""
 _STEPS = 12_000
 """Steps that one of these runs may take: one basic block of one warp each."""
-_AGAIN = 8
-"""Times that one of them may begin anew, to look more closely."""
 
 
 def find_races_in_other_orders(
@@ -52,9 +48,10 @@ def find_races_in_other_orders(
     launch = dataclasses.replace(launch, counted=False, followed=False, step_limit=limit)
     race_log = observers.findings.races.race_log
     for order in ORDERS:
-        found = _races(dataclasses.replace(launch, schedule=order), dict(precision), together)
-        if found is not None:
-            race_log.add_unknown(found)
+        turned = dataclasses.replace(launch, schedule=order)
+        again = run_again(turned, {"races"}, precision, together)
+        if again is not None:
+            race_log.add_unknown(again.findings.races.race_log)
 
 
 def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
@@ -65,22 +62,3 @@ def _reason(launch: PreparedLaunch, work: WorkCounter, together: bool) -> str:
     if several or work.work > _WORK or work.max_batch_steps > _STEPS:
         return "the launch is too long to be run in other orders"
     return ""
-
-
-def _races(launch: PreparedLaunch, precision: PrecisionPlan, together: bool) -> RaceLog | None:
-    """Return the races of one more run; ``None``: it did not end."""
-    for _ in range(_AGAIN):
-        allocations = launch.allocations()
-        observers = Observers(launch, {"races"}, None, allocations, precision)
-        try:
-            run_batches(
-                launch, allocations, observers.dispatcher, batches(launch, together), together
-            )
-            observers.end()
-        except EscalateCheck as suspicion:
-            precision[suspicion.number] = suspicion.places
-        except (InterBlockWait, SimulatorError):
-            return None
-        else:
-            return observers.findings.races.race_log
-    return None

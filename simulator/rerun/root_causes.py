@@ -16,17 +16,15 @@ from ..compile.compiler import compile_shadowed
 from ..compile.program import Program
 from ..core.geometry import NO_LANE, Geometry, Lanes, Mask, as_mask
 from ..events import BarrierDivergence, Observer, Stall, all_of
-from ..execute.batches import InterBlockWait, batches, run_batches
 from ..execute.prepare import PreparedLaunch
 from ..memory.bulk.bulk_copy import BulkTransfer
 from ..memory.definedness import DefinednessMemory
 from ..memory.event import AccessEvent, BadAccess, CompactAccessEvent, LaneAddressList
 from ..memory.site import Site
+from ..memory.storage.spaces import Allocation
 from ..observe.observers import Observers
-from ..races.accesses import EscalateCheck, PrecisionPlan
-
-_AGAIN = 8
-"""Times that the run begins anew for a closer look, at most."""
+from ..races.accesses import PrecisionPlan
+from .repetition import run_again
 
 
 class _Without(Observer):
@@ -160,23 +158,15 @@ def look_for_causes(
     kernel, old = launch.kernel, launch.program
     program = compile_shadowed(kernel.ptx, kernel.entry, old)
     launch = dataclasses.replace(launch, program=program, counted=False)
-    precision = dict(precision)
-    for _ in range(_AGAIN):
-        allocations = launch.allocations()
+
+    def attach(without: Observers, allocations: dict[int, Allocation]) -> DefinednessMemory:
         memory = DefinednessMemory(
             program.layout, allocations, launch.shared_space, findings.used_uninitialised_sites()
         )
         memory.strays = True
-        without = Observers(launch, checks, None, allocations, precision)
         _Without(program, without, memory)
-        todo = batches(launch, together)
-        try:
-            run_batches(launch, allocations, without.dispatcher, todo, together, undefined=memory)
-            without.end()
-        except EscalateCheck as suspicion:
-            precision[suspicion.number] = suspicion.places
-        except InterBlockWait:
-            return
-        else:
-            findings.independent = without.findings.hazards()
-            return
+        return memory
+
+    without = run_again(launch, checks, precision, together, attach)
+    if without is not None:
+        findings.independent = without.findings.hazards()
