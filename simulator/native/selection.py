@@ -12,6 +12,7 @@ import functools
 import time
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,8 +47,34 @@ _ADDITION = 3.4e-7
 _LOOKS = 8
 """Looks at the costs while the time of a launch doubles."""
 
+_WORTH = 2.0
+"""Seconds that native code would save before ``MissedTime`` says so."""
+
+
+@dataclass
+class MissedTime:
+    """Launches in NumPy that native code would have run in less time, had it been there.
+
+    Attributes:
+        launches: CPU seconds in NumPy and the estimate of native ones, of each launch.
+        why: Why there is no native code.
+    """
+
+    launches: list[list[float]] = field(default_factory=list)
+    why: str = ""
+
+    @property
+    def note(self) -> str:
+        """Time that native code would save, in one line; empty if that is little."""
+        spent, needed = map(sum, zip([0.0, 0.0], *self.launches, strict=True))
+        if spent - needed < _WORTH:
+            return ""
+        return f"{self.why}; {spent:.0f} s in NumPy would be about {needed:.1f} s in native code"
+
+
 _preferred = ContextVar("preferred engine", default=AUTO)
 """The engine of launches for which ``auto`` is asked."""
+_missed: ContextVar[MissedTime | None] = ContextVar("missed time", default=None)
 
 _Done = tuple[Observers, dict[int, Allocation]]
 
@@ -57,18 +84,23 @@ class ChangeEngine(Exception):
 
 
 @contextlib.contextmanager
-def preferred(engine: str) -> Iterator[None]:
+def preferred(engine: str) -> Iterator[MissedTime]:
     """Have an engine run all launches inside a ``with`` that do not name one themselves.
+
+    Yields:
+        What these launches would gain by native code, if it is not installed.
 
     Raises:
         LaunchError: There is no such engine, or it is not installed.
     """
     check_engine(engine)
-    token = _preferred.set(engine)
+    missed = MissedTime()
+    tokens = _preferred.set(engine), _missed.set(missed)
     try:
-        yield
+        yield missed
     finally:
-        _preferred.reset(token)
+        _preferred.reset(tokens[0])
+        _missed.reset(tokens[1])
 
 
 def check_engine(engine: str) -> None:
@@ -102,16 +134,19 @@ class EngineChoice:
         self.launch, self.checks, self.engine = launch, checks, engine
         self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
         self.note = ""
+        self._missed: MissedTime | None = None
         if engine == NUMPY:
             return
         if trace or shared:
-            self._stay("a trace is recorded" if trace else "several processes share the launch")
+            self.stay("a trace is recorded" if trace else "several processes share the launch")
         elif why := jit.why_unavailable():
-            self._stay(why)
+            self.stay(why)
+            self._missed = _missed.get()
         elif engine == AUTO and "gave up" in self.memory:
-            self._stay(self.memory["gave up"])
+            self.stay(self.memory["gave up"])
 
-    def _stay(self, why: str) -> None:
+    def stay(self, why: str) -> None:
+        """Let NumPy run the launch, and note why."""
         self.engine, self.note = NUMPY, why
 
     def run_at_once(self, progress: Progress | None) -> _Done | None:
@@ -129,7 +164,7 @@ class EngineChoice:
             done = run(self.launch, self.checks, progress, tracked)
         except GaveUp as why:
             self.memory["gave up"] = str(why)
-            self._stay(str(why))
+            self.stay(str(why))
             return None
         if self.engine == AUTO:
             self.memory["pays"] = "yes"
@@ -137,18 +172,26 @@ class EngineChoice:
 
     def watch(self, dispatcher: Dispatcher) -> None:
         """Have a launch that NumPy begins change over, if that may pay."""
-        if self.engine == AUTO:
+        if self.engine == AUTO or self._missed is not None:
             dispatcher.watch_blocks(_Watch(self).block_executed)
 
-    def pays(self) -> bool:
-        """Whether native code may run the launch; notes why not."""
-        code = kernel_text(self.launch.program, self.launch.block)
-        why = code if isinstance(code, str) else why_not_launch(
-            self.launch, self.checks, self.launch.allocations()
-        )  # fmt: skip
-        if why:
-            self._stay(why)
-        return not why
+    @functools.cached_property
+    def why_not(self) -> str:
+        """Why native code cannot run the launch; empty if it may."""
+        launch = self.launch
+        code = kernel_text(launch.program, launch.block)
+        if isinstance(code, str):
+            return code
+        return why_not_launch(launch, self.checks, launch.allocations())
+
+    @functools.cached_property
+    def missed_seconds(self) -> list[float] | None:
+        """The launch's entry in ``MissedTime``; ``None``: native code is there, or not wanted."""
+        if self._missed is None:
+            return None
+        self._missed.why = self.note
+        self._missed.launches.append([0.0, 0.0])
+        return self._missed.launches[-1]
 
 
 def arrays_in_place(launch: PreparedLaunch) -> list[int]:
@@ -208,7 +251,13 @@ class _Watch:
             return
         blocks = self.choice.launch.program.blocks
         costs = (n * _cost(block) for n, block in zip(self.warps, blocks, strict=True) if n)
-        if sum(costs) * _slowness() < MARGIN * elapsed:
+        needed, choice = sum(costs) * _slowness(), self.choice
+        if needed >= MARGIN * elapsed:
+            return
+        if choice.why_not:
             self.is_settled = True
-            if self.choice.pays():
-                raise ChangeEngine
+            choice.stay(choice.why_not)
+        elif choice.missed_seconds is None:
+            raise ChangeEngine
+        else:
+            choice.missed_seconds[:] = elapsed, needed

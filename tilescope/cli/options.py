@@ -109,10 +109,16 @@ _STEPS = click.option(
 def _use_engine(context: click.Context, _: click.Parameter, engine: str) -> None:
     from simulator.native.selection import preferred
 
-    context.with_resource(preferred(engine))
+    missed = context.with_resource(preferred(engine))
+
+    def note() -> None:
+        if missed.note and not context.params.get("quiet"):
+            click.echo(f"note: {missed.note}", err=True)
+
+    context.call_on_close(note)
 
 
-_ENGINE = click.option(
+engine_option = click.option(
     "--engine",
     type=click.Choice(ENGINES),
     default=ENGINES[0],
@@ -187,7 +193,7 @@ def schedule_options(function: Callable[..., Any], several: bool = False) -> Cal
         schedules = [as_schedule(text) for text in schedule.split(",")] if several else []
         return function(schedule=schedules or as_schedule(schedule), **rest)
 
-    return _decorated(command, (_SCHEDULE, _STEPS, _ENGINE))
+    return _decorated(command, (_SCHEDULE, _STEPS, engine_option))
 
 
 def explain_option(function: Callable[..., Any]) -> Callable[..., Any]:

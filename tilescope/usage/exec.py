@@ -8,6 +8,7 @@ import click
 from ..cli.completion import gpus as gpus_named
 from ..cli.menu.choices import CHOICES
 from ..cli.menu.option_groups import GroupedCommand
+from ..cli.options import engine_option
 
 
 @click.command("exec", cls=GroupedCommand, context_settings={"allow_interspersed_args": False})
@@ -24,6 +25,7 @@ from ..cli.menu.option_groups import GroupedCommand
               help="Predict the time of each launch on a GPU.")  # fmt: skip
 @click.option("--schedule", default="lockstep", show_default=True,
               help="lockstep, warps, reverse, or a seed.")  # fmt: skip
+@engine_option
 @click.option("--gpu", shell_complete=gpus_named, default="h200", show_default=True, metavar="NAME",
               help="GPU whose registers and shared memory a block must fit into.")  # fmt: skip
 @click.option("--equal-writes", type=click.Choice(CHOICES), default="warning", show_default=True,

@@ -1,6 +1,7 @@
 """Launches in the native engine: results, counters and hazards are those of the NumPy engine."""
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Sequence
@@ -245,6 +246,30 @@ def test_native_without_llvmlite_says_what_to_install(monkeypatch: pytest.Monkey
         simulator.launch(kernel("a[i] = n;"), 1, 32, args, engine="native")
     run = simulator.launch(kernel("a[i] = n;"), 1, 32, args)
     assert (run.engine, run.engine_note) == ("numpy", why)
+
+
+def test_what_native_code_would_save_is_noted_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit, "why_unavailable", lambda: "no compiler")
+    monkeypatch.setattr(selection, "_WORTH", 0.01)
+    monkeypatch.setattr(selection, "PATIENCE", 0.01)
+    loop = kernel("for (int r = 0; r < n; r++) a[i] = a[i] * 0.5f + r;")
+
+    def note(engine: str, rounds: int) -> str:
+        with selection.preferred(engine) as missed:
+            simulator.launch(loop, 1, 32, [np.zeros(64, np.float32), rounds])
+        return missed.note
+
+    assert re.fullmatch(
+        r"no compiler; \d+ s in NumPy would be about 0\.\d s in native code", note("auto", 1500)
+    )
+    assert (note("auto", 1), note("numpy", 1500)) == ("", "")
+    text = "__global__ void k(float* a, int n) { while (n--) a[threadIdx.x] += n; }"
+    (tmp_path / "k.cu").write_text(text)
+    words = ["run", str(tmp_path / "k.cu"), "--grid", "1", "--block", "32", "f32[32]", "9000"]
+    assert "note: no compiler; " in CliRunner().invoke(main, words).stderr
+    assert "no compiler" not in CliRunner().invoke(main, [*words, "-q"]).stderr
 
 
 def test_an_unknown_engine_is_an_error() -> None:
