@@ -1,15 +1,18 @@
 """Which engine runs a launch: NumPy, or native code where that pays.
 
 ``auto`` begins in NumPy. If a launch takes more than a tenth of a second of CPU time, and native
-code would need half of that at most, it begins anew in native code. What native code could not run
-to its end is not tried again in the same shape.
+code would need half of that at most, it begins anew in native code. Short launches of one kernel
+are added up: when together they have taken that long, the next one begins in native code. What
+native code could not run to its end is not tried again in the same shape.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -43,6 +46,11 @@ _BLOCK, _STEP, _ACCESS, _UNIT, _CALL = 20e-9, 3e-9, 250e-9, 300e-9, 15e-6
 """Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
 the function unit, of a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION``
 seconds (AMD EPYC)."""
+_LONG_SUM = 0.5
+"""CPU seconds that short launches together run in NumPy before native code is considered: the
+first compilation of a machine, with the runtime's own functions, takes 0.6."""
+_COMPILATION = 5e-4
+"""Seconds that a step takes to be compiled for the first time (AMD EPYC)."""
 _ADDITION = 3.4e-7
 _LOOKS = 8
 """Looks at the costs while the time of a launch doubles."""
@@ -135,6 +143,7 @@ class EngineChoice:
         self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
         self.note = ""
         self._missed: MissedTime | None = None
+        self._watch: _Watch | None = None
         if engine == NUMPY:
             return
         if trace or shared:
@@ -152,7 +161,9 @@ class EngineChoice:
     def run_at_once(self, progress: Progress | None) -> _Done | None:
         """Run natively, if that was asked for, or paid before; ``None``: NumPy begins."""
         known = "pays" in self.memory and is_compiled(self.launch.program, self.launch.block)
-        if self.engine == NATIVE or (self.engine == AUTO and known):
+        if self.engine == NATIVE or (
+            self.engine == AUTO and (known or self._time.is_long(self.launch))
+        ):
             return self.run_instead(progress)
         return None
 
@@ -173,7 +184,19 @@ class EngineChoice:
     def watch(self, dispatcher: Dispatcher) -> None:
         """Have a launch that NumPy begins change over, if that may pay."""
         if self.engine == AUTO or self._missed is not None:
-            dispatcher.watch_blocks(_Watch(self).block_executed)
+            self._watch = _Watch(self)
+            dispatcher.watch_blocks(self._watch.block_executed)
+
+    def ended(self) -> None:
+        """Add the time of the last attempt in NumPy to that of launches like this one."""
+        if self._watch is not None and self.engine == AUTO:
+            self._time.add(time.thread_time() - self._watch.began, self._watch.warps)
+
+    @functools.cached_property
+    def _time(self) -> _NumpyTime:
+        launch = self.launch
+        kind = launch.block, math.prod(launch.grid).bit_length()
+        return launch.program.analysis(_numpy_times)[kind]
 
     @functools.cached_property
     def why_not(self) -> str:
@@ -192,6 +215,47 @@ class EngineChoice:
         self._missed.why = self.note
         self._missed.launches.append([0.0, 0.0])
         return self._missed.launches[-1]
+
+
+@dataclass
+class _NumpyTime:
+    """CPU seconds of launches of a kernel in NumPy: of one shape of block, and grids of one size.
+
+    Attributes:
+        seconds: Of all of them.
+        warps: How many warps executed each basic block.
+    """
+
+    seconds: float = 0.0
+    warps: list[int] = field(default_factory=list)
+
+    def add(self, seconds: float, warps: list[int]) -> None:
+        """Add a launch."""
+        self.seconds += seconds
+        self.warps = [sum(pair) for pair in zip(self.warps or [0] * len(warps), warps, strict=True)]
+
+    def is_long(self, launch: PreparedLaunch) -> bool:
+        """Whether native code takes so much less that it should run the next launch."""
+        if self.seconds <= _LONG_SUM:
+            return False
+        program, block = launch.program, launch.block
+        is_there = is_compiled(program, block)
+        steps = 0 if is_there else sum(len(block.steps) for block in program.blocks)
+        return (
+            self.seconds > _LONG_SUM + _COMPILATION * steps * _slowness()
+            and native_seconds(program, self.warps) < MARGIN * self.seconds
+            and not isinstance(kernel_text(program, block), str)
+        )
+
+
+def _numpy_times(_: Program) -> defaultdict[object, _NumpyTime]:
+    return defaultdict(_NumpyTime)
+
+
+def native_seconds(program: Program, warps: list[int]) -> float:
+    """Estimate the time of native code from the number of warps that execute each basic block."""
+    costs = (n * _cost(block) for n, block in zip(warps, program.blocks, strict=True) if n)
+    return sum(costs) * _slowness()
 
 
 def arrays_in_place(launch: PreparedLaunch) -> list[int]:
@@ -249,9 +313,8 @@ class _Watch:
         self.next_look = now + max(elapsed, PATIENCE) / _LOOKS
         if elapsed < PATIENCE:
             return
-        blocks = self.choice.launch.program.blocks
-        costs = (n * _cost(block) for n, block in zip(self.warps, blocks, strict=True) if n)
-        needed, choice = sum(costs) * _slowness(), self.choice
+        choice = self.choice
+        needed = native_seconds(choice.launch.program, self.warps)
         if needed >= MARGIN * elapsed:
             return
         if choice.why_not:

@@ -101,6 +101,7 @@ def run_to_verdict(
                     launch, checks, precision, together, trace, progress, parts, choice.watch
                 )
         except ChangeEngine:
+            choice.ended()
             if (done := choice.run_instead(progress)) is not None:
                 return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
         except EscalateCheck as suspicion:
@@ -114,6 +115,7 @@ def run_to_verdict(
             alone = said = str(why)
             precision.clear()
         else:
+            choice.ended()
             outcome = LaunchOutcome(
                 first, allocations, crew.shared, said or crew.alone, engine_note=choice.note
             )

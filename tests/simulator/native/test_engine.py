@@ -272,6 +272,22 @@ def test_what_native_code_would_save_is_noted_where_it_is_missing(
     assert "no compiler" not in CliRunner().invoke(main, [*words, "-q"]).stderr
 
 
+def test_short_launches_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "_LONG_SUM", 0.0)
+    monkeypatch.setattr(selection, "_COMPILATION", 0.0)
+    loop = kernel("for (int r = 0; r < n; r++) a[i] = a[i] * 0.5f + r; /* added up */")
+
+    def engines(engine: str, grid: int) -> list[str]:
+        args = [np.zeros(64 * 32, np.float32), 20]
+        return [simulator.launch(loop, grid, 32, args, engine=engine).engine for _ in range(3)]
+
+    assert engines("numpy", 1) == ["numpy"] * 3
+    assert engines("auto", 1) == ["numpy", "native", "native"]
+    assert engines("auto", 60) == ["numpy", "native", "native"]  # of another size
+    monkeypatch.setattr(selection, "MARGIN", 0.0)
+    assert engines("auto", 6) == ["numpy"] * 3
+
+
 def test_an_unknown_engine_is_an_error() -> None:
     with pytest.raises(LaunchError, match="engine is"):
         simulator.launch(kernel("a[i] = n;"), 1, 1, [np.zeros(4, np.float32), 1], engine="fast")
