@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 
@@ -27,10 +26,12 @@ class Sources:
 
     def __init__(self, text: Callable[[str], str | None]) -> None:
         self.text = text
-        self._lines = functools.cache(self._split)  # freed with these sources
+        self._known: dict[str, list[str]] = {}
 
-    def _split(self, file: str) -> list[str]:
-        return (self.text(file) or "").splitlines()
+    def _lines(self, file: str) -> list[str]:
+        if file not in self._known:
+            self._known[file] = (self.text(file) or "").splitlines()
+        return self._known[file]
 
     def code(self, location: Location | None, count: int = 1) -> str:
         """Return the text of a line and the following ones, without indentation.

@@ -30,9 +30,8 @@ class Shapes:
     def __init__(self, launch: PreparedLaunch) -> None:
         self.launch = launch
         self.python = any(file.endswith(".py") for file in launch.kernel.sources)
-        # Caches that are freed with the launch; on the class they would retain its arrays.
-        self.element = functools.cache(self._declared_element)
-        self.variable = functools.cache(self._declared_shape)
+        self._elements: dict[tuple[str, bool], str] = {}
+        self._variables: dict[tuple[str, bool, int, int], Shape] = {}
 
     def argument(self, number: int, size: int) -> Shape:
         """Return the shape of a global array for an element size; empty if sizes differ."""
@@ -42,8 +41,14 @@ class Shapes:
             return ()
         return tuple(array.shape)
 
-    def _declared_element(self, name: str, shared: bool) -> str:
+    def element(self, name: str, shared: bool) -> str:
         """Return the declared element type of a shared array or a parameter; empty if unknown."""
+        key = name, shared
+        if key not in self._elements:
+            self._elements[key] = self._declared_element(*key)
+        return self._elements[key]
+
+    def _declared_element(self, name: str, shared: bool) -> str:
         sources, entry = self.launch.kernel.declarations, self._entry
         if shared:
             return shared_element(sources, entry, name)
@@ -51,8 +56,14 @@ class Shapes:
         kinds = [kind for kind, own in found.params if own == name] if found else []
         return pointed_to(spelled(kind, sources) for kind in kinds)[0] if kinds else ""
 
-    def _declared_shape(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
+    def variable(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
         """Return the declared shape of an array with a given size and element size."""
+        key = name, shared, nbytes, size
+        if key not in self._variables:
+            self._variables[key] = self._declared_shape(*key)
+        return self._variables[key]
+
+    def _declared_shape(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
         shapes = declared(self.launch.kernel.declarations, self._entry, name, shared)
         fitting = [shape for shape in shapes if math.prod(shape) * size == nbytes]
         return fitting[0] if len(fitting) == 1 else ()
