@@ -139,19 +139,22 @@ class Device:
 
     # -- memory ------------------------------------------------------------------------
 
-    def allocate(self, nbytes: int, kind: str = "device", place: str = "") -> DeviceAllocation:
+    def allocate(
+        self, nbytes: int, kind: str = "device", place: str = "", address: int = 0
+    ) -> DeviceAllocation:
         """Return uninitialised memory (managed and pinned: zeros, as the host maps them).
 
         Args:
             nbytes: Its size.
             kind: ``device``; ``managed`` or ``pinned``: in a file that the host can map.
             place: Where the program asks for it, for reports.
+            address: One of memory that was freed with ``is_reserved``; 0: any.
 
         Raises:
             AddressesExhaustedError: No address is left for it.
         """
         if kind == "device":
-            number, file = self._number(), -1
+            number, file = array_number(address) if address else self._number(), -1
             memory = unset((_padded(nbytes, _SECTOR),), np.uint8)
             buffer = memory.view(np.ndarray)
         else:
@@ -179,8 +182,13 @@ class Device:
         self._next += 1
         return self._next - 1
 
-    def free(self, address: int, place: str = "") -> DeviceAllocation | None:
-        """Give an allocation back; ``None`` where none begins at the address."""
+    def free(
+        self, address: int, place: str = "", is_reserved: bool = False
+    ) -> DeviceAllocation | None:
+        """Give an allocation back; ``None`` where none begins at the address.
+
+        ``is_reserved``: whether no other allocation gets its address.
+        """
         made = self.allocations.get(array_number(address))
         if made is None or made.address != address:
             return None
@@ -193,7 +201,7 @@ class Device:
         if made.file >= 0:
             os.close(made.file)
             self._host_numbers.insert(0, made.number)
-        else:
+        elif not is_reserved:
             self._free_numbers.append(made.number)
         return made
 

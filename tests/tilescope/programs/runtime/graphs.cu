@@ -202,6 +202,23 @@ int main(int, char **argv) {
     show("own", got, 8);
     cudaGraphExecDestroy(ready);
     cudaGraphDestroy(graph);
+  } else if (is("outside")) {  // memory of a graph, freed outside of it between its launches
+    int *own;
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    cudaMallocAsync(&own, sizeof host, s);
+    cudaMemcpyAsync(own, host, sizeof host, cudaMemcpyHostToDevice, s);
+    cudaStreamEndCapture(s, &graph);
+    cudaGraphInstantiate(&ready, graph, 0);
+    for (int i = 0; i < 3; ++i) {
+      std::printf("%s ", name(cudaGraphLaunch(ready, s)));
+      scale<<<1, 8, 0, s>>>(own, 8, 3);
+      cudaStreamSynchronize(s);
+      std::printf("%s ", name(i % 2 ? cudaFreeAsync(own, s) : cudaFree(own)));
+    }
+    std::printf("\n");
+    if (argv[2]) cudaMemcpy(got, own, 4, cudaMemcpyDeviceToHost);
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
   } else if (is("launch")) {
     cudaLaunchConfig_t config = {};
     config.gridDim = 4;

@@ -73,6 +73,15 @@ def test_calls_do_what_they_do_on_a_gpu(folder: Path, word: str) -> None:
     assert (code == 1) == (word in FINDINGS)
 
 
+def test_a_graph_allocates_again_what_was_freed_outside_of_it(folder: Path) -> None:
+    """As NVIDIA's sample graphMemoryNodes asserts it."""
+    code, printed, report = run(folder / "graphs", "outside")
+    assert (code, printed) == (0, "cudaSuccess " * 6 + "\nno error\n")
+    assert found(report) == []
+    code, _, report = run(folder / "graphs", "outside", "used")
+    assert (code, found(report)) == (1, ["use-after-free"])
+
+
 def test_a_kernel_prints_when_the_host_waits(folder: Path) -> None:
     code, printed, _ = run(folder / "graphs", "printed")
     assert printed == "before\ndevice 1\nafter\ndevice 2\ncalled 0 hello\ndevice 3\n"

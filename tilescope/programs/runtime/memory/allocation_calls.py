@@ -103,7 +103,7 @@ def release(runtime: Runtime, address: int) -> int:
     found = runtime.device.find(address)
     if found is not None and found.address in runtime.arrays:
         return INVALID_VALUE
-    made = runtime.device.free(address, runtime.place)
+    made = runtime.device.free(address, runtime.place, address in runtime.graph_memory)
     if made is None:
         if freed:
             runtime.checks.use_after_free(runtime.source, runtime.name, "its argument", freed)
@@ -124,8 +124,8 @@ class PoolFree(StreamWork):
     node_type: ClassVar[int] = MEM_FREE
 
     def run(self, runtime: Any, queue: Stream, waits: bool) -> int:
-        """See ``StreamWork``; memory of graphs stays, for the next launch."""
-        return SUCCESS if self.address in runtime.graph_memory else release(runtime, self.address)
+        """See ``StreamWork``."""
+        return release(runtime, self.address)
 
 
 @dataclass
@@ -135,6 +135,13 @@ class PoolAllocation(StreamWork):
     address: int
     nbytes: int
     node_type: ClassVar[int] = MEM_ALLOC
+
+    def run(self, runtime: Any, queue: Stream, waits: bool) -> int:
+        """See ``StreamWork``; what an earlier launch left there is gone."""
+        device = runtime.device
+        device.free(self.address, is_reserved=True)
+        device.allocate(self.nbytes, "device", runtime.place, self.address)
+        return SUCCESS
 
 
 @stands_in_for("cudaMallocAsync", "cudaMallocFromPoolAsync")
