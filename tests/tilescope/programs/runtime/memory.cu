@@ -271,6 +271,11 @@ int main(int, char **argv) {
     std::printf(" %s\n", name(cudaMemPrefetchAsync(a, 64, here, 0)));
     cudaFree(a);
     cudaFree(m);
+  } else if (is("large")) {
+    void *large;
+    cudaError_t code = cudaMalloc(&large, 1 << 28);
+    std::printf("%s\n", cudaGetErrorName(code));
+    cudaGetLastError();
   } else if (is("heap")) {  // of kernels: it outlives them
     int *sum;
     cudaMalloc(&sum, 4);

@@ -7,9 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.programs import found, run
+from tilescope.cli.main import main
 from tilescope.programs.compile import compile_program
+from tilescope.programs.runtime.memory import allocation_calls
 from tilescope.programs.shim.build import shims
 
 pytestmark = pytest.mark.slow  # nvcc takes seconds
@@ -71,6 +74,17 @@ def test_calls_do_what_they_do_on_a_gpu(folder: Path, word: str) -> None:
     assert printed == (MEMORY | GRAPHS)[word] + "no error\n"
     assert found(report) == FINDINGS.get(word, [])
     assert (code == 1) == (word in FINDINGS)
+
+
+def test_memory_that_this_machine_has_not_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    free_bytes = (1 << 30) - 1
+    monkeypatch.setattr(allocation_calls, "_available", lambda: free_bytes)
+    done = CliRunner().invoke(main, ["exec", str(folder / "memory"), "large"])
+    assert capfd.readouterr().out == "cudaErrorMemoryAllocation\nno error\n"
+    why = "268,435,456 bytes are refused: simulating them takes 4 times as many"
+    assert why in " ".join(done.stderr.split())
 
 
 def test_a_graph_allocates_again_what_was_freed_outside_of_it(folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from simulator.host_order import Stream
@@ -21,6 +23,11 @@ from ..work import MEM_ALLOC, MEM_FREE, StreamWork
 
 _LARGEST = 1 << 36
 """Bytes of one allocation; an H200 has 141 GB, this machine most likely not."""
+_LARGE = 1 << 28
+"""Bytes of an allocation from which on this machine's memory is looked at."""
+_COPIES = 4
+"""Bytes of this machine that a byte of the device takes, at least: itself, whether it is set, and
+both again in a launch. (A launch that stores one byte in each page of 1 GB: 6.6.)"""
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
 """Of ``cudaMemoryType``."""
 PITCH = 512
@@ -32,6 +39,12 @@ def allocate(runtime: Runtime, nbytes: int, kind: str) -> int:
     """Return the address of new memory; 0: there is none."""
     if nbytes > _LARGEST:
         return 0
+    if nbytes >= _LARGE and (free_bytes := _available()) < _COPIES * nbytes:
+        runtime.errors[
+            f"{nbytes:,} bytes are refused: simulating them takes {_COPIES} times as many, and"
+            f" this machine has {free_bytes:,} left"
+        ] += 1
+        return 0
     try:
         made = runtime.device.allocate(nbytes, kind, runtime.place)
     except (AddressesExhaustedError, MemoryError):
@@ -40,6 +53,12 @@ def allocate(runtime: Runtime, nbytes: int, kind: str) -> int:
         runtime.device.free(made.address)
         return 0
     return made.address
+
+
+def _available() -> int:
+    """Return the bytes of memory that this machine could still give to programs."""
+    found = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
+    return int(found[1]) << 10 if found else _LARGEST
 
 
 def _allocated(runtime: Runtime, out: int, nbytes: int, kind: str) -> int:
