@@ -121,10 +121,10 @@ def _timed(case: Case, engine: str, repeat: int) -> tuple[float, float, Any, lis
     return seconds[0], min(seconds[1:]), run, args
 
 
-def _told(run: Any, args: Sequence[Any]) -> list[Any]:
-    told = run.to_dict()
-    del told["seconds"]
-    return [told, [a.tobytes() for a in args if isinstance(a, np.ndarray)]]
+def _result(run: Any, args: Sequence[Any]) -> list[Any]:
+    results = run.to_dict()
+    del results["seconds"]
+    return [results, [a.tobytes() for a in args if isinstance(a, np.ndarray)]]
 
 
 def row(case: Case, repeat: int) -> tuple[list[str], tuple[float, float, float]]:
@@ -132,7 +132,7 @@ def row(case: Case, repeat: int) -> tuple[list[str], tuple[float, float, float]]
     _, one, numpy_run, numpy_args = _timed(case, "numpy", repeat)
     first, other, native_run, native_args = _timed(case, "native", repeat)
     _, auto, auto_run, _ = _timed(case, "auto", repeat)
-    same = _told(numpy_run, numpy_args) == _told(native_run, native_args)
+    same = _result(numpy_run, numpy_args) == _result(native_run, native_args)
     taken = native_run.engine == "native"
     cells = [
         case.name, f"{one * 1e3:.1f}", f"{other * 1e3:.2f}" if taken else "-",
@@ -165,7 +165,7 @@ def _threads(repeat: int) -> None:
     setattr(block_ranges.BlockRange, "run_guarded", timed)  # noqa: B010
     rows, cores = [], sorted(os.sched_getaffinity(0))
     for case in many:
-        cells, told = [case.name], []
+        cells, results = [case.name], []
         for count in (1, 2):
             os.sched_setaffinity(0, cores[:count])
             best = [float("inf")] * 3
@@ -179,9 +179,9 @@ def _threads(repeat: int) -> None:
                     time.thread_time() - mine + max(busy, default=0.0),
                 )  # fmt: skip
                 best = [min(pair) for pair in zip(best, figures, strict=True)] if number else best
-            told.append(_told(run, args))
+            results.append(_result(run, args))
             cells += [f"{seconds * 1e3:.0f}" for seconds in best]
-        rows.append([*cells, "yes" if told[0] == told[1] else "NO", run.engine])
+        rows.append([*cells, "yes" if results[0] == results[1] else "NO", run.engine])
     each = [f"{what} ms, {count}" for count in (1, 2) for what in ("wall", "CPU", "longest")]
     print(*table(["launch", *each, "equal", "engine"], rows), sep="\n")
     print(f"\n{processor()}, {packages('numpy', 'llvmlite')}")

@@ -1,5 +1,6 @@
 """Batches: the grid's blocks, executed some at a time."""
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -153,7 +154,7 @@ def run_batches(
         program, names, launch.order(), dispatcher, memories, launch.step_limit,
         None if undefined else accesses,
     )  # fmt: skip
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), contextlib.closing(machine):
         for numbers in batches:
             geometry = Geometry(launch.grid, launch.block, numbers, launch.cluster)
             forget()
