@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ def pytest_configure() -> None:
     """
     gc.set_threshold(50_000, 20, 10)
     precompiled.PAYS_FROM = 1
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # A shell's & has it ignored, also by processes started from here; tests send it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before ``-m`` chooses

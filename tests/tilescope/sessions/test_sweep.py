@@ -219,7 +219,6 @@ def test_who_interrupts_reads_one_line(tmp_path: Path) -> None:
         child = subprocess.Popen(
             words, stderr=subprocess.PIPE, text=True, start_new_session=True,
             env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path,
-            preexec_fn=listens,
         )  # fmt: skip
         while not processes_of(child.pid):
             time.sleep(0.01)
@@ -227,11 +226,6 @@ def test_who_interrupts_reads_one_line(tmp_path: Path) -> None:
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does
         _, said = child.communicate()  # to its end: all who could write are gone
         assert (child.returncode, said.strip()) == (130, "interrupted")
-
-
-def listens() -> None:
-    """Be interrupted, even where the tests run in a shell's background, which is not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def processes_of(group: int) -> list[int]:
