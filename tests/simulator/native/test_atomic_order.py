@@ -57,6 +57,10 @@ SAME = {
 """Mutants that no launch may tell from the source, by what was changed, and why."""
 
 
+ENOUGH = 800
+"""Launches that show whether a mutant which gives up more is also wrong."""
+
+
 @pytest.mark.slow
 def test_mutants_of_the_order_pass_another_one_or_only_give_up_more() -> None:
     rng = random.Random(11)
@@ -66,7 +70,9 @@ def test_mutants_of_the_order_pass_another_one_or_only_give_up_more() -> None:
     killed, cautious, same = [], [], []
     for name, source in mutants(SOURCE):
         judge, verdict = Order(source), "same"
-        for launch, numpy, gives_up in zip(launches, orders, truth, strict=True):
+        for i, (launch, numpy, gives_up) in enumerate(zip(launches, orders, truth, strict=True)):
+            if verdict == "cautious" and i == ENOUGH:
+                break
             try:
                 native = judge.native(launch)
             except (ValueError, KeyError, RecursionError):
