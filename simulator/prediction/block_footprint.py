@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..caches.access_recorder import RecordedAccess, TouchWatch
 from ..caches.footprint import ARRAY
 from ..core.geometry import Flat
 from ..memory.storage.word_ops import unique
+from ..observe.counters.banks import SECTOR
 
 _TOGETHER = 16
 """Blocks that are looked at together, at most."""
@@ -66,6 +68,22 @@ def together(touches: TouchWatch, site: int, blocks: Flat) -> tuple[int, float]:
             parts.append(unique(np.concatenate([parts[0], *here])))
             each += len(parts[-1])
     return len(unique(np.concatenate(parts))), each / len(blocks)
+
+
+def elements(touches: TouchWatch, widths: Mapping[int, int]) -> int:
+    """Return the number of elements of the array with most of them; ``widths``: bytes by access."""
+    parts: dict[int, list[Flat]] = {}
+    wide: dict[int, int] = {}
+    for _, some in touches.batches:
+        for touch in some:
+            sectors, _ = touch.by_block
+            array = int(sectors[0]) >> ARRAY
+            parts.setdefault(array, []).append(unique(sectors))
+            wide[array] = max(wide.get(array, 1), widths[touch.site])
+    return max(
+        (len(unique(np.concatenate(some))) * SECTOR // wide[one] for one, some in parts.items()),
+        default=0,
+    )
 
 
 def _sectors(touch: RecordedAccess, column: int) -> Flat:

@@ -64,7 +64,7 @@ RULES = (
     Rule("low occupancy", thread_defects.occupancy,
          "only {warps} of {most} warps fit, for {limiter}", "{change}"),
     Rule("too few blocks", thread_defects.few_blocks,
-         "{blocks} for {sms} multiprocessors", "split the work over {wanted:,} blocks"),
+         "{blocks} for {sms} multiprocessors", "split the work over {wanted:,} blocks{each}"),
     Rule("divergence", thread_defects.divergence,
          "warps go both ways, {share:.0%} of their lanes are on",
          "let whole warps go one way: branch on the warp, or sort the work"),

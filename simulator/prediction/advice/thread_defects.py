@@ -10,13 +10,15 @@ from kernels.ptx.module import Instruction
 from ...compile.cfg.basic_blocks import successors
 from ...gpus.occupancy import max_shared
 from ...gpus.occupancy import occupancy as occupancy_of
-from ..block_footprint import some_of, together
+from ...observe.counters.banks import SECTOR
+from ..block_footprint import elements, some_of, together
 from ..model_input import PredictionCase, counted
 from ..work import SiteWork, repeated, scaled
 from .change import Change, places, worst
 
 _BUSY = 0.25
 """Share of its warps from which on a multiprocessor is not short of blocks."""
+_ROUNDING = 1e-6
 _SHUFFLES = 5
 """That sum a warp."""
 _SUMS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -63,8 +65,9 @@ def few_blocks(case: PredictionCase) -> Change | None:
     busy = shape.blocks >= gpu.sms and there >= _BUSY * gpu.architecture.warps
     if shape.blocks >= slots or busy:
         return None
-    in_rounds = max(1.0, min(slots / shape.blocks, rounds))
-    in_warps = max(1.0, min(slots / shape.blocks / in_rounds, shape.warps))
+    full = max(1.0, _items(case) / 32)
+    in_rounds = max(1.0, min(slots / shape.blocks, full / shape.blocks / shape.warps, rounds))
+    in_warps = max(1.0, min(min(slots, full) / shape.blocks / in_rounds, shape.warps))
     pieces = in_rounds * in_warps
     if pieces < 1.5:
         return None
@@ -75,12 +78,29 @@ def few_blocks(case: PredictionCase) -> Change | None:
     mended = case.with_code(found)
     work = repeated(mended.work, 1 / pieces)
     work = dataclasses.replace(work, barriers=case.work.barriers / pieces)
-    wanted = round(shape.blocks * pieces)
-    warps = max(1, round(shape.warps / in_warps))
+    wanted = math.ceil(shape.blocks * pieces - _ROUNDING)
+    warps = math.ceil(min(full, shape.blocks * shape.warps * in_rounds) / wanted - _ROUNDING)
     split = dataclasses.replace(shape, blocks=wanted, warps=warps)
     counted_blocks = "1 block" if shape.blocks == 1 else f"{shape.blocks:,} blocks"
-    fields = {"blocks": counted_blocks, "sms": gpu.sms, "wanted": wanted}
+    each = f" of {32 * warps} threads" if in_warps > 1 else ""
+    fields = {"blocks": counted_blocks, "sms": gpu.sms, "wanted": wanted, "each": each}
     return Change(dataclasses.replace(mended, work=work, shape=split), None, fields)
+
+
+def _items(case: PredictionCase) -> float:
+    """Return for how many threads there is work: those that run now, or elements of an array."""
+    sample, sizes = case.observed.sample, case.launch.program.blocks
+    length = {block.number: len(block.block.instructions) for block in sizes}
+    rounds = sum(length[n] * count for n, count in sample.path.rounds.items())
+    threads = sum(length[n] * sample.ran.threads[n] for n in sample.path.rounds)
+    strides = sample.requests.strides
+    widths = {
+        site.number: max(site.nbytes, stride if stride <= SECTOR else 0)
+        for site in case.launch.program.sites
+        for stride in [abs(strides.get(site.number) or 0)]
+    }
+    found = elements(sample.touches, widths) * sample.factor
+    return max(found, threads / rounds * case.shape.blocks)
 
 
 def divergence(case: PredictionCase) -> Change | None:

@@ -207,6 +207,37 @@ def test_a_barrier_that_other_blocks_need_is_not_said_to_order_nothing() -> None
         assert any(advice.rule == "unneeded barriers" for advice in found) == said
 
 
+NEAREST = """
+__global__ void nearest(const float2* points, int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    float best = 1e30f;
+    int found = -1;
+    for (int k = 0; k < n; k++) {
+        float x = points[k].x - points[i].x, y = points[k].y - points[i].y, d = x * x + y * y;
+        if (k != i && d < best) {
+            best = d;
+            found = k;
+        }
+    }
+    out[i] = found;
+}"""
+
+
+@pytest.mark.parametrize("count", [600, 3000])
+def test_no_more_threads_are_advised_than_there_are_elements(count: int) -> None:
+    points = np.random.default_rng(0).random((count, 2), np.float32)
+    kernel = Kernel.from_cuda(NEAREST, "nearest")
+    args = [points, np.zeros(count, np.int32), count]
+    found = simulator.predict(kernel, -(-count // 1024), 1024, args).advice
+    (few,) = (one for one in found if one.rule == "too few blocks")
+    figures = re.fullmatch("split the work over ([0-9]+) blocks of ([0-9]+) threads", few.change)
+    assert figures
+    blocks, threads = map(int, figures.groups())
+    assert count <= blocks * threads < count + 32
+
+
 LANES = """
 struct Point { int x, y, z, w, more[4]; };
 extern "C" {
