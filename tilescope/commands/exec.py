@@ -58,11 +58,6 @@ def exec_command(
     from ..programs.execution import ExecSettings, is_program
     from ..programs.fixes import LaunchKeeper
 
-    own = {word for option in ctx.command.params for word in option.opts if word[:2] == "--"}
-    if astray := sorted(own & set(arguments)):
-        listed_words = ", ".join(astray)
-        say(f"{listed_words} behind {script} is for the program: options of exec stand before it",
-            err=True)  # fmt: skip
     files = Files(json_file, sarif_file)
     files.check(only_diff)
     if (fix or only_diff) and script.suffix not in SOURCES:
@@ -73,6 +68,10 @@ def exec_command(
         LaunchKeeper() if fix or only_diff else None,
     )  # fmt: skip
     policy = Policy(equal_writes=equal_writes)
+    if not quiet:
+        for word in _astray(ctx, split_sources(script, arguments)[0] or [script], arguments):
+            note = f"{word} stands behind the program, so it is the program's"
+            say_report(wrapped(f"note: {note}; options of exec stand before it"), err=True)
     listed = not quiet and not files.quiet
     on_error = is_program(script)
     options = [word for word in words if word.startswith(("-I", "-D"))]
@@ -132,6 +131,15 @@ def exec_command(
             said = f"{count:,} launches, not {expect_launches:,} (--expect-launches)"
         click.echo(said, err=True)
     ctx.exit(code)
+
+
+def _astray(ctx: click.Context, files: Sequence[Path], arguments: Sequence[str]) -> list[str]:
+    """Return long options of this command among a program's arguments that it has no text of."""
+    own = {word for option in ctx.command.params for word in option.opts if word[:2] == "--"}
+    found = dict.fromkeys(word.split("=")[0] for word in arguments)
+    some = [word for word in found if word in own]
+    texts = [file.read_bytes() for file in files if some]
+    return [word for word in some if not any(word.encode() in text for text in texts)]
 
 
 def _run(

@@ -102,3 +102,16 @@ def test_a_program_that_launches_nothing_is_not_called_clean(script: Path) -> No
     assert done.exit_code == 3
     assert done.stdout.startswith("no kernel was launched, so none was checked; 1 note\n")
     assert "no hazards" not in done.stdout
+
+
+def test_an_option_behind_the_program_is_the_programs_and_noted(script: Path) -> None:
+    script.write_text("import sys; print(sys.argv[1:])")
+    words = ["--fix", "--json=a.json", "--size", "9"]
+    done = tilescope("exec", "--allow-none", script, *words)
+    assert done.stdout.splitlines()[0] == str(words)
+    notes = [part.split()[0] for part in done.stderr.split("note: ")[1:]]
+    assert notes == ["--fix", "--json"]
+    assert not Path("a.json").exists()
+    script.write_text("import sys; '--fix' in sys.argv")
+    assert "note" not in tilescope("exec", "--allow-none", script, "--fix").stderr
+    assert "note" not in tilescope("exec", "--allow-none", "-q", script, "--json").stderr
