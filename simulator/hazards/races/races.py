@@ -22,6 +22,9 @@ from .read_modify_write import Steps
 from .titles import race_title
 
 
+_ACCESSES = {"r": "read", "w": "write"}
+
+
 class RaceHazards:
     """Converts a race log to hazards.
 
@@ -232,7 +235,9 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
     if not hazard.capped:  # those that are not counted may be of any block
         blocks = len(group.pairs.blocks(group.threads))
         text += f" in {blocks:,} block{'s' if blocks != 1 else ''}"
-    text += f": a {hazard.kind[:3].upper()} race"
+    short = hazard.kind[:3]
+    after = "-after-".join(_ACCESSES[letter] for letter in (short[0], short[2]))
+    text += f": a {after} ({short.upper()}) race"
     if hazard.also:
         text += f"; also on {', '.join(hazard.also)}"
     hazard.notes = (text, *hazard.notes)
