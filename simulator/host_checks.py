@@ -22,12 +22,16 @@ from .hazards.kinds import (
 )
 from .memory.storage.device import Device, DeviceAllocation
 
+_MAX_PADDING = 16
+"""Bytes of padding are fewer: the largest alignment of CUDA's own types."""
+
 
 class HostChecks:
     """The findings of one program: each kind once for a line, with how often."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, Source], Hazard] = {}
+        self._padding_is_noted = False
 
     def hazards(self) -> Iterator[Hazard]:
         """Yield all of them, in the order in which they were found first."""
@@ -109,7 +113,9 @@ class HostChecks:
         missing = missing_of(copied)
         count = 0 if missing is None else int(np.count_nonzero(missing))
         if count:
-            notes = ("padding between members of structures is not written either",)
+            is_noted = not self._padding_is_noted and _may_be_padding(missing)
+            notes = ("padding between members of structures is not written either",) * is_noted
+            self._padding_is_noted |= is_noted
             extent = f"{copied.nbytes:,}"
             self._add(HOST_UNSET, source, notes, who=call, value=count, extent=extent)
 
@@ -128,3 +134,10 @@ class HostChecks:
 def described(one: DeviceAllocation) -> str:
     """``an allocation of 400 bytes (made at main.cu:12)``."""
     return f"an allocation of {one.nbytes:,} bytes{f' (made at {one.place})' if one.place else ''}"
+
+
+def _may_be_padding(missing: Flat) -> bool:
+    """Whether the uninitialised bytes of a copy, flagged, are gaps as short as padding."""
+    edges = np.flatnonzero(np.diff(missing.astype(np.int8), prepend=0, append=0))
+    longest = (edges[1::2] - edges[::2]).max()
+    return bool(longest < min(_MAX_PADDING, len(missing)))

@@ -128,14 +128,17 @@ def _sizes(size: Size) -> Iterator[Size]:
 
 def _trial(launcher: Launcher, target: Target, schedule: str | int) -> Trial:
     return Trial(
-        _words(target), schedule, lambda kernel: _run(launcher, target, kernel, schedule)
+        _words(target, target is not launcher.target), schedule,
+        lambda kernel: _run(launcher, target, kernel, schedule),
     )  # fmt: skip
 
 
-def _words(target: Target) -> str:
+def _words(target: Target, is_other: bool) -> str:
+    """Return a trial's shape; ``is_other``: it is not the launch's own."""
     if target.entry is not None:
-        return f"size {shape(target.size)}"
-    return f"grid {shape(target.grid)}, block {shape(target.block)}"
+        return f"{'another ' * is_other}size {shape(target.size)}"
+    at = f"grid {shape(target.grid)}, block {shape(target.block)}"
+    return f"another shape, {at}" if is_other else at
 
 
 def _run(

@@ -35,7 +35,8 @@ WORDS = {
     "order proves it; no schedule has to show it.",
     "fix": "An edit of the source that was compiled in both builds and verified by running it.",
     "verified": "Compiled in both builds, run in the schedules and sizes that are named, and no "
-    "hazard of this kind was left.",
+    "hazard of this kind was left. Another shape or size is a trial besides the launch's own: its "
+    "blocks fill no whole warps if possible, as a fix may hold for whole warps alone.",
     "device build": "The optimised PTX, which a GPU runs. Counts are of this build.",
     "source build": "The unoptimised PTX (NVRTC -G). The optimiser may hide a bug today and not "
     "tomorrow: checks look at both builds.",

@@ -21,7 +21,6 @@ from ..wording.race_places import RacePlaces
 from .read_modify_write import Steps
 from .titles import race_title
 
-
 _ACCESSES = {"r": "read", "w": "write"}
 
 

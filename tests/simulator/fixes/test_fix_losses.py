@@ -76,7 +76,7 @@ def test_what_is_lost_is_given_back(name: str, lost: int, tmp_path: Path) -> Non
 def test_faulty_copies_are_fixed(name: str, fix: str) -> None:
     said = " ".join(check(f"faulty_{name}").stdout.split())
     assert fix in said.partition(" fix ")[2].partition(": verified, 0 errors left")[0]
-    assert "lockstep, warps, reverse, seed 1 at size 2 and at size 1" in said
+    assert "lockstep, warps, reverse, seed 1 at size 2 and at another size 1" in said
 
 
 @pytest.mark.slow

@@ -39,8 +39,8 @@ def test_a_block_of_partial_warps_is_no_proof_for_a_kernel_that_needs_whole_ones
         [found] = hazards(*launch(file, 2, 128, "f32[128]=normal", "f32[256]"))
         proofs.append(found["fix"]["verified"])
     whole, ragged = proofs
-    assert whole.endswith("at grid 2, block 128 and at grid 1, block 128")
-    assert ragged.endswith("at grid 2, block 128 and at grid 2, block 103")
+    assert whole.endswith("at grid 2, block 128 and at another shape, grid 1, block 128")
+    assert ragged.endswith("at grid 2, block 128 and at another shape, grid 2, block 103")
 
 
 def test_an_unused_read_of_a_lane_that_does_not_run_is_noted() -> None:

@@ -129,7 +129,7 @@ def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "\n        +        __syncthreads();\n" in said
     assert "explains these" not in said
     assert "between lanes of one warp as well" in " ".join(said.split())
-    assert "at grid 4, block 256 and at grid 4, block" in " ".join(said.split())
+    assert "at grid 4, block 256 and at another shape, grid 4, block" in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 80
 
 
