@@ -241,9 +241,10 @@ class Checker:
             verdict.hazards = merge(runs)
             return
         built, weight = verdict.kernels, max(run.counters.thread_instructions for run in runs)
+        in_any_order = not any(run.one_order for run in runs)
         find_source_fixes(
             built, hazards, brief.rerun,
-            lambda known: trials(brief, built, known, weight), runs, watch,
+            lambda known: trials(brief, built, known, weight, in_any_order), runs, watch,
         )  # fmt: skip
 
     def _results(self, run: Run, args: list[Any]) -> list[Agreement]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import simulator
 from kernels import Kernel
@@ -50,3 +51,29 @@ def test_an_unused_read_of_a_lane_that_does_not_run_is_noted() -> None:
         run = simulator.launch(kernel, 1, threads, args)
         assert [source.line for source in run.inactive_reads] == [3] * noted
         assert sum("lanes that do not run" in note for note in run.notes) == noted
+
+
+@pytest.mark.parametrize(
+    ("rounds", "schedules"),
+    [(8, "schedules lockstep, warps, reverse, seed 1"), (8000, "schedule lockstep")],
+)
+def test_a_long_launch_without_locks_is_verified_in_its_own_schedule(
+    rounds: int, schedules: str, tmp_path: Path
+) -> None:
+    """Its race check holds for every schedule."""
+    file = tmp_path / "my.cu"
+    file.write_text("""
+__global__ void k(const float* in, float* out, int rounds) {
+    __shared__ float s[128];
+    float sum = 0;
+    s[threadIdx.x] = in[threadIdx.x];
+    #pragma unroll 1
+    for (int r = 0; r < rounds; r++) sum = sum * 0.5f + s[(threadIdx.x + 32) % blockDim.x];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+""")
+    [found] = hazards(*launch(file, 2, 128, "f32[128]=normal", "f32[384]", str(rounds)))
+    proof = found["fix"]["verified"]
+    assert proof.endswith(
+        f"{schedules} at grid 2, block 128 and at another shape, grid 2, block 103"
+    )
