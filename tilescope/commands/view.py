@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 import shlex
+import time
 import webbrowser
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -21,10 +22,12 @@ from simulator.fixes import find_fixes
 from simulator.hazards.folding import fold_causes
 from simulator.observe.trace.trace import Trace
 
+from ..check.fix_search import Search
 from ..check.outcome import simulate
 from ..cli.comparison_target import beside
 from ..cli.errors import UserError
 from ..cli.kernel_names import is_file
+from ..cli.progress import SearchBar, WaitBar
 from ..cli.request import Request
 from ..cli.target import Target, parse_shape, resolve, settled
 from ..gpu.prediction_inputs import GPU, forecast
@@ -79,7 +82,8 @@ def view_command(
         ]
         for story, one in zip(stories, requests, strict=True):
             story.tiles = _tile_rows(one, tiles, step_limit) if tiles else []
-        path.write_text(page(stories), encoding="utf-8")
+        with WaitBar(f"writing {path}", quiet, hint=""):
+            path.write_text(page(stories), encoding="utf-8")
         runs = [story.run for story in stories]
     if not quiet:
         click.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB, opens in any browser")
@@ -194,9 +198,14 @@ def _story(
     before, symbols = copies([target.args, target.symbols])
     asked = _numbers(places, target.grid)
 
-    def launch(kernel: Kernel, args: list[Any] | None = None, trace: Trace | bool = False) -> Run:
+    began = time.monotonic()
+
+    def launch(
+        kernel: Kernel, args: list[Any] | None = None, trace: Trace | bool = False,
+        is_trial: bool = False,
+    ) -> Run:  # fmt: skip
         return simulate(
-            target, kernel, copies(before) if args is None else args, quiet,
+            target, kernel, copies(before) if args is None else args, quiet or is_trial, began,
             schedule=schedule, checks=checks, step_limit=step_limit, trace=trace,
         )  # fmt: skip
 
@@ -209,7 +218,10 @@ def _story(
         agreements = target.compare(target.args, run)
     fixed = None
     if any(hazard.row.is_race for hazard in run.hazards):
-        fixed = _fixed(target, run, launch)
+        with SearchBar(quiet, began) as bar:
+            kernel = _fixed(target, run, launch, Search(bar, None, lambda: False))
+        if kernel is not None:
+            fixed = launch(kernel, None, Trace(set(hazard_blocks(run)[:1])))
     clean = checks != "none" and not run.hazards
     there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
     return Story(
@@ -218,20 +230,18 @@ def _story(
     )  # fmt: skip
 
 
-def _fixed(target: Target, run: Run, launch: Callable[..., Run]) -> Run | None:
-    """Search for fixes, and record a run of the first one without errors."""
+def _fixed(target: Target, run: Run, launch: Callable[..., Run], watch: Search) -> Kernel | None:
+    """Search for fixes, and return the kernel with the first one without errors."""
     clean: list[Kernel] = []
 
     def again(kernel: Kernel) -> Run:
-        tried = launch(kernel)
+        tried = launch(kernel, is_trial=True)
         if tried.build == run.build and not any(h.severity == "error" for h in tried.hazards):
             clean.append(kernel)
         return tried
 
-    find_fixes(target.kernel, run, again)
-    if not clean or not any(hazard.fix for hazard in run.hazards):
-        return None
-    return launch(clean[-1], None, Trace(set(hazard_blocks(run)[:1])))
+    find_fixes(target.kernel, run, again, watch=watch)
+    return clean[-1] if clean and any(hazard.fix for hazard in run.hazards) else None
 
 
 def _spread(target: Target, wanted: Sequence[int]) -> set[int]:

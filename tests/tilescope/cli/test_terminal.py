@@ -108,6 +108,23 @@ def test_progress_of_a_loop_without_end(monkeypatch: pytest.MonkeyPatch) -> None
     assert "--step-limit N gives up sooner" in shown
 
 
+def test_view_has_progress_in_the_search_and_while_it_writes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setenv("COLUMNS", "120")
+    words = ["view", "faulty_shared_raw", "-o", str(tmp_path / "page.html")]
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 0
+    shown = stream.getvalue()
+    assert "looking for fixes" in shown
+    assert "trying fix 1 of " in shown
+    assert "writing " in shown
+
+
 def test_numbers_as_people_read_them() -> None:
     sizes = [layout.human_bytes(n) for n in (0, 1023, 1024, 1536, 8 << 20, 3 << 40)]
     assert sizes == ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "8.00 MiB", "3.00 TiB"]
