@@ -36,6 +36,7 @@ class HazardKind:
         reads: Of a race: whether one access is a read. Kinds with a read are interchangeable: the
             program order of the two accesses selects the name.
         is_endless: Whether the launch ends before it has results.
+        may_continue: Whether a launch goes on, although ``check`` is empty.
         by_address: Whether it may be identified by an address alone, without a variable.
         once: Whether all reads of a variable are one finding.
         by_instruction: Whether its space is that of the instruction, not of the address.
@@ -52,6 +53,7 @@ class HazardKind:
     cases: Mapping[str, HazardCase] = field(default_factory=dict)
     reads: bool = False
     is_endless: bool = False
+    may_continue: bool = False
     by_address: bool = False
     once: bool = False
     by_instruction: bool = False
@@ -284,6 +286,7 @@ BAD_MASK = HazardKind(
     "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it, or "
     "leaves out one that does. Move the instruction out of the branch and name all lanes, or name "
     "exactly those that enter: __ballot_sync() in front of the branch gives them.",
+    may_continue=True,
     cases={
         "absent": HazardCase(
             "a member mask names lanes that never reach this instruction",

@@ -151,6 +151,8 @@ class VirtualDevice:
                 "all" if wanted else "none", progress, trace=traced, workers="all",
                 limits=self.gpu, **how,
             )  # fmt: skip
+        if not named:
+            run.hazards = [hazard for hazard in run.hazards if not hazard.row.may_continue]
         forecast = forecast.after(run) if forecast else None
         prediction = forecast.prediction if forecast else None
         self.timeline.add(queue, prediction.time_ms if prediction else None)

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from kernels.source_access import display_path
 from simulator import Hazard
@@ -14,6 +15,7 @@ from .findings import count
 from .launches import command, spelled_options
 from .layout import columns, hazard_text, milliseconds, wrapped
 
+_CUDA = (".cu", ".cuh")
 _MAX_LAUNCHES = 5
 """Hazards of a kernel that are shown in full."""
 
@@ -85,7 +87,10 @@ def _predicted_sum(session: Session) -> str:
 
 def _alone(session: Session, options: Sequence[str]) -> str:
     """Return a command for one launch of a CUDA C++ file, preferably one with a hazard."""
-    known = [one for one in session.launches if one.words and one.file.endswith((".cu", ".cuh"))]
+    known = [
+        one for one in session.launches
+        if one.checked and one.words and one.file.endswith(_CUDA) and not _is_linked(one)
+    ]  # fmt: skip
     launch = max(known, key=lambda one: bool(one.run.hazards), default=None)
     if launch is None:
         return ""
@@ -96,6 +101,12 @@ def _alone(session: Session, options: Sequence[str]) -> str:
         "predict take the same words:"
     )
     return "\n".join([wrapped(head), *command(words, "  ", "check")])
+
+
+def _is_linked(launch: RecordedLaunch) -> bool:
+    """Whether a kernel may need device code of other files, so that its own does not compile."""
+    units = {Path(file).resolve() for file in launch.kernel.sources if file.endswith(".cu")}
+    return len(units) > 1
 
 
 def hazards(session: Session) -> list[Hazard]:

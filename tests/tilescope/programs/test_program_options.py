@@ -185,7 +185,7 @@ def test_a_kernel_alone_is_for_check(tmp_path: Path) -> None:
 
 def test_options_of_exec_behind_the_program_are_pointed_out(program: Path) -> None:
     done, _ = run(program, "--predict", "h200")
-    assert "--predict behind" in done.stderr
+    assert "note: --predict stands behind the program" in done.stderr
     assert "--predict" not in run(program, "--other")[0].stderr
 
 
@@ -230,3 +230,37 @@ def test_a_makefile_may_name_libraries_that_are_not_installed(tmp_path: Path) ->
     assert done.returncode == 2
     assert "cuCtxDestroy_v2 has no stand-in at main.cu:2" in done.stderr
     assert "driver API" in done.stderr
+
+
+LINKED = """
+__device__ int twice(int x);
+__global__ void masks(int* a) {
+    if (threadIdx.x < 16)
+        a[threadIdx.x] = __shfl_sync(0xffff0000u, TWICE(a[threadIdx.x]), 3);
+}
+__global__ void fine(int* a) { a[threadIdx.x] = TWICE(a[threadIdx.x]); }
+int main() {
+    int* a;
+    cudaMalloc(&a, 128);
+    cudaMemset(a, 0, 128);
+    masks<<<1, 32>>>(a);
+    fine<<<1, 32>>>(a);
+    cudaFree(a);
+}
+"""
+
+
+@pytest.mark.parametrize(("called", "is_offered"), [("twice", False), ("-", True)])
+def test_a_kernel_is_offered_alone_where_its_file_has_all_of_it(
+    called: str, is_offered: bool, tmp_path: Path
+) -> None:
+    main, other = tmp_path / "main.cu", tmp_path / "other.cu"
+    main.write_text(LINKED.replace("TWICE", called))
+    other.write_text("__device__ int twice(int x) { return 2 * x; }\n")
+    sources = [str(main), *[str(other)] * (not is_offered)]
+    words = [sys.executable, "-m", "tilescope", "exec", "-k", "fine", "--nvcc", "-rdc=true"]
+    done = subprocess.run([*words, *sources], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr  # masks has a bad mask, and is not checked
+    assert "no hazards in the 1 checked" in done.stderr
+    assert ("fine alone, with arrays" in " ".join(done.stderr.split())) == is_offered
+    assert "masks alone" not in done.stderr
