@@ -18,6 +18,7 @@ from simulator.observe.trace.trace import Batch, Trace
 
 from ..gpu.prediction_inputs import forecast_of
 from ..release import version
+from ..text.findings import count, severities
 from ..text.report import clean
 from . import describe, limits
 from .bundle import bundle, styles
@@ -267,6 +268,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "counters": plain["counters"], "lines": describe.lines(run),
         "checks": plain["checks"], "clean": clean(run),
         "hazards": describe.hazards(run),
+        "found": severities(run.hazards) or count(len(run.hazards), "note"),
         "blocks": trace.blocks,
         "recursive": any(block.group for block in trace.program.blocks),
         "clusters": any(site.far for site in trace.program.sites),

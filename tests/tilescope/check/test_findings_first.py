@@ -75,7 +75,7 @@ def test_ctrl_c_ends_the_search_alone(here: Path, monkeypatch: pytest.MonkeyPatc
     assert len(content["hazards"]) == 2
     assert content["fix_search"] == {"tried": 1, "ended": "interrupted"}
     assert len(json.loads((here / "it.sarif").read_text())["runs"][0]["results"]) == 2
-    assert "RAW race" in (here / "it.xml").read_text()
+    assert "(RAW) race" in (here / "it.xml").read_text()
 
 
 def test_fixes_that_were_found_by_then_stay(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from tests.tilescope.view.conftest import matmul, of_library
 from tilescope.view.page import BUDGET, _content
 from tilescope.view.story import beats as kinds
 from tilescope.view.story.beats import COPY, MAKE, STORE, WAIT
-from tilescope.view.story.rows import GLOBAL
+from tilescope.view.story.rows import SHARED_ROW
 from tilescope.view.story.sentence import reaches_all_before, times
 from tilescope.view.story.story import Teller
 
@@ -144,6 +144,17 @@ def test_sentences(which, said):
     assert "".join(text for text, _ in content(story)["title"]) == said
 
 
+def test_phases_rows_and_sentence_count_the_same_rounds():
+    made = content(of_library("scan_blelloch", "300"))
+    (block, *_) = made["blocks"]
+    assert "".join(text for text, _ in made["title"]).startswith("16 rounds between barriers")
+    rounds = [f"round {row['round']}" for row in block["rows"] if row["round"]]
+    assert [phase[5] for phase in block["phases"]] == ["load", *rounds, "write"]
+    assert rounds[-1] == "round 16"
+    (block, *_) = content(matmul(6, 2))["blocks"]
+    assert [phase[5] for phase in block["phases"]] == ["phase 1", "phase 2", "phase 3", "write"]
+
+
 def test_what_supports_the_sentence_is_counted():
     story = of_library("matmul_tiled", "64")
     counters = story.run.counters
@@ -193,7 +204,7 @@ def test_rows_of_a_scan_are_its_partial_sums():
     given = story.inputs[0][:256].astype(np.float64)
     assert rows[0].place == 0
     assert rows[0].values.tolist() == given.tolist()
-    for number, row in enumerate(row for row in rows if row.place == GLOBAL):
+    for number, row in enumerate(row for row in rows if row.place == SHARED_ROW):
         reach = 1 << number
         expected = [given[max(0, i - reach + 1) : i + 1].sum() for i in range(256)]
         assert row.values.tolist() == expected

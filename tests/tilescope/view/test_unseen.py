@@ -145,7 +145,7 @@ CASES = {
             "6 rounds, each pairing elements twice as far apart, make every element of re_out "
             "from all 64 in shared memory."),
     "in place": ((IN_PLACE, "shift", 1, 32, (32,)), "rows",
-                 "5 rounds between barriers change 32 values of m in place."),
+                 "4 rounds between barriers change 32 values of m in place."),
     "gemv": ((BY_WARPS, "gemv", 4, 128, (16, 100), (100,), (16,), 16, 100), "plain",
              "Each of 4 blocks makes 4 elements of y from 400 elements of A and all of x."),
     "compact": ((COMPACT, "keep", 4, 128, (500,), (500,), "counter", 500), "atomics",
@@ -154,7 +154,7 @@ CASES = {
     "neighbours": ((NEIGHBOURS, "smooth", 4, (16, 4), (16, 16), (16, 16), 16, 16), "planes",
                    "A block makes 64 values of v from 188 loads of u: 2.9 for each value."),
     "rows of two": ((ROWS_OF_TWO, "cheapest", 1, 32, (4, 32), (32,), (32,)), "rows",
-                    "5 rounds between barriers turn 160 values of wall and first into "
+                    "4 rounds between barriers turn 160 values of wall and first into "
                     "32 values of out."),
     "beside": ((BESIDE, "paths", 1, (16, 16), (16, 16), (16, 16), 16, 3), "plain",
                "256 threads in 1 block change a_rather_long_distance and write via_buffer."),

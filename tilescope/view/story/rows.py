@@ -13,7 +13,7 @@ from .roles import ATOMIC, KEEP, LOAD, READ, RELEASE, WRITE, Roles
 from .steps import StorySteps, flat, threads_on
 
 MAX_WIDTH, MAX_ROWS = 1024, 40
-GLOBAL = -1
+SHARED_ROW = -1
 
 
 @dataclass
@@ -21,11 +21,13 @@ class MemoryRow:
     """Contents of an array after a barrier.
 
     Attributes:
-        place: Global array's number, or ``GLOBAL`` for the shared variable.
+        place: Global array's number, or ``SHARED_ROW`` for the shared variable.
         first: Index of the leftmost element drawn.
         values: Contents, NaN for elements not yet written.
         edges: Pairs ``(to, from)``: element ``from`` of the row above is an operand of ``to``.
         written: Elements written in this row.
+        round: Number of the rewriting of the shared variable; 0: its first contents, or an array.
+        end: Step with which it is complete, counted from 1; 0: an array.
     """
 
     place: int
@@ -33,6 +35,8 @@ class MemoryRow:
     values: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     edges: list[tuple[int, int]] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
+    round: int = 0
+    end: int = 0
 
     @property
     def reach(self) -> int:
@@ -63,19 +67,19 @@ def rows_of(
     interval: list[set[int]] = [set() for _ in range(threads)]
     taken: list[dict[int, int]] = [{} for _ in range(threads)]
     rows: list[MemoryRow] = []
-    now = MemoryRow(GLOBAL)
+    now = MemoryRow(SHARED_ROW)
     inputs: dict[int, dict[int, float]] = {}
     first_edges: list[tuple[int, int, int]] = []
     outputs: dict[int, dict[int, float]] = {}
     out_edges: list[tuple[int, int, int]] = []
 
-    for number, act in zip(steps.events, steps.acts, strict=True):
+    for step, (number, act) in enumerate(zip(steps.events, steps.acts, strict=True), 1):
         event = batch.events[int(number)]
         if act == RELEASE:
             if now.written:
-                now.values = state.copy()
+                now.values, now.end = state.copy(), step
                 rows.append(now)
-                now = MemoryRow(GLOBAL)
+                now = MemoryRow(SHARED_ROW)
                 interval = [set() for _ in range(threads)]
             continue
         if act not in (LOAD, READ, KEEP, WRITE, ATOMIC) or roles.copies[event.watched]:
@@ -109,8 +113,10 @@ def rows_of(
                 outputs.setdefault(place, {})[at] = value
                 out_edges += [(place, at, source) for source in interval[thread]]
     if now.written:
-        now.values = state.copy()
+        now.values, now.end = state.copy(), len(steps.acts)
         rows.append(now)
+    for number, row in enumerate(rows):
+        row.round = number
     before = [_of_array(place, found, first_edges) for place, found in list(inputs.items())[:1]]
     after = []
     for place, found in sorted(outputs.items(), key=lambda item: -len(item[1]))[:1]:

@@ -10,7 +10,7 @@ from simulator import Run
 from simulator.observe.trace.access_counts import ArrayMap
 
 from .layout import StageLayout
-from .rows import GLOBAL, MemoryRow
+from .rows import SHARED_ROW, MemoryRow
 
 Part = tuple[str, int]
 """Piece of a sentence with its hue; -1 for plain text, -2 for bold."""
@@ -282,7 +282,7 @@ def _borders(facts: Facts) -> list[Part]:
 
 
 def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
-    rounds = [row for row in facts.rows if row.place == GLOBAL][1:]
+    rounds = [row for row in facts.rows if row.place == SHARED_ROW][1:]
     if not rounds or not facts.layout.outputs:
         return None
     out = facts.listed(facts.layout.outputs[:1])
@@ -320,13 +320,12 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
         ], more
     if not facts.layout.inputs:
         return [
-            (f"{plural(n + 1, 'round')} between barriers change {plural(facts.made, 'value')} of ",
-             -1),
+            (f"{plural(n, 'round')} between barriers change {plural(facts.made, 'value')} of ", -1),
             *every_out,
             (" in place.", -1),
         ], more  # fmt: skip
     return [
-        (f"{plural(n + 1, 'round')} between barriers turn {plural(facts.values, 'value')} of ", -1),
+        (f"{plural(n, 'round')} between barriers turn {plural(facts.values, 'value')} of ", -1),
         *facts.listed(facts.layout.inputs),
         (f" into {plural(facts.made, 'value')} of ", -1),
         *every_out,
@@ -336,7 +335,7 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
 
 def reaches_all_before(rows: Sequence[MemoryRow]) -> bool:
     """Return whether the last row's rightmost value depends on every element of the first."""
-    inner = [row for row in rows if row.place == GLOBAL]
+    inner = [row for row in rows if row.place == SHARED_ROW]
     if not inner:
         return False
     width = len(inner[0].values)

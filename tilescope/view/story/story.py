@@ -281,8 +281,10 @@ class Teller:
             "distinct": pool.add(np.array(reach.of_beats, np.int32)),
             "segments": table(beats.segments, 4),
             "phases": [
-                (*phase, reach.distinct.get(number, 0), _moved(steps, sectors, phase))
-                for number, phase in enumerate(beats.phases)
+                (*phase, reach.distinct.get(number, 0), _moved(steps, sectors, phase), name)
+                for number, (phase, name) in enumerate(
+                    zip(beats.phases, phase_names(beats.phases, rows), strict=True)
+                )
             ], "releases": beats.releases,
             "loads": pool.add(np.array(beats.loads, np.int32)),
             "reads": pool.add(np.array(beats.reads, np.int32)),
@@ -293,13 +295,23 @@ class Teller:
             made["rows"] = [
                 {
                     "place": row.place, "first": row.first, "width": len(row.values),
-                    "reach": row.reach,
+                    "reach": row.reach, "round": row.round,
                     "values": pool.add(row.values),
                     "edges": table(sorted(set(row.edges)), 2), "count": len(set(row.edges)),
                 }
                 for row in rows
             ]  # fmt: skip
         return made
+
+
+def phase_names(
+    phases: Sequence[tuple[int, int, int]], rows: Sequence[MemoryRow]
+) -> list[str]:  # fmt: skip
+    """Return names of phases: of those that rewrite the shared variable in rows, their rounds'."""
+    rounds = {row.end: f"round {row.round}" if row.round else "load" for row in rows if row.end}
+    if rounds and phases[-1][1] not in rounds:
+        rounds[phases[-1][1]] = "write"
+    return [rounds.get(end, f"phase {n}" if n else "write") for _, end, n in phases]
 
 
 def _moved(steps: StorySteps, sectors: Sequence[Any], phase: tuple[int, int, int]) -> int:

@@ -17,7 +17,7 @@ export class Findings {
     if (this.key === state.run) return;
     this.key = state.run;
     this.root.hidden = !run.hazards.length;
-    replace(this.root, el("h3", {}, `${run.hazards.length} ${run.hazards.length === 1 ? "hazard" : "hazards"}`), grouped(run).map((numbers) => this.card(run, numbers)));
+    replace(this.root, el("h3", {}, run.found), grouped(run).map((numbers) => this.card(run, numbers)));
   }
 
   card(run, [number, ...others]) {

@@ -118,7 +118,7 @@ export class Timeline {
     return story.phases.flatMap((phase, i) => {
       const x = label + (phase.from / story.count) * wide;
       const w = ((phase.to - phase.from) / story.count) * wide;
-      const text = phase.number ? (w > 70 ? `phase ${phase.number}` : w > 16 ? String(phase.number) : "") : w > 40 ? "write" : "";
+      const text = nameWithin(phase, w, 70);
       const on = i === here;
       const parts = [svg("rect", { x: x + 1, y: 2, width: Math.max(1, w - 2), height: 17, rx: 3, class: on ? "phase here" : "phase", "data-seek": phase.from + 1 })];
       if (text) parts.push(svg("text", { x: x + w / 2, y: 14.5, class: on ? "phase-name here" : "phase-name", "text-anchor": "middle" }, text));
@@ -180,7 +180,7 @@ function phaseFlow({ story, pos, now }) {
   if (!phase) return "";
   const loads = story.loads[phase.to] - story.loads[phase.from];
   if (!loads) return "";
-  const name = story.phaseCount > 1 && phase.number ? `phase ${phase.number}: ` : "";
+  const name = story.phaseCount > 1 && phase.number ? `${phase.name}: ` : "";
   const sectors = phase.sectors ? `, ${plural(phase.sectors, "sector")} moved` : "";
   return `${name}${plural(loads, now.story.copies ? "value" : "load")} of ${plural(phase.distinct, "different value")}${sectors}`;
 }
@@ -204,12 +204,19 @@ function brackets(story, X) {
   return story.phases.flatMap((phase) => {
     const [x, end] = [X(phase.from), X(phase.to)];
     if (end - x < 8) return [];
-    const text = phase.number ? `${end - x > 60 ? "phase " : ""}${phase.number}` : end - x > 40 ? "write" : "";
+    const text = nameWithin(phase, end - x, 60);
     return [
       svg("path", { d: `M${x + 1} 14v-4H${end - 1}v4`, class: "bracket" }),
       svg("text", { x: (x + end) / 2, y: 9, class: "phase-name", "text-anchor": "middle" }, text),
     ];
   });
+}
+
+// A phase's name where there is room for a numbered one, else its last word: the number, or "write".
+function nameWithin(phase, width, room) {
+  const last = phase.name.split(" ").at(-1);
+  if (width > room) return phase.name;
+  return width > (Number.isNaN(Number(last)) ? 40 : 16) ? last : "";
 }
 
 function pattern() {

@@ -3,7 +3,7 @@ import { Lens } from "../draw/lens.js";
 import { colours } from "../draw/colours.js";
 import { drawBars } from "../draw/sheet.js";
 import { full } from "../draw/numbers.js";
-import { GLOBAL_ROW, hueOf, hueOfVariable } from "../model/story.js";
+import { SHARED_ROW, hueOf, hueOfVariable } from "../model/story.js";
 import { plural } from "../model/format.js";
 
 export class Rows {
@@ -23,7 +23,6 @@ export class Rows {
     this.key = key;
     const variable = run.shared[run.story.variable];
     const global = (row) => run.byPlace.get(row.place);
-    let round = -1;
     this.rows = state.story.rows.map((row) => {
       const values = run.pool.data(row.values);
       const edges = run.pool.data(row.edges);
@@ -34,8 +33,8 @@ export class Rows {
         from.get(to).push(source);
       }
       const top = values.reduce((most, v) => (Number.isFinite(v) ? Math.max(most, Math.abs(v)) : most), 0) || 1;
-      const shared = row.place === GLOBAL_ROW;
-      if (shared) round++;
+      const { round } = row;
+      const shared = row.place === SHARED_ROW;
       return {
         ...row, values, from, top, shared,
         name: shared ? (round ? `round ${round}` : variable.name) : global(row).name,

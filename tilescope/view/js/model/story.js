@@ -8,7 +8,7 @@ export const ADD = 4;
 export const FETCH = 5;
 export const HUES = ["a", "b", "c", "d", "e"];
 export const HATCH = 9;
-export const GLOBAL_ROW = -1; // place of a row of shared memory
+export const SHARED_ROW = -1; // place of a row of shared memory
 
 const cache = new Map();
 
@@ -28,7 +28,7 @@ class BlockStory {
     this.releases = raw.releases;
     this.windows = raw.windows;
     this.rows = raw.rows ?? [];
-    this.phases = raw.phases.map(([from, to, number, distinct, sectors]) => ({ from, to, number, distinct, sectors }));
+    this.phases = raw.phases.map(([from, to, number, distinct, sectors, name]) => ({ from, to, number, distinct, sectors, name }));
     this.phaseCount = Math.max(0, ...this.phases.map((phase) => phase.number));
     this.loads = run.pool.data(raw.loads);
     this.reads = run.pool.data(raw.reads);
