@@ -77,7 +77,8 @@ class MissedTime:
         spent, needed = map(sum, zip([0.0, 0.0], *self.launches, strict=True))
         if spent - needed < _WORTH:
             return ""
-        return f"{self.why}; {spent:.0f} s in NumPy would be about {needed:.1f} s in native code"
+        duration = f"about {needed:.1f} s" if needed >= 0.1 else "less than 0.1 s"
+        return f"{self.why}; {spent:.0f} s in NumPy would be {duration} in native code"
 
 
 _preferred = ContextVar("preferred engine", default=AUTO)

@@ -109,11 +109,13 @@ _STEPS = click.option(
 def _use_engine(context: click.Context, _: click.Parameter, engine: str) -> None:
     from simulator.native.selection import preferred
 
+    from ..text.layout import wrapped
+
     missed = context.with_resource(preferred(engine))
 
     def note() -> None:
         if missed.note and not context.params.get("quiet"):
-            click.echo(f"note: {missed.note}", err=True)
+            click.echo(wrapped(f"note: {missed.note}"), err=True)
 
     context.call_on_close(note)
 

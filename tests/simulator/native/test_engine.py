@@ -257,9 +257,8 @@ def test_what_native_code_would_save_is_noted_where_it_is_missing(
             simulator.launch(loop, 1, 32, [np.zeros(64, np.float32), rounds])
         return missed.note
 
-    assert re.fullmatch(
-        r"no compiler; \d+ s in NumPy would be about 0\.\d s in native code", note("auto", 1500)
-    )
+    text = r"no compiler; \d+ s in NumPy would be (about|less than) 0\.\d s in native code"
+    assert re.fullmatch(text, note("auto", 1500))
     assert (note("auto", 1), note("numpy", 1500)) == ("", "")
     text = "__global__ void k(float* a, int n) { while (n--) a[threadIdx.x] += n; }"
     (tmp_path / "k.cu").write_text(text)
