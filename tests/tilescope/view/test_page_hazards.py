@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.tilescope.view.conftest import html, of_library
 from tilescope.cli.main import main
+from tilescope.text.findings import severities
 from tilescope.view import Story
 
 
@@ -141,6 +142,7 @@ def test_other_hazards_say_what_is_wrong_and_where(open_page, name):
     errors = [hazard for hazard in story.run.hazards if hazard.severity == "error"]
     assert errors
     assert shown.text("#badge").startswith("\u2717")
+    assert shown.text(".findings h3") == severities(story.run.hazards)
     if not moments(story):
         title = errors[0].title.replace("`", "")
         assert shown.text("#finding") == f"{title[:1].upper()}{title[1:]}."

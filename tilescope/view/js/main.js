@@ -216,12 +216,11 @@ function facts(run) {
 }
 
 function badge(run) {
-  const errors = run.hazards.filter((h) => h.severity === "error").length;
+  const isError = run.hazards.some((h) => h.severity === "error");
   const wrong = run.outputs.some((o) => !o.within);
   const right = run.outputs.length ? (wrong ? ", wrong result" : ", result right") : "";
   if (run.story.cause) return { text: `\u2717 ${run.story.cause}${wrong ? ", wrong result" : ""}`, bad: true };
-  if (errors) return { text: `\u2717 ${errors} error${errors > 1 ? "s" : ""}${right}`, bad: true };
-  if (run.hazards.length) return { text: `${run.hazards.length} warning${run.hazards.length > 1 ? "s" : ""}${right}`, bad: wrong };
+  if (run.hazards.length) return { text: `${isError ? "\u2717 " : ""}${run.found}${right}`, bad: isError || wrong };
   const clean = run.checks.length ? run.clean : "not checked";
   return { text: `${wrong ? "\u2717" : run.checks.length ? "\u2713" : ""} ${clean}${right}`.trim(), bad: wrong };
 }
