@@ -77,6 +77,8 @@ def elements(touches: TouchWatch, widths: Mapping[int, int]) -> int:
     for _, some in touches.batches:
         for touch in some:
             sectors, _ = touch.by_block
+            if not len(sectors):
+                continue
             array = int(sectors[0]) >> ARRAY
             parts.setdefault(array, []).append(unique(sectors))
             wide[array] = max(wide.get(array, 1), widths[touch.site])
