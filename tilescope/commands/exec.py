@@ -170,6 +170,7 @@ def _print(made: Session, outcome: "ExecOutcome", on_error: bool, options: Seque
     """Print the report; ``on_error``: on standard error."""
     if not made.launches and outcome.how == "refused":
         return
-    say_report(summary(made, outcome.unchecked, "", options), err=on_error)
+    is_interrupted = outcome.how == "signal"
+    say_report(summary(made, outcome.unchecked, options, is_interrupted), err=on_error)
     for note in outcome.notes:
         say_report(wrapped(f"note: {note}"), err=on_error)

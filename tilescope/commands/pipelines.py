@@ -114,7 +114,7 @@ def run_pipeline(
         results = {"results": [agreement.to_dict() for agreement in pipeline.results()]}
         write_json(json_file, session.to_dict() | results)
     if not quiet and json_file != "-":
-        say_report(summary(session, {}, ""))
+        say_report(summary(session, {}))
         _results(pipeline)
     return int(bool(wrong) or any(h.severity == "error" for h in hazards(session)))
 

@@ -21,11 +21,13 @@ _MAX_LAUNCHES = 5
 
 
 def summary(
-    session: Session, unchecked: dict[str, int], end: str, options: Sequence[str] = ()
-) -> str:
+    session: Session, unchecked: dict[str, int], options: Sequence[str] = (),
+    is_interrupted: bool = False,
+) -> str:  # fmt: skip
     """Return the launches by place, their counters, and hazards.
 
-    ``options``: NVRTC options that the program's kernels need.
+    ``options``: NVRTC options that the program's kernels need. ``is_interrupted``: whether a
+    launch may have been cut off.
     """
     places = session.places()
     kernels = {name for name, _, _ in places}
@@ -36,9 +38,8 @@ def summary(
     if 0 < checked < len(session.launches):
         clean = f"no hazards in the {checked:,} checked"
     if not session.launches:
-        head = (
-            "no kernel was checked" if unchecked else "no kernel was launched, so none was checked"
-        )
+        none = "no launch ended" if is_interrupted else "no kernel was launched"
+        head = "no kernel was checked" if unchecked else f"{none}, so none was checked"
         clean = ""
     known = session.set_aside.total()
     if session.launches:
@@ -62,8 +63,6 @@ def summary(
     ]
     if alone := _alone(session, options):
         parts += ["", alone, ""]
-    if end:
-        parts.append(end)
     return "\n".join(parts)
 
 

@@ -104,6 +104,13 @@ def test_a_program_that_launches_nothing_is_not_called_clean(script: Path) -> No
     assert "no hazards" not in done.stdout
 
 
+def test_an_interrupted_program_may_have_launched_something(script: Path) -> None:
+    script.write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    done = tilescope("exec", script)
+    assert done.exit_code == 130
+    assert done.stdout.startswith("no launch ended, so none was checked")
+
+
 def test_an_option_behind_the_program_is_the_programs_and_noted(script: Path) -> None:
     script.write_text("import sys; print(sys.argv[1:])")
     words = ["--fix", "--json=a.json", "--size", "9"]
