@@ -2,8 +2,9 @@
 
 ``auto`` begins in NumPy. If a launch takes more than a tenth of a second of CPU time, and native
 code would need half of that at most, it begins anew in native code. Short launches of one kernel
-are added up: when together they have taken that long, the next one begins in native code. What
-native code could not run to its end is not tried again in the same shape.
+are added up: once they have taken half a second together, the next one begins in native code if
+that would have needed half of it. What native code could not run to its end is not tried again in
+the same shape.
 """
 
 from __future__ import annotations

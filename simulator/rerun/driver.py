@@ -115,7 +115,8 @@ def run_to_verdict(
             alone = said = str(why)
             precision.clear()
         else:
-            choice.ended()
+            if crew.shared == 1:  # else this process's time is that of a part
+                choice.ended()
             outcome = LaunchOutcome(
                 first, allocations, crew.shared, said or crew.alone, engine_note=choice.note
             )
