@@ -304,9 +304,7 @@ class Teller:
         return made
 
 
-def phase_names(
-    phases: Sequence[tuple[int, int, int]], rows: Sequence[MemoryRow]
-) -> list[str]:  # fmt: skip
+def phase_names(phases: Sequence[tuple[int, int, int]], rows: Sequence[MemoryRow]) -> list[str]:
     """Return names of phases: of those that rewrite the shared variable in rows, their rounds'."""
     rounds = {row.end: f"round {row.round}" if row.round else "load" for row in rows if row.end}
     if rounds and phases[-1][1] not in rounds:
