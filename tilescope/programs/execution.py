@@ -6,7 +6,7 @@ import gc
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,17 @@ def execute(
     return ExecOutcome(*end, notes=tuple(notes), unchecked=machine.unchecked, library_calls=calls)
 
 
+@contextlib.contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """Collect garbage less often: for 10 % of the time of 2,000 tiny launches instead of 28 %."""
+    before = gc.get_threshold()
+    gc.set_threshold(5000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def _run_program(
     path: Path, arguments: Sequence[str], settings: ExecSettings, made: Session
 ) -> ExecOutcome:
@@ -145,9 +156,8 @@ def _run_program(
                 [Path.cwd(), path.parent],
                 _STANDARD_ERROR if settings.is_apart else None, built.needed,
             )  # fmt: skip
-            # Python's own thresholds take 28 % of the time of 2,000 tiny launches, these 10 %.
-            gc.set_threshold(5000, 20, 20)
-            end = run.run()
+            with _fewer_collections():
+                end = run.run()
         except (ProgramRefusedError, CompilationError, ShimError) as error:
             return ExecOutcome(2, f"error: {error}", "refused")
     made.order.hazards += run.checks.hazards()

@@ -23,8 +23,9 @@ from ..work import MEM_ALLOC, MEM_FREE, StreamWork
 
 _LARGEST = 1 << 36
 """Bytes of one allocation; an H200 has 141 GB, this machine most likely not."""
-_LARGE = 1 << 28
-"""Bytes of an allocation from which on this machine's memory is looked at."""
+_LARGE = 1 << 24
+"""Bytes of an allocation from which on this machine's memory is looked at, which takes 26 us; the
+allocation takes some milliseconds."""
 _COPIES = 4
 """Bytes of this machine that a byte of the device takes, at least: itself, whether it is set, and
 both again in a launch. (A launch that stores one byte in each page of 1 GB: 6.6.)"""
