@@ -9,20 +9,35 @@ these orders, so that their races are real. The verdict then depends on no sched
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from ..analysis.influence import ForwardSlices
 from ..execute.batches import batches
 from ..execute.prepare import PreparedLaunch, blocks_vary
 from ..execute.schedule import ORDERS
+from ..memory.site import Site
 from ..observe.counters.totals import WorkCounter
 from ..observe.observers import Observers
 from ..races.accesses import PrecisionPlan
+from ..races.order.confined_reads import confined_reads
 from .repetition import run_again
 
 _WORK = 320
 """Work of a launch (``WorkCounter``) beyond which it is not run again: a few seconds."""
 _STEPS = 12_000
 """Steps that one of these runs may take: one basic block of one warp each."""
+
+
+def order_dependent_reads(launch: PreparedLaunch) -> list[Site]:
+    """Return the reads whose values another order may change so that it shows other races.
+
+    A ``volatile`` read that orders nothing and only names an address is none of them: all writes
+    are ordered with it in any order, or it races itself in every order.
+    """
+    steering, sites = launch.program.analysis(ForwardSlices), launch.program.sites
+    confined = confined_reads(steering, math.prod(launch.cluster) > 1)
+    reads = [sites[number] for number in sorted(steering.synchronising_reads)]
+    return [read for read in reads if read.number not in confined or steering.is_polled(read)]
 
 
 def find_races_in_other_orders(
@@ -33,14 +48,8 @@ def find_races_in_other_orders(
 
     ``is_same_in_all``: whether there surely are none.
 
-    If the launch is not repeated, ``observers.one_order`` receives the reason. Programs whose
-    control flow does not depend on atomics need no repetition.
+    If the launch is not repeated, ``observers.one_order`` receives the reason.
     """
-    sites = [
-        launch.program.sites[n] for n in launch.program.analysis(ForwardSlices).synchronising_reads
-    ]
-    if not any(site.strong and not site.order for site in sites):
-        return
     observers.one_order = _reason(launch, observers.work, together)
     if observers.one_order or is_same_in_all:
         return

@@ -376,7 +376,7 @@ class ShadowChecker:
             column, lane = lanes.column[which], lanes.thread[which]
             own = g.blocks[column]
             out = self.happens_before.happens_before_any_block(time, earlier, lane, column)
-            if not releases.acquiring or out.all():
+            if not releases.acquiring or out.all() or not releases.guards_of(site):
                 return out
             those = np.flatnonzero(~out)
             asking = which[those]

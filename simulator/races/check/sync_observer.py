@@ -186,7 +186,7 @@ class SyncObserver:
         The order is block by block with ascending threads, as in ``atomics``.
         """
         g, site, releases = self.geometry, event.site, self.releases
-        if not releases.acquiring:
+        if not releases.acquiring or (event.space == "shared" and not releases.is_near_logged):
             return
         lanes = lanes_of(g, event)
         blocks = g.blocks[lanes.column]

@@ -1,7 +1,7 @@
 """Acquired clocks of threads, by the instruction that read, and their propagation in a block."""
 
 import bisect
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 
 import numpy as np
 
@@ -34,6 +34,12 @@ class AcquiredClock:
             ):
                 return one
         return AcquiredClock(made)
+
+    def without_writes(self, is_covered: Callable[[int, int], bool]) -> "AcquiredClock":
+        """Return the clocks without the strong writes (``VectorClock.without_writes``)."""
+        made = {site: clock.without_writes(is_covered) for site, clock in self.by_site.items()}
+        made = {site: clock for site, clock in made.items() if clock is not BOTTOM}
+        return AcquiredClock(made) if made else NONE
 
     def through(self, sites: Set[int]) -> VectorClock:
         """Return the join of what the reads of some instructions acquired."""
@@ -109,12 +115,18 @@ class AcquireLog:
             found = found.merge(acquired[-1][1])
         return found
 
-    def meet(self, blocks: Sequence[int]) -> None:
-        """Handle a full barrier of some blocks: every thread acquires what any of them had."""
-        for block in blocks:
-            if block in self.since:
-                self._together[block] = self.all_of(block)
-                del self.since[block]
+    def meet(self, block: int, is_covered: Callable[[int, int], bool]) -> None:
+        """Handle a full barrier of a block: every thread acquires what any of them had.
+
+        ``is_covered``: the strong writes that the barrier itself orders.
+        """
+        if block in self.since:
+            found = self.all_of(block).without_writes(is_covered)
+            del self.since[block]
+            if found is not NONE:
+                self._together[block] = found
+            else:
+                self._together.pop(block, None)
 
     def together(self, block: int) -> AcquiredClock:
         """Return what all threads of a block had acquired at its last full barrier."""

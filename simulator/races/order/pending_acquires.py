@@ -1,6 +1,6 @@
 """Strong reads whose values become acquires at the next fence or barrier."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .acquired import NONE, AcquiredClock
@@ -51,6 +51,19 @@ class PendingAcquires:
             self._of.update(dict.fromkeys(threads, found))
         return found
 
+    def drop(self, threads: Iterable[int], is_covered: Callable[[int, int], bool]) -> None:
+        """Remove the strong writes (``VectorClock.without_writes``) that a barrier covers."""
+        made: dict[int, AcquiredBySite] = {}
+        for thread in threads:
+            if (found := self._of.get(thread)) is None:
+                continue
+            if id(found) not in made:
+                made[id(found)] = _without(_made(found), is_covered)
+            if made[id(found)]:
+                self._of[thread] = made[id(found)]
+            else:
+                del self._of[thread]
+
     def of(self, threads: Iterable[int], more: AcquiredBySite) -> AcquiredBySite:
         """Return the join of some threads' pending acquires and ``more``."""
         if not self._of:
@@ -80,6 +93,15 @@ class PendingAcquires:
 
 def _made(found: AcquiredBySite | Taken) -> AcquiredBySite:
     return found.observed_writes if isinstance(found, Taken) else found
+
+
+def _without(found: AcquiredBySite, is_covered: Callable[[int, int], bool]) -> AcquiredBySite:
+    """Return the clocks without the strong writes that are covered."""
+    made = {
+        site: [clock.without_writes(is_covered) for clock in clocks]
+        for site, clocks in found.items()
+    }
+    return {site: clocks for site, clocks in made.items() if clocks[-1] is not BOTTOM}
 
 
 def _both(known: AcquiredBySite, more: AcquiredBySite) -> AcquiredBySite:

@@ -31,6 +31,7 @@ from ...core.geometry import WARP, Flat
 from ...isa.table import DEVICE
 from ...memory.site import Site
 from .acquired import NONE, AcquiredClock, AcquireLog
+from .confined_reads import confined_reads, returning_reads
 from .event_log import Notes
 from .fence_state import FenceSnapshot, FenceState
 from .locks import COUNTS, Lock, Locks
@@ -58,13 +59,19 @@ class ReleaseAcquireTracker(Notes):
         everyone: Threads of the launch.
         threads: Threads of a block.
         clusters: Clusters of the launch.
+
+    Attributes:
+        is_near_logged: Whether strong accesses to shared memory are logged.
     """
 
     def __init__(
         self, steering: ForwardSlices, everyone: int, threads: int, clusters: Clusters
     ) -> None:
         self.steering, self.threads, self.levels = steering, threads, ScopeLevels(clusters)
-        super().__init__(steering.synchronising_reads)
+        sites, confined = steering.program.sites, confined_reads(steering, clusters.size > 1)
+        self.is_near_logged = not confined or bool(returning_reads(steering, confined))
+        shared = {n for n in confined if sites[n].space == "shared" and not self.is_near_logged}
+        super().__init__(steering.synchronising_reads - shared)
         size = everyone if self.acquiring else 0
         self._scopes = [FenceState(size) for _ in range(self.levels.count)]
         self._barrier: dict[int, int] = {}
@@ -77,7 +84,9 @@ class ReleaseAcquireTracker(Notes):
         self.looks = Looks(threads)
         self.locks = Locks(threads)
         self._guards: dict[int, Set[int]] = {}
+        self._known: dict[object, VectorClock] = {}  # since the last event
         self._numbers: dict[tuple[int, int], int] = {}
+        self._near: set[int] = set()  # numbers of locations in shared memory
 
     @property
     def active(self) -> bool:
@@ -90,6 +99,7 @@ class ReleaseAcquireTracker(Notes):
 
     def _catch_up(self) -> None:
         noted, self._noted, self._lanes = self._noted, [], 0
+        self._known.clear()
         for event in noted:
             if isinstance(event, FenceEvent):
                 self._fence(event)
@@ -103,9 +113,11 @@ class ReleaseAcquireTracker(Notes):
                     self._meet((block * self.threads + lanes).tolist(), event.time, come)
                 for block in event.blocks.tolist():
                     first = block * self.threads
+                    covered = functools.partial(self._is_covered, block)
+                    self._read.drop(range(first, first + self.threads), covered)
                     self._meet(range(first, first + self.threads), event.time, None)
-                for known in (self._acquired, self._met):
-                    known.meet(event.blocks.tolist())
+                    for known in (self._acquired, self._met):
+                        known.meet(block, covered)
             elif isinstance(event, BarrierArrival):
                 self._arrive(event)
             elif isinstance(event, PhaseObserved):
@@ -247,7 +259,7 @@ class ReleaseAcquireTracker(Notes):
                 continue
             if content is None or site.access == "store":
                 content = self._contents[place] = SyncVariable(
-                    place, self.threads, self.levels, self._number, self._waits,
+                    place, self.threads, self.levels, self._number, self.guards_of,
                     self.locks.free(place),
                 )  # fmt: skip
             covered = self.levels.covered(site.scope)
@@ -293,9 +305,19 @@ class ReleaseAcquireTracker(Notes):
         return True
 
     def _number(self, place: int, site: Site) -> int:
-        return self._numbers.setdefault((place, site.number), len(self._numbers))
+        number = self._numbers.setdefault((place, site.number), len(self._numbers))
+        if place < 0:
+            self._near.add(number)
+        return number
 
-    def _waits(self, site: Site) -> Set[int]:
+    def _is_covered(self, barrier: int, block: int, number: int) -> bool:
+        """Whether a block's barrier orders a strong write for all that may access its location.
+
+        That is a write of the block to its own shared memory.
+        """
+        return block == barrier and number in self._near and self.levels.clusters.size == 1
+
+    def guards_of(self, site: Site) -> Set[int]:
         """Return the acquiring instructions whose values an access depends on."""
         found = self._guards.get(site.number)
         if found is None:
@@ -332,15 +354,7 @@ class ReleaseAcquireTracker(Notes):
 
     @functools.cached_property
     def _returns(self) -> Set[int]:
-        """Return the reads that control a weak access to the location that they read."""
-        sites, same = self.steering.program.sites, self.steering.same_place
-        return {
-            read.number
-            for read in sites
-            if read.number in self.acquiring
-            for site in sites
-            if not site.strong and self.steering.guards(read, site) and same(read, site)
-        }
+        return returning_reads(self.steering, self.acquiring)
 
     def known(
         self, site: Site, thread: int, met: int, warp: int, clock: ThreadClock | None, reads: Reads
@@ -349,13 +363,19 @@ class ReleaseAcquireTracker(Notes):
 
         ``met``, ``warp``, ``clock``: as ``fence`` takes them. ``reads``: which strong reads count.
         """
-        acquired = self._acquired.of(thread, met, warp, clock)
-        if reads >= Reads.MET:
-            acquired = acquired.merge(self._met.of(thread, met, warp, clock))
-        if reads is Reads.ALL and (found := self._read.of([thread], {})):
-            brought = {number: clocks[-1] for number, clocks in found.items()}
-            acquired = acquired.merge(AcquiredClock(brought))
-        return acquired.through(self._waits(site))
+        guards = self.guards_of(site)
+        key = None if clock is not None else (guards, thread, met, warp, reads)
+        if key is None or (known := self._known.get(key)) is None:
+            acquired = self._acquired.of(thread, met, warp, clock)
+            if reads >= Reads.MET:
+                acquired = acquired.merge(self._met.of(thread, met, warp, clock))
+            if reads is Reads.ALL and (found := self._read.of([thread], {})):
+                brought = {number: clocks[-1] for number, clocks in found.items()}
+                acquired = acquired.merge(AcquiredClock(brought))
+            known = acquired.through(guards)
+            if key:
+                self._known[key] = known
+        return known
 
     def handed(self, time: int, thread: int, block: int) -> bool:
         """Whether any thread of a block has acquired a thread's access at a time."""

@@ -60,6 +60,15 @@ class VectorClock:
                 return one
         return VectorClock(work, lock_clocks, last_releases)
 
+    def without_writes(self, is_covered: Callable[[int, int], bool]) -> "VectorClock":
+        """Return the clock without the strong writes, by block and number, that are covered."""
+        remaining = {at: row for at, row in self.last_releases.items() if not is_covered(*at)}
+        if len(remaining) == len(self.last_releases):
+            return self
+        if not (remaining or self.work or self.lock_clocks):
+            return BOTTOM
+        return VectorClock(self.work, self.lock_clocks, remaining)
+
     def happens_after(self, time: Flat, thread: Flat, threads: int, strong: bool = True) -> Flat:
         """Return whether accesses at ``time`` by ``thread`` happen before the clock.
 
