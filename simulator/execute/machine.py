@@ -12,6 +12,7 @@ from typing import Any
 from ..compile.codegen.liveness import ALL
 from ..compile.program import Code, CompiledBlock, Form, Program
 from ..core.geometry import Geometry, Mask, as_mask
+from ..core.machine_memory import MemoryWatch
 from ..events import Dispatcher, LoopPosition, Stall
 from ..isa.table import Results
 from ..memory.access import Access
@@ -63,6 +64,7 @@ class Machine:
         self.map: ControlFlowMap = program.analysis(flow_map)
         self.needed = program.needed
         self._functions: dict[tuple[int, int], Code] = {}
+        self._memory = MemoryWatch()
         self.clocks: SpecialRegisters = names["S"]
         self.state = state = LaneState()
         self.picking = None
@@ -208,6 +210,7 @@ class Machine:
         ``got``: results of lanes that have met others at copies of its first instruction.
         """
         number = block.number
+        self._memory.look()
         if form != Form.CONVERGED:
             self.splits.start(number, mask)
             self.idle.visited.add(number)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..core.machine_memory import MemoryWatch, OutOfMemoryError
 from ..execute.batches import Progress, batch_size
 from ..execute.prepare import PreparedLaunch
 from ..workers.pool import cores
@@ -79,6 +80,7 @@ class BlockRange:
         self.is_stopped = False
         self._run_blocks = jit.function(library.entry(), 2)
         self._since, self._place = 0, (-1, -1)
+        self._memory = MemoryWatch()
 
     def begin(self, first: int, end: int) -> None:
         """Take a range of blocks."""
@@ -133,6 +135,7 @@ class BlockRange:
             result = self._run_blocks(at, resumed)
             spent = time.perf_counter() - began
             state.use(self._improved(spent))
+            self._look_at_memory()
             resumed = 1
             here = int(context[layout.BLOCK]), int(context[layout.WARP])
             if here != self._place and launch.step_limit >= OF_A_WARP:
@@ -146,6 +149,13 @@ class BlockRange:
             raise WrittenLate(state.written_late)
         if result != layout.DONE:
             raise GaveUp(state.reason)
+
+    def _look_at_memory(self) -> None:
+        """See that the race filter's slots do not take all memory; NumPy's records may be fewer."""
+        try:
+            self._memory.look()
+        except OutOfMemoryError:
+            raise GaveUp("the race filter takes too much memory") from None
 
     def _improved(self, seconds: float) -> CompiledKernel:
         """Return the best code there is, after a kernel has run for some time.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import os
 from collections.abc import Collection
 
 from ..compile.program import Program
 from ..core.geometry import WARP
+from ..core.machine_memory import physical_bytes
 from ..execute.machine import flow_map
 from ..execute.prepare import PreparedLaunch
 from ..memory.site import Site
@@ -19,14 +18,7 @@ from .atomic_classes import operation_number, order_words, orders_matter
 _SPACES = ("global", "const", "param", "shared", "local", "generic")
 MAX_HEADS = 62
 _SHADOW_SHARE = 4
-"""One in so many bytes of the machine's memory may be the race filter's slots."""
-
-
-@functools.cache
-def _machine_memory() -> int:
-    if not hasattr(os, "sysconf"):
-        return 1 << 32
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+"""One in so many bytes of the machine's memory may be the slots of several threads."""
 
 
 def is_one_warp(launch: PreparedLaunch) -> bool:
@@ -105,10 +97,15 @@ def why_not_launch(
 def max_threads(
     launch: PreparedLaunch, checks: Collection[str], allocations: dict[int, Allocation]
 ) -> int:
-    """Return for how many threads there is memory: each records accesses by itself."""
+    """Return for how many threads there is memory: each records accesses by itself.
+
+    Pages of slots that nothing touches take none, and few launches touch all; so there is enough
+    for one thread until ``MemoryWatch`` says otherwise.
+    """
     grain = launch.granules.array
     writable = [a.nbytes for a in allocations.values() if a.writable]
     each = sum(-(-n // grain) * 16 for n in writable) if "races" in checks else 0
     if orders_matter(launch.program) and not is_one_warp(launch):
         each += 8 * sum(map(order_words, writable))
-    return _machine_memory() // max(each * _SHADOW_SHARE, 1)
+    count = physical_bytes() // max(each * _SHADOW_SHARE, 1)
+    return count or int(each < physical_bytes())

@@ -80,7 +80,7 @@ def test_memory_that_this_machine_has_not_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     free_bytes = (1 << 30) - 1
-    monkeypatch.setattr(allocation_calls, "_available", lambda: free_bytes)
+    monkeypatch.setattr(allocation_calls, "available_bytes", lambda: free_bytes)
     done = CliRunner().invoke(main, ["exec", str(folder / "memory"), "large"])
     assert capfd.readouterr().out == "cudaErrorMemoryAllocation\nno error\n"
     why = "268,435,456 bytes are refused: simulating them takes 4 times as many"

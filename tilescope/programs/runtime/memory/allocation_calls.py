@@ -2,11 +2,10 @@
 
 # ruff: noqa: D103 - CUDA's own documentation says what the functions do
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
+from simulator.core.machine_memory import available_bytes
 from simulator.host_order import Stream
 from simulator.memory.storage.device import AddressesExhaustedError
 
@@ -40,7 +39,7 @@ def allocate(runtime: Runtime, nbytes: int, kind: str) -> int:
     """Return the address of new memory; 0: there is none."""
     if nbytes > _LARGEST:
         return 0
-    if nbytes >= _LARGE and (free_bytes := _available()) < _COPIES * nbytes:
+    if nbytes >= _LARGE and (free_bytes := available_bytes()) < _COPIES * nbytes:
         runtime.errors[
             f"{nbytes:,} bytes are refused: simulating them takes {_COPIES} times as many, and"
             f" this machine has {free_bytes:,} left"
@@ -54,12 +53,6 @@ def allocate(runtime: Runtime, nbytes: int, kind: str) -> int:
         runtime.device.free(made.address)
         return 0
     return made.address
-
-
-def _available() -> int:
-    """Return the bytes of memory that this machine could still give to programs."""
-    found = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
-    return int(found[1]) << 10 if found else _LARGEST
 
 
 def _allocated(runtime: Runtime, out: int, nbytes: int, kind: str) -> int:
