@@ -9,7 +9,7 @@ from typing import Any
 
 from kernels.errors import SimulatorError
 
-from .analysis.taint import depends_on_data
+from .analysis.taint import DataDependentVerdicts, depends_on_data
 from .compile.program import Program
 from .core.html_table import html_table
 from .execute.prepare import PreparedLaunch
@@ -147,8 +147,11 @@ class Run:
         """
         return _page_renderer()(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the run as JSON-ready values; ``schema`` is the version of the layout."""
+    def to_dict(self, by_line: bool = True) -> dict[str, Any]:
+        """Return the run as JSON-ready values; ``schema`` is the version of the layout.
+
+        ``by_line``: whether ``lines`` has counters by line; else it is ``None``.
+        """
         return {
             "schema": SCHEMA,
             "kernel": self.kernel,
@@ -172,7 +175,7 @@ class Run:
             "output": self.output,
             "argument_warnings": list(self.warnings),
             "counters": self.counters.to_dict() if self.counted else None,
-            "lines": [line.to_dict() for line in self.lines],
+            "lines": [line.to_dict() for line in self.lines] if by_line else None,
             "hazards": [hazard.to_dict() for hazard in self.hazards],
         }
 
@@ -302,8 +305,9 @@ def _dependence(launch: PreparedLaunch, observers: Observers, with_verdicts: boo
             return set(observers.traffic.traffic(site))
         return {site.space} if site.space != "generic" else set(COUNTED_SPACES)
 
-    if with_verdicts:
-        steered = depends_on_data(launch.program, spaces, observers.judged())
+    judged = observers.judged() if with_verdicts else DataDependentVerdicts()
+    if judged:
+        steered = depends_on_data(launch.program, spaces, judged)
     else:  # a program that launches again and again: up to a third of a short launch's time
         accessed = tuple(tuple(sorted(spaces(site))) for site in launch.program.sites)
         known = launch.program.memo("steered", accessed)

@@ -43,6 +43,10 @@ class DataDependentVerdicts:
     absent: Collection[Line] = ()
     texts: Collection[tuple[Instruction, str]] = ()
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return any((self.written, self.uninitialised, self.absent, self.texts))
+
 
 def depends_on_data(
     program: Program, spaces: Spaces, judged: DataDependentVerdicts | None = None

@@ -41,10 +41,10 @@ def physical_bytes() -> int:
 def available_bytes() -> int:
     """Return the bytes that processes can still have; many where the system does not say it."""
     found = _field(Path("/proc/meminfo"), r"MemAvailable: +(\d+) kB")
-    left = _UNKNOWN if found is None else found << 10
+    available = _UNKNOWN if found is None else found << 10
     if limit := _number(_GROUP / "memory.max"):
-        left = min(left, limit - (_field(_GROUP / "memory.stat", r"anon (\d+)") or 0))
-    return left
+        available = min(available, limit - (_field(_GROUP / "memory.stat", r"anon (\d+)") or 0))
+    return available
 
 
 def _own_bytes() -> int:
@@ -80,9 +80,9 @@ class MemoryWatch:
         if now < self._next:
             return
         self._next = now + _INTERVAL
-        left, own = available_bytes(), _own_bytes()
-        if left < physical_bytes() // _RESERVED and own > physical_bytes() // _OWN:
+        available, own = available_bytes(), _own_bytes()
+        if available < physical_bytes() // _RESERVED and own > physical_bytes() // _OWN:
             raise OutOfMemoryError(
                 f"this machine's memory does not suffice: the simulation has taken {own:,} bytes,"
-                f" {left:,} are left (a smaller launch, fewer checks, or --sample take less)"
+                f" {available:,} are available (a smaller launch or fewer checks take less)"
             )

@@ -16,6 +16,7 @@ import numpy as np
 from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
 
+from ..analysis.influence import ForwardSlices
 from ..analysis.shuffle_perturbation import used
 from ..compile.compiler import compile_shadowed
 from ..compile.program import CompiledBlock
@@ -38,7 +39,7 @@ from ..workers.conflict_detection import RetrySharded, SerialFallback
 from ..workers.parallel_launch import WAITS, ParallelLaunch, Watch, why_alone
 from ..workers.pool import cores
 from .left_out_lanes import look_for_masks
-from .other_orders import find_races_in_other_orders, order_dependent_reads
+from .other_orders import find_races_in_other_orders
 from .root_causes import look_for_causes
 from .unused_reads import drop_idle_reads
 
@@ -135,10 +136,11 @@ def _judged(
     first, precision = outcome.observers, precision or {}
     _keep_used_reads(launch, first, together)
     _report_used_shuffles(launch, first, together)
-    reads = order_dependent_reads(launch) if "races" in checks else ()
+    reads = launch.program.analysis(ForwardSlices).synchronising_reads if "races" in checks else ()
     if reads and not is_one_warp(launch):  # a schedule chooses among warps
+        sites = launch.program.sites
         is_same_in_all = outcome.engine == NATIVE and not any(
-            read.access == "atomic" for read in reads
+            sites[n].access == "atomic" for n in reads
         )  # see docs/native.md
         find_races_in_other_orders(launch, first, precision, together, is_same_in_all)
     if launch.kernel.adapter and launch.kernel.adapter.repeats:

@@ -11,33 +11,20 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from ..analysis.confined_reads import confined_reads
 from ..analysis.influence import ForwardSlices
 from ..execute.batches import batches
 from ..execute.prepare import PreparedLaunch, blocks_vary
 from ..execute.schedule import ORDERS
-from ..memory.site import Site
 from ..observe.counters.totals import WorkCounter
 from ..observe.observers import Observers
 from ..races.accesses import PrecisionPlan
-from ..races.order.confined_reads import confined_reads
 from .repetition import run_again
 
 _WORK = 320
 """Work of a launch (``WorkCounter``) beyond which it is not run again: a few seconds."""
 _STEPS = 12_000
 """Steps that one of these runs may take: one basic block of one warp each."""
-
-
-def order_dependent_reads(launch: PreparedLaunch) -> list[Site]:
-    """Return the reads whose values another order may change so that it shows other races.
-
-    A ``volatile`` read that orders nothing and only names an address is none of them: all writes
-    are ordered with it in any order, or it races itself in every order.
-    """
-    steering, sites = launch.program.analysis(ForwardSlices), launch.program.sites
-    confined = confined_reads(steering, math.prod(launch.cluster) > 1)
-    reads = [sites[number] for number in sorted(steering.synchronising_reads)]
-    return [read for read in reads if read.number not in confined or steering.is_polled(read)]
 
 
 def find_races_in_other_orders(
@@ -48,8 +35,16 @@ def find_races_in_other_orders(
 
     ``is_same_in_all``: whether there surely are none.
 
-    If the launch is not repeated, ``observers.one_order`` receives the reason.
+    If the launch is not repeated, ``observers.one_order`` receives the reason. Programs whose
+    control flow does not depend on strong reads need no repetition. Nor do those in which such a
+    read is ``volatile``, orders nothing and only names an address: all writes are ordered with it
+    in any order, or it races itself in every order.
     """
+    steering = launch.program.analysis(ForwardSlices)
+    confined = confined_reads(steering, math.prod(launch.cluster) > 1)
+    sites = [launch.program.sites[number] for number in steering.synchronising_reads]
+    if all(site.number in confined and not steering.is_polled(site) for site in sites):
+        return
     observers.one_order = _reason(launch, observers.work, together)
     if observers.one_order or is_same_in_all:
         return

@@ -17,11 +17,17 @@ from .errors import DISCARDED
 
 EXPLAIN = "tilescope.explain"
 """Key of ``Context.meta``: the reports whose words are explained at the end."""
+_LONG = 1 << 20
+"""Characters of JSON that are not indented, which would take five times as long: a program's
+launches can be thousands."""
 
 
 def write_json(file: str, content: dict[str, Any]) -> None:
-    """Write JSON to a file, or to standard output for ``-``."""
-    write_text(file, json.dumps(content, indent=2) + "\n")
+    """Write JSON to a file, or to standard output for ``-``: indented, unless it is long."""
+    text = json.dumps(content)
+    if len(text) < _LONG:
+        text = json.dumps(content, indent=2)
+    write_text(file, text + "\n")
 
 
 def write_text(file: str, text: str) -> None:

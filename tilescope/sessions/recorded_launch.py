@@ -41,10 +41,10 @@ class RecordedLaunch:
         """Name of the kernel, with file and line of the launch."""
         return self.kernel.name, self.file, self.line
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, by_line: bool = True) -> dict[str, Any]:
         """Return ``Run.to_dict`` with the place, what was checked, and the predicted time."""
         own = {"file": self.file, "line": self.line, "checked": self.checked}
-        return own | {"predicted_ms": self.predicted_ms} | self.run.to_dict()
+        return own | {"predicted_ms": self.predicted_ms} | self.run.to_dict(by_line)
 
     @property
     def predicted_ms(self) -> float | None:

@@ -23,6 +23,8 @@ from ..check.policy import Policy, apply, set_aside
 from ..gpu.prediction_inputs import Forecast
 from .recorded_launch import Place, Predicted, RecordedLaunch
 
+_WITH_LINES = 16
+"""Launches of a kernel from one place whose counters by line are part of the JSON."""
 _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda", "torch",
         "contextlib", "importlib", "runpy")  # fmt: skip
 """Packages whose frames are no place that launches: the user's is behind them."""
@@ -115,6 +117,9 @@ class Session:
     def to_dict(self, capability: str = "9.0") -> dict[str, Any]:
         """JSON-ready: ``schema``, ``launches``, ``kernels`` by name and place; also ``copies``.
 
+        The first 16 launches of each kernel and place have counters by line (``lines``), the others
+        ``None``: a program may have thousands, of 50 kB each.
+
         ``capability``: compute capability for which registers are listed, where they are known.
         """
         kernels = [
@@ -125,7 +130,8 @@ class Session:
                        known_registers(some[0].kernel, capability), strict=True))
             for (name, file, line), some in self.places().items()
         ]  # fmt: skip
-        launches = [launch.to_dict() for launch in self.launches]
+        detailed = {id(one) for some in self.places().values() for one in some[:_WITH_LINES]}
+        launches = [launch.to_dict(id(launch) in detailed) for launch in self.launches]
         copies = [hazard.to_dict() for hazard in self.order.hazards]
         gone: dict[str, Any] = {
             "set_aside": self.set_aside.total(),

@@ -249,11 +249,9 @@ class Counters:
         parts = [html_table(head, rows)] if rows else []
         return "\n".join([*parts, html_table(("counter", "value"), others)])
 
-    def _traffic(self, space: str) -> Traffic:
-        total = Traffic()
-        for operation in _OPERATIONS:
-            total += getattr(self, f"{space}_{operation}")
-        return total
+    def _traffic(self, *spaces: str) -> Traffic:
+        parts = [getattr(self, f"{space}_{does}") for space in spaces for does in _OPERATIONS]
+        return sum((part for part in parts if part != NOTHING), NOTHING)
 
     @property
     def global_bytes(self) -> int:
@@ -267,7 +265,7 @@ class Counters:
 
     @property
     def _global(self) -> Traffic:
-        return self._traffic("global") + self._traffic("bulk")
+        return self._traffic("global", "bulk")
 
     @property
     def intensity(self) -> float | None:

@@ -25,13 +25,13 @@ from itertools import product
 
 import numpy as np
 
+from ...analysis.confined_reads import confined_reads, returning_reads
 from ...analysis.influence import ForwardSlices
 from ...core.clusters import Clusters
 from ...core.geometry import WARP, Flat
 from ...isa.table import DEVICE
 from ...memory.site import Site
 from .acquired import NONE, AcquiredClock, AcquireLog
-from .confined_reads import confined_reads, returning_reads
 from .event_log import Notes
 from .fence_state import FenceSnapshot, FenceState
 from .locks import COUNTS, Lock, Locks

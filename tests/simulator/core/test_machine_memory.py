@@ -31,7 +31,7 @@ def nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("nothing_is_left")
 def test_a_launch_says_that_memory_does_not_suffice() -> None:
-    with pytest.raises(machine_memory.OutOfMemoryError, match="1,000 are left"):
+    with pytest.raises(machine_memory.OutOfMemoryError, match="1,000 are available"):
         launch("numpy")
 
 

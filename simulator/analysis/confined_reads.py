@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from ...analysis.influence import ForwardSlices
-from ...compile.ir import BarrierOp, FenceOp
-from ...compile.ir_values import Constant
-from ...compile.program import Program
+from ..compile.ir import BarrierOp, FenceOp
+from ..compile.ir_values import Constant
+from ..compile.program import Program
+from .influence import ForwardSlices
 
 
 def confined_reads(steering: ForwardSlices, clusters: bool) -> frozenset[int]:
