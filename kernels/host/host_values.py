@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..ptx.types import TYPE_SIZES
 from ..source.element_types import spelled, vector_of
-from ..source.structures import SCALARS
+from ..source.structures import SCALARS, layout_of
 from ..source.syntax import declared, descendants, parse
 from .host_arguments import element_word
 from .host_functions import Declared
@@ -365,6 +364,8 @@ class HostScope:
             size = self.value(self.sizes.get(named))
             scalar, lanes = vector_of(kind[:-1].strip())
             element = element_word(scalar)
+            if not element and layout_of(scalar, self.sources):
+                element = "u8"  # a structure's bytes
             wide = int(element[1:]) // 8 if element else 0
             if not isinstance(size, int) or not wide or size % (wide * lanes) or size <= 0:
                 return None
@@ -394,10 +395,8 @@ class HostScope:
         return "" if text in self.kinds else self.meant(text)
 
     def _bytes(self, kind: str) -> int | None:
-        plain = spelled(kind, self.sources)
-        scalar, lanes = vector_of(plain)
-        nbytes = TYPE_SIZES.get(SCALARS.get(scalar, ""))
-        return 8 if plain.endswith("*") else nbytes and nbytes * lanes
+        layout = layout_of(kind, self.sources) if kind else None
+        return layout.nbytes if layout else None
 
 
 def _listed(node: Node) -> list[Node]:

@@ -213,7 +213,7 @@ class Findings(Observer):
         """Add reads of uninitialised global memory."""
         element = int(elements[0])
         self._locations(site, name).update(unique(elements).tolist())
-        index = self.shapes.index(self.shapes.argument(number, site.size), element)
+        index = self.shapes.place(name, number, element * site.size, site.size)
         role, place = ROLES[site.access], f"global {name}{index}"
         self._uninitialised(role, site, place, "global", name, element, thread, column)
 

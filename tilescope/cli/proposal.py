@@ -12,6 +12,7 @@ from kernels.host.host_arguments import element_word
 from kernels.source.array_shapes import constants, value_of
 from kernels.source.element_types import spelled, vector_of
 from kernels.source.signatures import Signature, signatures
+from kernels.source.structures import layout_of
 from kernels.source.thread_extents import MAX_THREADS, thread_extents
 from kernels.source_access import plain_name, source_text
 
@@ -89,7 +90,7 @@ def proposed(file: str, signature: Signature, options: Sequence[str] = ()) -> Pr
     if len(extents) == 1 and any(_is_factor(name, body) for name in numbers):
         extents *= 2  # rows of so many elements
     for (raw, _), kind in zip(signature.params, types, strict=True):
-        words.append(_word(raw, kind, extents))
+        words.append(_word(raw, kind, extents, sources))
     for name, word in _constants(sources, body, signature.example):
         words += ["--symbol", f"{name}={word}"]
         guesses.append(name)
@@ -181,14 +182,14 @@ def refuse_with_proposal(file: str, options: Sequence[str], entry: str = "") -> 
     raise UserError("\n".join(lines))
 
 
-def _word(raw: str, plain: str, extents: Sequence[int]) -> str:
+def _word(raw: str, plain: str, extents: Sequence[int], sources: Mapping[str, str]) -> str:
     """Return an argument for a parameter's type, as written and as it is spelled here."""
     if handle := HANDLES.get(raw.removeprefix("const").strip()):
         return handle
     if plain.endswith("**"):
         return "?"
     if plain.endswith("*"):
-        return _array(plain, extents)
+        return _array(plain, extents, sources)
     scalar, lanes = vector_of(plain)
     element = element_word(scalar)
     if plain == "bool":
@@ -198,10 +199,12 @@ def _word(raw: str, plain: str, extents: Sequence[int]) -> str:
     return vector_word(values) if element else "?"
 
 
-def _array(kind: str, extents: Sequence[int]) -> str:
+def _array(kind: str, extents: Sequence[int], sources: Mapping[str, str]) -> str:
     """Return an array of a type's elements; of bytes, if it is none of words."""
     scalar, lanes = vector_of(kind.rstrip("*"))
     element = element_word(scalar)
+    if not element and (layout := layout_of(scalar, sources)):
+        lanes = layout.nbytes
     shape = ",".join(map(str, (*extents, lanes) if lanes > 1 else extents))
     init = "normal" if element.startswith("f") else "arange"
     return f"{element or 'u8'}[{shape}]={init}"
@@ -215,7 +218,7 @@ def _constants(sources: Mapping[str, str], body: str, entry: str) -> Iterator[tu
             extents = [value_of(one, names) for one in re.findall(r"\[([^\]]+)\]", shape)] or [1]
             known = [one for one in extents if one]
             if re.search(rf"\b{name}\b", body) and len(known) == len(extents):
-                yield name, _array(spelled(kind, sources), known)
+                yield name, _array(spelled(kind, sources), known, sources)
 
 
 def _body(sources: Mapping[str, str], name: str) -> str:

@@ -11,6 +11,7 @@ import click
 from kernels.host.host_arguments import element_word
 from kernels.host.host_launches import HostLaunch
 from kernels.source.element_types import spelled, vector_of
+from kernels.source.structures import layout_of
 from kernels.source_access import plain_name
 
 from .layout import columns, fitted
@@ -174,7 +175,8 @@ def _example(kind: str, sources: Mapping[str, str], elements: int, number: int) 
     if handle:
         return handle
     if plain.endswith("*") or not plain:
-        return f"{element or 'u8'}[{elements * lanes}]"
+        layout = None if element or not scalar else layout_of(scalar, sources)
+        return f"{element or 'u8'}[{elements * (layout.nbytes if layout else lanes)}]"
     if plain == "bool":
         return "1"
     value = "1.5" if element.startswith("f") else str(number)

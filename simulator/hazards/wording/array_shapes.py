@@ -10,7 +10,8 @@ from kernels.ptx.debug_sections import LocalVariable, local_variables
 from kernels.source import signatures
 from kernels.source.array_shapes import Shape as Shape
 from kernels.source.array_shapes import declared, local_arrays, shared_element
-from kernels.source.element_types import pointed_to, spelled
+from kernels.source.element_types import is_structure, pointed_to, spelled
+from kernels.source.structures import TypeLayout, layout_of
 
 from ...execute.prepare import PreparedLaunch
 
@@ -55,6 +56,32 @@ class Shapes:
         found = signatures.find(sources, entry)
         kinds = [kind for kind, own in found.params if own == name] if found else []
         return pointed_to(spelled(kind, sources) for kind in kinds)[0] if kinds else ""
+
+    def structure(self, name: str, shared: bool) -> TypeLayout | None:
+        """Return the layout of an array's elements if the source declares them as structures."""
+        kind = self.element(name, shared)
+        found = layout_of(kind, self.launch.kernel.declarations) if is_structure(kind) else None
+        return found if found and found.nbytes and found.fields else None
+
+    def member(self, name: str, shared: bool, nbytes: int, at: int) -> str:
+        """Return ``[31].value`` for a byte of an array of structures; empty for other arrays.
+
+        ``nbytes``: the array's size. A byte between two fields has no name.
+        """
+        if (layout := self.structure(name, shared)) is None:
+            return ""
+        number, within = divmod(at, layout.nbytes)
+        for field, first, inner in layout.fields:
+            if first <= within < first + inner.nbytes:
+                index = self.index(self.variable(name, shared, nbytes, layout.nbytes), number)
+                return f"{index}.{field}"
+        return ""
+
+    def place(self, name: str, number: int, at: int, size: int) -> str:
+        """Return ``[3][0]`` or ``[31].value`` for a byte of a global array, by its number."""
+        return self.member(name, False, 0, at) or self.index(
+            self.argument(number, size), at // size
+        )
 
     def variable(self, name: str, shared: bool, nbytes: int, size: int) -> Shape:
         """Return the declared shape of an array with a given size and element size."""

@@ -92,6 +92,10 @@ def _element(
     space: str, name: str, relative: int, nbytes: int, site: Site, shapes: Shapes, shape: Shape
 ) -> Spot:
     size = site.size
+    structure = shapes.structure(name, space == "shared")
+    if structure and (member := shapes.member(name, space == "shared", nbytes, relative)):
+        extent = f"{name} has {nbytes // structure.nbytes} elements" + _overflow(relative, site)
+        return Spot(space, name, relative // size, name + member, extent)
     if relative % size:
         return Spot(space, name, None, f"{name} at byte {relative}", f"{name} has {nbytes} bytes")
     elements, remainder = divmod(nbytes, size)
@@ -160,6 +164,8 @@ def place_at(
         element = (at - piece.start) // site.size
         return piece.name, element, f"{piece.name}{shapes.index(piece.shape, element)}"
     shape: Shape = ()
+    if member := shapes.member(name, space == "shared", variable.nbytes, at):
+        return name, element, f"{name}{member}"
     if not variable.external:
         shape = shapes.variable(name, space == "shared", variable.nbytes, site.size)
     alone = not shape and element == 0 and variable.nbytes == site.size  # a variable, no array

@@ -40,7 +40,7 @@ class RacePlaces:
         shapes = self._shapes
         if array == SHARED:
             return place_at(self._layout, shapes, "shared", at, site)[2]
-        return f"{name}{shapes.index(shapes.argument(array, site.size), at // site.size)}"
+        return name + shapes.place(name, array, at, site.size)
 
     def value(self, name: str, array: int, bits: int, site: Site) -> str:
         """Return the value of the bits that a site stores in an element; empty if unknown.

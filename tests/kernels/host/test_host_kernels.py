@@ -143,6 +143,18 @@ int main() { go<float>(); go<double>(); }"""
         assert tilescope(*shlex.split(" ".join(words[1:]))).exit_code == 0
 
 
+def test_an_array_of_structures_has_their_bytes(tmp_path: Path) -> None:
+    source = """struct Cell { int key; double weight; };
+        __global__ void k(Cell* cells) { cells[threadIdx.x].key = 1; }
+        int main() { Cell* c; cudaMalloc(&c, 32 * sizeof(Cell)); k<<<1, 32>>>(c); }"""
+    (tmp_path / "a.cu").write_text(source)
+    assert tilescope("run", tmp_path / "a.cu").exit_code == 0
+    for unknown, answer in (("n * sizeof(Cell)", "u8[512]"), (None, "u8[256,16]=arange")):
+        text = source.replace("32 * sizeof(Cell)", unknown or "")
+        (tmp_path / "a.cu").write_text(text if unknown else source.split("int main")[0])
+        assert answer in tilescope("run", tmp_path / "a.cu").stderr
+
+
 def test_a_kernel_behind_a_pointer_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

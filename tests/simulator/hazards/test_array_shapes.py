@@ -170,3 +170,24 @@ def test_numbas_arrays_have_their_python_names() -> None:
     found = simulator.launch(made, 1, 64, args).hazards
     assert {h.variable for h in found} == {"first", "tile", "x"}
     assert any(h.title.startswith("Missing barrier: shared `tile` is read") for h in found)
+
+
+CELLS = """
+struct Cell { int key; float value[2]; double weight; };
+__global__ void k(const Cell* cells, double* out) {
+    __shared__ Cell mine[4][16];
+    int t = threadIdx.x;
+    mine[t / 16][t % 16].value[1] = cells[t].value[1];
+    out[t] = mine[(t + 1) % 64 / 16][(t + 1) % 16].value[1] + cells[t + 1].weight;
+}
+"""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_members_of_structures_have_their_names(build: str) -> None:
+    cells = np.zeros(64 * 24, np.uint8)
+    found = hazards(CELLS, [cells, np.zeros(64)], build, block=64)
+    beyond = [h.message for h in found if h.kind == "out-of-bounds"]
+    assert "cells[64].weight (cells has 64 elements)" in beyond[0]
+    raced = [str(h.to_dict()) for h in found if h.kind == "raw-race"]
+    assert any("mine[2][0].value" in text for text in raced)
