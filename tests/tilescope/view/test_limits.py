@@ -12,7 +12,7 @@ from tests.tilescope.view.test_story import content
 from tilescope.view.describe import lines
 from tilescope.view.limits import levels
 from tilescope.view.page import show
-from tilescope.view.story.uses import use_counts
+from tilescope.view.story.reach import use_counts
 
 
 @pytest.fixture(scope="module")

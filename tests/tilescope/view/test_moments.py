@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from simulator.observe.trace.trace import RELEASE
+from tests.kernels.library.test_faulty import TABLE
 from tests.tilescope.view.conftest import html, of_library
 
 
@@ -160,20 +161,58 @@ def test_an_access_that_is_not_allowed_has_the_elements_of_its_warp():
     assert sentence(moment) == "Write to read-only in[0]."
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["faulty_trap", "faulty_blocks_raw", "faulty_shuffle_mask", "faulty_missing_proxy_fence"],
-)
-def test_every_hazard_has_a_place(name):
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_every_hazard_of_a_launch_has_a_moment(row):
     """Also a trap, which is no step, and a bulk copy from shared memory."""
+    story, run = told(f"faulty_{row.name}")
+    assert {moment["hazard"] for moment in story["moments"]} == set(range(len(run.hazards)))
+    first = run.hazards[story["moments"][0]["hazard"]]
+    assert first.severity == min(hazard.severity for hazard in run.hazards)  # errors first
+    counts = {block["block"]: block["count"] for block in story["blocks"]}
+    for moment in story["moments"]:
+        hazard = run.hazards[moment["hazard"]]
+        assert 0 <= moment["step"] < counts[moment["block"]]
+        assert {line for _, _, line, _ in moment["tags"]} & set(hazard.lines)
+        assert sentence(moment) or moment["picture"] == "shared"
+        if moment["picture"] in ("lanes", "outside", "accesses"):
+            own = run.block[0] * moment["block"] + moment["thread"]
+            assert own in {run.block[0] * i.block[0] + i.thread[0] for i in hazard.involved}
+
+
+def lanes(name):
+    """The only moment of a kernel whose picture is the warp, and each lane's text."""
     story, run = told(name)
-    assert len(story["places"]) == len(run.hazards)
-    for place, hazard in zip(story["places"], run.hazards, strict=True):
-        block, step, thread = place
-        shown = next((i for i in hazard.involved[:2] if i.role == "read"), hazard.involved[0])
-        assert block == shown.block[0]
-        assert thread == shown.thread[0]
-        assert step < story["blocks"][0]["count"]
+    (moment,) = story["moments"]
+    assert moment["picture"] == "lanes"
+    return moment, [text for _, _, text in moment["lanes"]], run
+
+
+def test_lanes_are_shown_with_what_they_access():
+    moment, texts, run = lanes("faulty_misaligned")
+    own = [f"in at byte {at}" for _, at in accesses(run, 0, moment)[:32]]
+    assert texts == own
+    assert moment["facts"] == [["Thread (1) of block (0), line 41", "reads", own[1]]]
+    moment, texts, run = lanes("faulty_null_pointer")
+    assert texts == [f"{at:#x}" for _, at in accesses(run, 0, moment)[:32]]
+
+
+def test_lanes_name_local_variables_and_other_blocks_memory():
+    given = of_library("faulty_uninitialised_local").inputs[0]
+    moment, texts, _ = lanes("faulty_uninitialised_local")
+    first = 64 * moment["block"]
+    assert texts == [f"own[{(value + 1) % 4}]" for value in given[first : first + 32]]
+    given = of_library("faulty_missing_cluster_barrier").inputs[0]
+    moment, texts, _ = lanes("faulty_missing_cluster_barrier")
+    assert texts == [f"rank 1: s[{63 - t}] = {given[64 + 63 - t]}" for t in range(32)]
+    assert [fact[2] for fact in moment["facts"]] == ["s[63]", texts[0]]
+
+
+def test_lanes_that_take_no_part_have_no_access():
+    moment, texts, _ = lanes("faulty_shuffle_mask")
+    given = of_library("faulty_shuffle_mask").inputs[0]
+    assert texts == [f"in[{t}] = {given[t]}" if t < 16 else "" for t in range(32)]
+    assert [on for _, on, _ in moment["lanes"]] == [t < 16 for t in range(32)]
+    assert moment["facts"][0][1] == "last access before"
 
 
 def test_a_bulk_copy_reaches_the_elements_that_it_writes():
@@ -196,6 +235,9 @@ def test_a_bulk_copy_reaches_the_elements_that_it_writes():
         "faulty_global_waw",
         "faulty_read_only",
         "faulty_read_only_load",
+        "faulty_misaligned",
+        "faulty_missing_cluster_barrier",
+        "faulty_trap",
     ],
 )
 @pytest.mark.parametrize("width", [1400, 360])
@@ -217,6 +259,7 @@ def test_the_page_opens_at_the_moment(open_page, name, width):
         "threads": lambda: [str(g["count"]) for g in moment["groups"]],
         "accesses": lambda: [f"{value:g}" for value in moment["values"]],
         "shared": lambda: [f"{moment['got']:g}"],
+        "lanes": lambda: [what for _, _, what in moment["facts"]],
     }[moment["picture"]]()
     assert big[: len(said)] == said
     shown.press("Space")  # without a fix the block is played from its start

@@ -217,6 +217,7 @@ def test_moments_of_a_missing_barrier(which):
     story = of_library(f"matmul_missing_{which}_barrier", "32")
     moments = content(story)["moments"]
     wanted = ["never written", "an old value"] if which == "first" else ["overwritten"]
+    moments = [moment for moment in moments if moment["hazard"] == moments[0]["hazard"]]
     assert [moment["kind"] for moment in moments] == wanted
     for moment in moments:
         (_, steps, _, _) = next(part for part in blocks(story) if part[1].block == moment["block"])

@@ -11,6 +11,7 @@ from simulator import Run
 from simulator.hazards.hazard import Hazard
 
 from .accesses import access_moments
+from .lanes import lane_moments
 from .races import meeting_moments, race_moments
 from .recorded import Moment, Recording
 from .standstill import standstill_moments
@@ -35,12 +36,17 @@ def moments_of(recording: Recording) -> list[dict[str, Any]]:
 
 
 def _of_hazard(number: int, hazard: Hazard, recording: Recording) -> list[Moment]:
+    return _pictured(number, hazard, recording) or lane_moments(number, hazard, recording)
+
+
+def _pictured(number: int, hazard: Hazard, recording: Recording) -> list[Moment]:
+    """Return the moments of a hazard whose array or block of threads can be drawn."""
     if hazard.row.is_endless or hazard.row.check == "barriers":
         return standstill_moments(number, hazard, recording)
     found = access_moments(number, hazard, recording)
     if not found and hazard.row.is_race and hazard.severity == "error":
         found = race_moments(number, hazard, recording)
-    if not found and hazard.severity == "error" and hazard.row.check in ("memory", "races"):
+    if not found and hazard.row.check in ("memory", "races"):
         found = meeting_moments(number, hazard, recording)
     return found
 
@@ -60,35 +66,6 @@ def _plain(moment: Moment) -> dict[str, Any]:
             made[name] = None
     made["values"] = [v if v is not None and np.isfinite(v) else None for v in moment.values]
     return made
-
-
-def places_of(recording: Recording) -> list[tuple[int, int, int] | None]:
-    """Return block, step and thread of each hazard, ``None`` if no step of it was recorded.
-
-    Of two accesses it is the read, which gets the wrong value. If the instruction is no step, as a
-    trap, it is the thread's last step before it.
-    """
-    return [_place(hazard, recording) for hazard in recording.run.hazards]
-
-
-def _place(hazard: Hazard, recording: Recording) -> tuple[int, int, int] | None:
-    if not recording.blocks or not hazard.involved:
-        return None
-    first = hazard.involved[0]
-    shown = next((item for item in hazard.involved[:2] if item.role == "read"), first)
-    block = recording.block(shown.block)
-    thread = recording.thread(shown.thread) if block else None
-    block = block or recording.blocks[0]
-    steps = recording.executions(block, shown, thread) or recording.executions(block, shown, None)
-    if steps:
-        if thread is None or not block.runs(steps[0], thread, recording.extent):
-            thread = int(np.flatnonzero(block.steps.lanes[steps[0]])[0]) * 32
-        return block.steps.block, steps[0], thread
-    thread = thread or 0
-    own = np.flatnonzero(block.steps.lanes[:, thread // 32]).tolist()
-    lines = [recording.watched[int(n)]["ptx"] if n >= 0 else 0 for n in block.steps.watched[own]]
-    before = [step for step, line in zip(own, lines, strict=True) if line <= shown.ptx_line]
-    return block.steps.block, (before or own or [0])[-1], thread
 
 
 def cause_of(run: Run) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.core.geometry import WARP
 from simulator.hazards.hazard import Hazard
 
 from .accesses import capital, cells_of, hue_of, item_of, label_of, step_of, value_of
@@ -73,6 +74,7 @@ def meeting_moments(number: int, hazard: Hazard, recording: Recording) -> list[M
         say = f"Here {first} is {plural(between, 'step')} before {second}."
         if not between:
             say = "Both are lanes of one warp, in one step."
+    meets = [value_of(recording, *access, item) for access in accesses]
     notes = [capital(note) + "." for note in hazard.notes if not note[:1].isdigit()]
     more = " ".join(["Nothing orders the two accesses.", *notes])
     shown = [other_step if within else -1, other_thread // 32]
@@ -82,12 +84,30 @@ def meeting_moments(number: int, hazard: Hazard, recording: Recording) -> list[M
             other.steps.block, place=place, variable=variable, element=hazard.element,
             cells=cells_of(recording, block, step, thread, place, item),
             other_cells=cells_of(recording, other, other_step, other_thread, place, item),
-            values=[value_of(recording, *access, item) for access in accesses],
+            values=meets, remark=_order(accesses, roles, meets),
             title=title, more=more, say=[("In no order. ", -2), (say, -1)],
             tags=[(step, thread // 32, lines[0], f"{roles[0]}s"),
                   (shown[0], shown[1], lines[1], f"{roles[1]}s")],
         )
     ]  # fmt: skip
+
+
+def _order(
+    accesses: list[tuple[RecordedBlock, int, int]], roles: list[str], values: list[float | None]
+) -> str:
+    """Return in which order a GPU may run two accesses, or that both write the same."""
+    (block, step, thread), (other, other_step, other_thread) = accesses
+    if roles == ["write", "write"] and values[0] is not None and values[0] == values[1]:
+        return "Both write the same value."
+    if block is not other:
+        return (
+            "The simulator runs the blocks in one order; a GPU may run them in another, or at once."
+        )
+    if thread // WARP != other_thread // WARP:
+        return "The simulator runs the warps in one order; a GPU may run them in another."
+    if step != other_step:
+        return "The simulator runs the lanes of a warp in step; on a GPU one may run ahead."
+    return "Here the last lane wins; on a GPU it may be another."
 
 
 def _forbidden(

@@ -61,9 +61,13 @@ class Recording:
         """Return a block by its coordinates, if the page has its steps."""
         if place is None:
             return None
-        gx, gy = self.run.grid[:2]
-        number = place[0] + gx * (place[1] + gy * place[2])
+        number = self.number(place)
         return next((block for block in self.blocks if block.steps.block == number), None)
+
+    def number(self, place: Triple) -> int:
+        """Return the linear number of a block."""
+        gx, gy = self.run.grid[:2]
+        return place[0] + gx * (place[1] + gy * place[2])
 
     def thread(self, place: Triple | None) -> int | None:
         """Return the linear number of a thread."""
@@ -123,7 +127,8 @@ class Moment:
     Attributes:
         hazard: Number of the hazard in ``Run.hazards``.
         kind: What happens, such as ``NEVER`` or ``OUTSIDE``; the player shows it.
-        picture: How the page draws it: ``shared``, ``outside``, ``threads`` or ``accesses``.
+        picture: How the page draws it: ``shared``, ``outside``, ``threads``, ``accesses`` or
+            ``lanes``.
         block: Linear number of the block.
         step: Step of the access, in which ``thread`` is active.
         other_step: Step of the second access, by ``other_thread`` of ``other_block``; -1 without
@@ -136,6 +141,9 @@ class Moment:
             the second access.
         values: Values of both accesses, of the picture ``accesses``.
         groups: Groups of threads, of the picture ``threads``: see ``standstill.py``.
+        lanes: Rows ``(thread, is active, access)`` of the warp, of the picture ``lanes``.
+        facts: Rows ``(thread and line, verb, access)`` of participants, of the same picture.
+        remark: Sentence beside the picture.
         title: Sentence on top; ``more`` stands below it, ``say`` in the player.
         tags: Rows ``(step, warp, line, text)`` of what the code and the timeline mark.
     """
@@ -158,6 +166,9 @@ class Moment:
     other_cells: Sequence[tuple[int, int]] = ()
     values: Sequence[float | None] = ()
     groups: Sequence[dict[str, Any]] = ()
+    lanes: Sequence[tuple[int, bool, str]] = ()
+    facts: Sequence[tuple[str, str, str]] = ()
+    remark: str = ""
     title: Sequence[Part] = ()
     more: str = ""
     say: Sequence[Part] = ()

@@ -13,14 +13,13 @@ from ..pool import Pool
 from .beats import Beats, beats_of
 from .kernel_text import kernel_lines
 from .layout import BlockFacts, StageLayout, layout_of
-from .moments import cause_of, moments_of, places_of
-from .reach import BlockReach, copied_elements, reach_of, shared_reads
+from .moments import cause_of, moments_of
+from .reach import BlockReach, copied_elements, reach_of, shared_reads, use_counts
 from .recorded import RecordedBlock, Recording
 from .roles import ATOMIC, KEEP, READ, RELEASE, is_quiet, roles_of
 from .rows import MemoryRow, rows_of
 from .sentence import Facts, sentences
 from .steps import StorySteps, steps_of
-from .uses import use_counts
 
 _HUES = (0, 1, 3, 4)
 """Hues of inputs in their order; results have hue 2."""
@@ -107,7 +106,7 @@ class Teller:
             self.watched, self.arrays, self.shared, self.extent, self.hues,
         )  # fmt: skip
         return {
-            "moments": moments_of(recording), "places": places_of(recording),
+            "moments": moments_of(recording),
             "cause": cause_of(self.run),
             "shared": [
                 {"variable": variable, "reads": pool.add(counts.astype(np.int32)),

@@ -3,7 +3,7 @@ import { el, replace } from "./dom.js";
 import { count } from "../model/format.js";
 
 export class Findings {
-  // go(number): to the moment of a hazard.
+  // go(number): to a moment.
   constructor(state, go) {
     this.state = state;
     this.go = go;
@@ -32,9 +32,15 @@ export class Findings {
       hazard.fix_diff.length ? el("pre", { class: "diff", tabindex: 0, role: "group", "aria-label": "The fix as a diff" }, hazard.fix_diff.map((line) => el("span", { class: line[0] === "+" ? "plus" : line[0] === "-" ? "minus" : null }, `${line}\n`))) : null,
       hazard.notes.map((note) => el("p", { class: "mute" }, note)),
       hazard.follows.map((other) => el("p", { class: "mute" }, `Follows from it: ${other.title}`)),
-      el("button", { type: "button", class: "plain", onclick: () => this.go(number) }, "Go to the moment"),
-      others.map((other) => el("p", { class: "mute" }, `The same fix mends: ${run.hazards[other].message} `, el("button", { type: "button", class: "plain", onclick: () => this.go(other) }, "Go to the moment"))),
+      this.button(run, number),
+      others.map((other) => el("p", { class: "mute" }, `The same fix mends: ${run.hazards[other].message} `, this.button(run, other))),
     );
+  }
+
+  // Leads to the moment of a hazard; one of the whole launch has none.
+  button(run, hazard) {
+    const moment = run.story.moments.findIndex((one) => one.hazard === hazard);
+    return moment < 0 ? null : el("button", { type: "button", class: "plain", onclick: () => this.go(moment) }, "Go to the moment");
   }
 }
 

@@ -8,7 +8,7 @@ import { Player } from "./player.js";
 import { ThreadPanel } from "./threadpanel.js";
 import { Timeline } from "./timeline.js";
 import { plainText, sentence } from "./words.js";
-import { openHazard, openMoment } from "../layout/opening.js";
+import { openMoment } from "../layout/opening.js";
 import { layoutFor, pictureOf } from "../layout/choose.js";
 import { beatSentence, lineValues } from "../layout/narrator.js";
 import { coloured } from "../moment/moment.js";
@@ -28,7 +28,7 @@ export class Stage {
       state.update({ pos, moment: -1, fixed: false });
     });
     this.place = el("div", { class: "stage-lens" });
-    this.findings = new Findings(state, (number) => this.goHazard(number));
+    this.findings = new Findings(state, (number) => this.goMoment(number));
     this.body = el("div", { class: "stage" }, this.flow.root, this.place, this.thread.root, this.code.root);
     this.root = el("section", { id: "watch", "aria-labelledby": "finding" }, el("div", { class: "find" }, this.title, this.more), this.body, this.timeline.root, this.findings.root);
   }
@@ -72,20 +72,15 @@ export class Stage {
     this.findings.draw();
   }
 
-  // To where a hazard happened: its moment if it has one, else the step.
-  goHazard(number) {
-    const { state } = this;
+  goMoment(number) {
     this.player.stop();
-    const moment = state.now.story.moments.findIndex((one) => one.hazard === number);
-    if (moment >= 0) return void openMoment(state, moment);
-    openHazard(state, number);
+    openMoment(this.state, number);
     window.scrollTo({ top: 0 });
   }
 
-  // Lines of the hazard at which the page stands, or of the first error.
+  // Lines of the first error.
   hazardLines() {
-    const { hazards } = this.state.now;
-    const hazard = hazards[this.state.hazard] ?? hazards.find((one) => one.severity === "error");
+    const hazard = this.state.now.hazards.find((one) => one.severity === "error");
     const found = new Map();
     (hazard?.involved ?? []).slice(0, 3).forEach((item, i) => {
       if (item.line && !found.has(item.line)) found.set(item.line, { cls: i ? "second" : "first", tag: `${"\u2460\u2461\u2462"[i]} ${item.role}` });

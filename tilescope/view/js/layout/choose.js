@@ -1,6 +1,7 @@
 // The layout of a run, which Python chose from the trace, or the moment of a hazard.
 import { Accesses } from "../moment/accesses.js";
 import { Arrays } from "./arrays.js";
+import { Lanes } from "../moment/lanes.js";
 import { Outside } from "../moment/outside.js";
 import { Product } from "./product.js";
 import { Race } from "../moment/race.js";
@@ -10,7 +11,7 @@ import { Strips } from "./strips.js";
 
 const LAYOUTS = { product: Product, rows: Rows, strips: Strips, atomics: Strips, planes: Arrays, plain: Arrays };
 
-const PICTURES = { shared: Race, outside: Outside, threads: Standstill, accesses: Accesses };
+const PICTURES = { shared: Race, outside: Outside, threads: Standstill, accesses: Accesses, lanes: Lanes };
 
 // Name of the moment's picture; "" without a moment.
 export function pictureOf(state) {

@@ -6,11 +6,8 @@ export function opening(state) {
   const run = state.now;
   state.thread = 0;
   state.moment = -1;
-  const errors = [...run.hazards.keys()].filter((n) => run.hazards[n].severity === "error");
   const [first] = run.story.moments;
-  if (first && errors.includes(first.hazard)) return openMoment(state, 0);
-  const error = errors.find((n) => run.story.places[n]);
-  if (error !== undefined) return openHazard(state, error);
+  if (first && run.hazards[first.hazard].severity === "error") return openMoment(state, 0);
   const { layout } = run.story;
   if (layout === "product" && run.threads > 64) state.thread = run.by > 2 ? 2 * run.bx + 5 : 5;
   if (layout === "strips" || layout === "rows") {
@@ -46,16 +43,10 @@ function takesPart({ blockNow: block, thread }, beat) {
   return block.batch.within(block.eventOf(beat.to - 1), block.column, thread) !== null;
 }
 
-// The step of a hazard without a moment.
-export function openHazard(state, number) {
-  const place = state.now.story.places[number];
-  if (place) state.update({ hazard: number, moment: -1, fixed: false, block: place[0], thread: place[2], pos: place[1] + 1 });
-}
-
 // The moment of a hazard: its step and its thread.
 export function openMoment(state, number) {
   const moment = state.now.story.moments[number];
-  state.update({ hazard: -1, moment: number, fixed: false, block: moment.block, thread: moment.thread, pos: moment.step + 1 });
+  state.update({ moment: number, fixed: false, block: moment.block, thread: moment.thread, pos: moment.step + 1 });
 }
 
 // The address: block, thread and step.

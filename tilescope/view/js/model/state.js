@@ -12,7 +12,6 @@ export class State {
     this.thread = 0;
     this.pos = 0;
     this.moment = -1; // of a hazard, among the run's moments
-    this.hazard = -1; // number of the hazard whose lines are marked; -1 for the first error
     this.fed = null; // the output element that was picked, as { place, index }
     this.fixed = false; // whether the fixed run is shown in its place
     this.playing = false;

@@ -87,18 +87,14 @@ export class Accesses extends Moment {
   }
 
   drawPanel() {
-    const { both, base, hazard, moment: m } = this;
-    const orders = !hazard.race || both.length < 2 ? "" : m.block !== m.other_block
-      ? "The simulator runs the blocks in one order; a GPU may run them in another, or at once."
-      : m.step !== m.other_step ? "The simulator runs the warps in one order; a GPU may run them in another."
-      : "Here the last lane wins; on a GPU it may be another.";
+    const { both, base, moment: m } = this;
     replace(
       this.panel,
       both.map((access, k) => el("div", { class: "group" },
         el("h3", {}, `${DISCS[k]} ${capital(base.threadName(access.thread))}`, el("small", {}, ` of ${base.blockName(access.block)}, line ${access.line}`)),
         el("small", {}, `it ${access.role}s `),
         el("span", { class: "big number" }, full(access.value, 4)))),
-      el("p", { class: "mute" }, orders),
+      el("p", { class: "mute" }, m.remark),
     );
   }
 }
