@@ -60,7 +60,7 @@ def _fitting(kernel: Kernel, variable: Variable, name: str, array: Any) -> Any:
         raise ValueError(
             f"symbol {name!r} has {variable.nbytes:,} bytes, the array {array.nbytes:,}"
         )
-    element = _declared(kernel, variable) or _OF_PTX.get(variable.type, "")
+    element = declared_element(kernel, variable) or _OF_PTX.get(variable.type, "")
     if wrong := misfit(element, array.dtype):
         raise ValueError(f"symbol {name!r}: {wrong.replace('*,', ',')}")
     return array
@@ -70,7 +70,7 @@ def _fill(
     kernel: Kernel, variable: Variable, name: str, given: Any
 ) -> Callable[[Packer], Value]:  # fmt: skip
     """Return a function that packs a variable's value once the arrays are gathered."""
-    kind = _declared(kernel, variable) or (_OF_PTX | {"u64": "void*", "b64": "void*"}).get(
+    kind = declared_element(kernel, variable) or (_OF_PTX | {"u64": "void*", "b64": "void*"}).get(
         variable.type, ""
     )
     layout = layout_of(kind, kernel.declarations) if kind else None
@@ -98,7 +98,7 @@ def _find(module: Module, name: str) -> Variable:
     )
 
 
-def _declared(kernel: Kernel, variable: Variable) -> str:
+def declared_element(kernel: Kernel, variable: Variable) -> str:
     """Return the declared C++ type of a variable's elements; ``""`` if unknown."""
     name = re.escape(variable_name(variable.name))
     found = re.compile(rf"__(?:constant|device)__([\w\s:]*?)\b{name}\s*(?=[;=,\[{{])")

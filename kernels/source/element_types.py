@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from . import signatures
 
 _SIZES = {
@@ -118,6 +120,16 @@ def vector_of(kind: str) -> tuple[str, int]:
         return kind, 1
     wide = {"longlong": "long long"}.get(m[2], m[2])
     return f"unsigned {wide}" if m[1] else "signed char" if wide == "char" else wide, int(m[3])
+
+
+def dtype_of(kind: str) -> np.dtype[Any] | None:
+    """Return the dtype of a type's elements, of a vector type's too; ``None`` if it has none."""
+    element = vector_of(kind)[0]
+    what, size = _SIZES.get(element, ("any", 0))
+    if what == "any":
+        return None
+    is_unsigned = "unsigned" in element or element == "bool"
+    return np.dtype(f"{'u' if what == 'i' and is_unsigned else what}{size}")
 
 
 def misfit(element: str, dtype: Any) -> str:

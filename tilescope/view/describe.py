@@ -203,6 +203,7 @@ def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
         "place": item.number, "name": variable_name(item.name), "type": item.dtype.name,
         "shape": list(item.shape), "size": item.size, "count": int(item.reads.size),
+        "unit": "element" if item.is_typed else "byte",
         "drawn": drawn, "argument": item.argument, "reads_total": int(item.reads.sum()),
         "writes_total": int(item.writes.sum()),
     }  # fmt: skip
@@ -236,7 +237,7 @@ def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name, "start": placed.address, "bytes": length, "size": size,
-                "shape": list(shape or (length // size,)), "kind": letter,
+                "unit": "element", "shape": list(shape or (length // size,)), "kind": letter,
             }
         )  # fmt: skip
     return _with_unique_names(sorted(found, key=lambda item: (item["start"], -item["bytes"])))

@@ -239,7 +239,7 @@ class _Packer:
     def dtype(self, place: int, offset: int, plain: Any) -> Any:
         """Return the element type of memory, from the argument or declaration; else ``plain``."""
         found = self.trace.maps.get(place)
-        if found is not None and found.argument and found.dtype.kind in "fiu":
+        if found is not None and found.is_typed and found.dtype.kind in "fiu":
             return found.dtype
         for start, end, kind in self.kinds if place == SHARED else ():
             if start <= offset < end and kind == "h":

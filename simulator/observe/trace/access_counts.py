@@ -7,9 +7,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from kernels import Kernel
+from kernels.arguments.symbols import declared_element
+from kernels.source.element_types import dtype_of
+
 from ...compile.program import Program
 from ...core.geometry import Flat
 from ...isa import DTYPES
+from ...memory.addressing.provenance import named, origins
 from ...memory.storage.layout import array_address, array_number
 from ...memory.storage.word_ops import unique
 
@@ -24,6 +29,7 @@ class ArrayMap:
     Attributes:
         size: Bytes of an element.
         dtype, shape: Those of the argument; module variables are flat.
+        is_typed: Whether the element type is known; else the elements are bytes.
         before, after: Content before and after the launch, flat bytes.
         reads, writes: Accesses of each element; atomics count in both.
         owner: Last writer of each element: block number times threads of a block, plus the thread's
@@ -39,6 +45,7 @@ class ArrayMap:
     writes: Flat
     owner: Flat
     argument: bool = True
+    is_typed: bool = True
     after: Flat = field(init=False)
 
     @property
@@ -69,10 +76,31 @@ class ArrayMap:
             self.own(elements, np.full(len(elements), thread))
 
 
-def declared(program: Program, number: int) -> np.dtype[Any]:
-    """Return the element type of a module variable, as PTX declares it: often plain bytes."""
+def element_type(kernel: Kernel, program: Program, number: int) -> np.dtype[Any] | None:
+    """Return the element type of a module variable, ``None`` if it is unknown.
+
+    It is the type in the source, or in the PTX, which often has plain bytes, or that of all
+    accesses whose address derives from the variable.
+    """
     for placed in program.layout.placed.values():
-        here = array_number(placed.address) == number
-        if here and placed.variable.space in ("global", "const"):
-            return cast("np.dtype[Any]", np.dtype(DTYPES[placed.variable.type]))
-    return np.dtype(np.uint8)
+        variable = placed.variable
+        if array_number(placed.address) != number or variable.space not in ("global", "const"):
+            continue
+        found = dtype_of(declared_element(kernel, variable))
+        if found is None and variable.type not in ("b8", "u8"):
+            found = np.dtype(DTYPES[variable.type])
+        if found is None:
+            found = _accessed(program, variable.name)
+        if found is not None and variable.nbytes % found.itemsize == 0:
+            return found
+    return None
+
+
+def _accessed(program: Program, name: str) -> np.dtype[Any] | None:
+    """Return the type of the accesses of a module variable, ``None`` if they differ."""
+    known = {function.name: origins(function) for function in program.module.functions.values()}
+    sites = (site for site in program.sites if site.function in known)
+    kinds = {site.type for site in sites if name in named(known[site.function], site)}
+    if len(kinds) != 1:
+        return None
+    return cast("np.dtype[Any]", np.dtype(DTYPES[kinds.pop()]))

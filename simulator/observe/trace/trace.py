@@ -30,7 +30,7 @@ from ...memory.site import PHASE, Site
 from ...memory.storage.layout import HEAP, array_address, array_number
 from ...memory.storage.spaces import Allocation
 from ...memory.storage.word_ops import unique
-from .access_counts import LOCAL, NOWHERE, SHARED, ArrayMap, declared
+from .access_counts import LOCAL, NOWHERE, SHARED, ArrayMap, element_type
 from .bulk_copy_trace import pieces
 
 RELEASE = -1
@@ -124,13 +124,14 @@ class Trace(Observer):
             if number == HEAP:
                 continue
             given = arguments[number] if number < len(arguments) else None
-            dtype = declared(program, number) if given is None else given.dtype
+            known = element_type(kernel, program, number) if given is None else given.dtype
+            dtype = np.dtype(np.uint8) if known is None else known
             count = allocation.nbytes // max(1, dtype.itemsize)
             shape_ = (count,) if given is None else given.shape
             self.maps[number] = ArrayMap(
                 number, allocation.name, dtype, shape_, allocation.content().copy(),
                 np.zeros(count, np.int64), np.zeros(count, np.int64),
-                np.full(count, -1, np.int64), given is not None,
+                np.full(count, -1, np.int64), given is not None, known is not None,
             )  # fmt: skip
 
     def start(self, geometry: Geometry) -> None:

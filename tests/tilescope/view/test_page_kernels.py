@@ -77,8 +77,11 @@ def test_rows_say_how_their_values_came_about(open_page):
 STRUCTS = r"""
 __device__ float table[4] = {1, 2, 4, 8};
 struct Point { float x, y; };
+struct Pair { float scale; short shift, spare; };
+__constant__ Pair pairs[4];
 __global__ void move(Point* p, float* out) {
-    for (int i = threadIdx.x; i < 32; i += 32) out[i] = p[i].y * table[i & 3];
+    for (int i = threadIdx.x; i < 32; i += 32)
+        out[i] = p[i].y * table[i & 3] + pairs[i & 3].scale + pairs[i & 3].shift;
 }
 """
 
@@ -86,8 +89,15 @@ __global__ void move(Point* p, float* out) {
 def test_fields_of_structs_and_module_variables(open_page):
     points = np.arange(64, dtype=np.float32)
     out = np.zeros(32, np.float32)
-    run = simulator.launch(Kernel.from_cuda(STRUCTS, "move"), 1, 32, [points, out], trace=True)
+    pairs = {"pairs": [(1.5, 2, 0)] * 4}
+    kernel = Kernel.from_cuda(STRUCTS, "move")
+    run = simulator.launch(kernel, 1, 32, [points, out], symbols=pairs, trace=True)
     shown = open_page(Story(run, "move"))
+    names = shown.page.locator(".stage-lens .over [data-name]").all_text_contents()
+    assert {"table 4 elements", "pairs 32 bytes"} < {name.partition(" in ")[0] for name in names}
+    shown.press("2")
+    unread = shown.page.locator(".uneven .levels li", has_text="8 bytes")  # the third field
+    assert unread.inner_text().startswith("0\u00d7")
     shown.page.evaluate("tilescopePage.state.goBeat(1e6)")
     assert shown.state("pos") == shown.state("story.count")
     assert "out" in shown.text("#finding")

@@ -90,6 +90,32 @@ def test_counts_agree_with_the_counters(name):
     assert sum(int(m.writes.sum()) * m.size for m in maps) == written
 
 
+CONSTANTS = """
+struct Pair { float scale; short shift, spare; };
+__constant__ int taps[3];
+__constant__ Pair pairs[4];
+__global__ void k(const float *x, float *y) {
+    int i = threadIdx.x;
+    y[i] = x[i] * taps[i % 3] + pairs[i % 4].scale + pairs[i % 4].shift;
+}
+"""
+
+
+@pytest.mark.parametrize("source", [True, False])
+def test_constants_are_counted_by_the_elements_of_source_or_accesses(source):
+    """A structure is accessed by several types, so that its elements are bytes."""
+    kernel = Kernel.from_cuda(CONSTANTS, "k")
+    if not source:
+        kernel = Kernel.from_ptx(kernel.ptx)
+    args = [np.ones(48, np.float32), np.zeros(48, np.float32)]
+    run = simulator.launch(kernel, 1, 48, args, trace=True)
+    maps = {item.name: item for item in run.trace.maps.values()}
+    assert (maps["taps"].size, maps["taps"].reads.tolist()) == (4, [16] * 3)
+    assert maps["taps"].dtype == (np.int32 if source else np.uint32)  # PTX loads an int as u32
+    assert (maps["pairs"].is_typed, maps["pairs"].size) == (False, 1)
+    assert maps["pairs"].reads.tolist() == ([12] * 6 + [0] * 2) * 4
+
+
 def test_arrival_and_release_of_warps():
     run, _, _, _ = traced(16, 16, "warps")
     events = run.trace.batches[0].events

@@ -395,8 +395,9 @@ def _parts(facts: Facts) -> tuple[list[Part], list[Part]] | None:
         item = facts.maps[place]
         columns = item.shape[-1] if rows else 1
         count, rest = divmod(facts.shares[place], columns)
-        noun = "element" if rest or not rows else "row"
-        count = facts.shares[place] if noun == "element" else count
+        unit = "element" if item.is_typed else "byte"
+        noun = unit if rest or not rows else "row"
+        count = facts.shares[place] if noun == unit else count
         return [(f"{upto}{plural(count, noun)} of ", -1), facts.name(place)]
 
     title: list[Part] = [(f"Each of {blocks:,} blocks makes ", -1), *part(first), (" from ", -1)]

@@ -40,12 +40,12 @@ export class Reuse {
 
 function global(run, array) {
   const data = run.pool.data(array.reads);
-  return counted(run.story.uses[array.place], { name: array.name, hue: hueOf(run, array), where: "from global memory, the whole launch", shape: array.shape, data, tile: [run.by, run.bx] });
+  return counted(run.story.uses[array.place], { name: array.name, hue: hueOf(run, array), where: "from global memory, the whole launch", shape: array.shape, unit: array.unit, data, tile: [run.by, run.bx] });
 }
 
 function shared(run, one) {
   const variable = run.shared[one.variable];
-  return counted(one.uses, { name: variable.name, hue: hueOfVariable(run, variable), where: `from shared memory, ${run.blockName(one.block)}`, shape: variable.shape, data: run.pool.data(one.reads), tile: null });
+  return counted(one.uses, { name: variable.name, hue: hueOfVariable(run, variable), where: `from shared memory, ${run.blockName(one.block)}`, shape: variable.shape, unit: variable.unit, data: run.pool.data(one.reads), tile: null });
 }
 
 function counted(uses, one) {
@@ -131,5 +131,5 @@ function legend(one) {
   return el("ul", { class: "levels" }, one.levels.map((level, i) => el("li", {},
     el("i", { style: `background: ${shade(one, i)}` }),
     el("b", {}, level.from === level.to ? `${count(level.from)}\u00d7` : `${count(level.from)} to ${count(level.to)}\u00d7`),
-    el("span", { class: "mute" }, ` ${plural(level.many, "element")}`))));
+    el("span", { class: "mute" }, ` ${plural(level.many, one.unit)}`))));
 }

@@ -8,7 +8,7 @@ import { threadOf } from "../model/thread.js";
 import { fedOf, pickOutput } from "./pick.js";
 import { sayElement } from "./say.js";
 import { before, outputValue, sharedValue, touched } from "./values.js";
-import { capital, count } from "../model/format.js";
+import { capital, count, plural } from "../model/format.js";
 
 const [GRID, LARGE, MOST] = [364, 12, 64];
 const THIN = 16; // rows a column from which a matrix is drawn as a strip
@@ -86,7 +86,7 @@ export class Arrays {
       const cols = flat(array) ? array.count : array.shape[array.shape.length - 1];
       const rows = Math.ceil(array.count / cols);
       const plane = rows > 1 && rows * 24 > cols;
-      const size = array.shape.length > 1 ? array.shape.join("\u00d7") : count(array.count);
+      const size = array.shape.length > 1 ? array.shape.join("\u00d7") : array.unit === "byte" ? plural(array.count, "byte") : count(array.count);
       const written = array.writes_total > 0 ? 1 : 0;
       const window = story.whole(array.place, written) ?? story.whole(array.place, 1 - written);
       if (plane) {

@@ -76,7 +76,7 @@ function copySentence(run, found, threads) {
   const sources = [...found].filter(([key, part]) => !run.shared.includes(key) && part.reads.size);
   const into = [...found].filter(([key, part]) => run.shared.includes(key) && part.writes.size);
   if (!sources.length) return [["Write. ", "strong"], [`${threads} ${agree(threads, "write")} `], ...listed(run, found, "writes"), [" in shared memory."]];
-  sources.forEach(([array, part], i) => parts.push([i ? " and " : ""], [`${plural(part.reads.size, "value")} of `], [array.name, hueOf(run, array)]));
+  sources.forEach(([array, part], i) => parts.push([i ? " and " : ""], [`${plural(part.reads.size, noun(array))} of `], [array.name, hueOf(run, array)]));
   into.forEach(([variable], i) => parts.push([i ? " and " : " into "], [variable.name, hueOfVariable(run, variable)]));
   return [...parts, [into.length ? " in shared memory." : "."]];
 }
@@ -118,7 +118,12 @@ function partOf(item, indices) {
     }
   if (cols.size === 1 && rows.size > 1) return `column ${[...cols][0]} of `;
   if (rows.size === 1 && cols.size > 1) return `row ${[...rows][0]} of `;
-  return `${plural(indices.size, "value")} of `;
+  return `${plural(indices.size, noun(item))} of `;
+}
+
+// Elements hold values; of a variable whose element type is unknown only the bytes are known.
+function noun(item) {
+  return item.unit === "byte" ? "byte" : "value";
 }
 
 // Values of the picked thread at the current line, and the hue of the data that it moves.

@@ -51,7 +51,7 @@ export function sayFed(state) {
     decided += leaves.size - own;
     if (!own) continue;
     const from = run.byPlace.get(place);
-    parts.push([first ? "" : " and "], [`${plural(own, "element")} of `], [from.name, hueOf(run, from)]);
+    parts.push([first ? "" : " and "], [`${plural(own, from.unit)} of `], [from.name, hueOf(run, from)]);
     first = false;
   }
   if (first) parts.push(["no element of an array"]);

@@ -39,7 +39,7 @@ export class Accesses extends Moment {
     const cell = Math.min(30, (wide - 4) / (to - from));
     const y = 112;
     lens.begin(wide, y + cell + (both.length > 1 ? 92 : 12), room);
-    lens.text(2, 12, to - from < total ? `elements ${from} to ${to - 1} of ${count(total)}` : plural(total, "element"), { size: 12, fill: "mute" });
+    lens.text(2, 12, to - from < total ? `${item.unit}s ${from} to ${to - 1} of ${count(total)}` : plural(total, item.unit), { size: 12, fill: "mute" });
     const value = (e) => (variable ? sharedValue(state.blockNow, variable, e, state.event)?.value : item.writes_total ? outputValue(state, item, e) : before(run, item, e));
     const range = run.story.ranges[variable ? run.story.sources[m.variable] : m.place];
     const sets = both.map(({ cells }) => new Set(cells.map(([, e]) => e)));
