@@ -144,6 +144,11 @@ def running(ins: Instruction) -> tuple[str, int]:
     return kind, 2 if ins.opcode in ("fma", "mad", "dp4a") else 0
 
 
+def combination(ins: Instruction) -> str:
+    """Return what an instruction makes of two operands in any order, such as ``sum``, or ``""``."""
+    return _RUNNING[ins.opcode] if ins.opcode in ("add", "mul", "max", "min") else ""
+
+
 def moves(ins: Instruction) -> bool:
     """Whether the instruction copies its operand unchanged."""
     return ins.opcode == "mov"

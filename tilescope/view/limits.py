@@ -42,7 +42,6 @@ def limits(run: Run) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": gpu.name,
-                "sms": gpu.sms,
                 "roofline": roofline(gpu, run.counters, arrays).to_dict(),
                 "occupancy": limit.to_dict() | {"most_warps": limit.max_warps},
             }

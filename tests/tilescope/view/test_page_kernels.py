@@ -74,6 +74,41 @@ def test_rows_say_how_their_values_came_about(open_page):
         assert a + b == pytest.approx(float(right), rel=0.02, abs=12)
 
 
+FOLDS = """
+__global__ void fold(const float *in, float *out) {
+    __shared__ float part[64];
+    int t = threadIdx.x;
+    part[t] = in[t];
+    for (int reach = 32; reach; reach /= 2) {
+        __syncthreads();
+        if (t < reach) part[t] = WORK(part[t], part[t + reach]);
+    }
+    if (t == 0) out[0] = part[0];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("a * b", "2 \u00d7 2 = 4"),
+        ("a + b", "2 + 2 = 4"),
+        ("fmaxf(a, b)", "max(2, 2) = 2"),
+        ("a - b", "0"),
+    ],
+)
+def test_rows_name_the_operation_not_one_that_fits_the_values(open_page, work, said):
+    source = f"#define WORK(a, b) ({work})\n" + FOLDS
+    given = np.ones(64, np.float32)
+    given[[0, 32]] = 2
+    args = [given, np.zeros(1, np.float32)]
+    run = simulator.launch(Kernel.from_cuda(source, "fold"), 1, 64, args, trace=True)
+    shown = open_page(Story(run, "fold"))
+    shown.look(pos=shown.state("story.count"))
+    equations = shown.page.locator(".over text.mono").all_text_contents()
+    assert equations[2] == said  # below the input and its copy
+
+
 STRUCTS = r"""
 __device__ float table[4] = {1, 2, 4, 8};
 struct Point { float x, y; };

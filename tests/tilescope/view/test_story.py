@@ -9,7 +9,7 @@ import simulator
 from kernels import Kernel
 from simulator.observe.trace.access_counts import SHARED
 from tests.tilescope.view.conftest import matmul, of_library
-from tilescope.view.page import BUDGET, _content
+from tilescope.view.page import BUDGET, Story, _content
 from tilescope.view.story import beats as kinds
 from tilescope.view.story.beats import COPY, MAKE, STORE, WAIT
 from tilescope.view.story.rows import SHARED_ROW
@@ -148,7 +148,7 @@ def test_phases_rows_and_sentence_count_the_same_rounds():
     made = content(of_library("scan_blelloch", "300"))
     (block, *_) = made["blocks"]
     assert "".join(text for text, _ in made["title"]).startswith("16 rounds between barriers")
-    rounds = [f"round {row['round']}" for row in block["rows"] if row["round"]]
+    rounds = [row["name"] for row in block["rows"] if row["made"]]
     assert [phase[5] for phase in block["phases"]] == ["load", *rounds, "write"]
     assert rounds[-1] == "round 16"
     (block, *_) = content(matmul(6, 2))["blocks"]
@@ -163,6 +163,56 @@ def test_what_supports_the_sentence_is_counted():
         f"{counters.global_load.accesses:,} global loads feed "
         f"{counters.shared_load.accesses:,} reads from shared memory. "
         f"All {counters.global_load.sectors:,} sectors are used in full."
+    )
+
+
+def support(story):
+    return "".join(text for text, _ in content(story)["more"])
+
+
+def test_work_of_rounds_is_counted():
+    scan = sum(256 - (1 << number) for number in range(8))
+    said = f"{scan:,} additions on 256 values, where 255 suffice; 9 barriers a block. "
+    assert support(of_library("scan_hillis_steele", "300")).startswith(said)
+    tree = [128 >> number for number in range(8)]  # threads of each round, up and down
+    idle = 1 - 2 * sum(tree) / (128 * 16)
+    said = f"{2 * sum(tree)} additions on 256 values; {idle:.0%} of the threads write nothing in a "
+    assert support(of_library("scan_blelloch")).startswith(said)
+    halved = [128 >> number for number in range(8)]
+    idle = 1 - sum(halved) / (256 * 8)
+    said = f"255 additions on 256 values; {idle:.0%} of the threads write nothing in a round"
+    assert support(of_library("reduction_shared")).startswith(said)
+
+
+IN_PLACE = """
+__global__ void products(const float *in, float *out) {
+    __shared__ float part[32];
+    int t = threadIdx.x;
+    part[t] = in[t];
+    __syncthreads();
+    for (int reach = 1; reach < 32; reach *= 2) {
+        float made = part[t];
+        if (t >= reach) made *= part[t - reach];
+        __syncthreads();
+        part[t] = made;
+        __syncthreads();
+    }
+    out[t] = part[t];
+}
+"""
+
+
+def test_work_of_rounds_is_that_of_the_kernels_own_operation_and_barriers():
+    kernel = Kernel.from_cuda(IN_PLACE, "products")
+    args = [np.ones(32, np.float32), np.zeros(32, np.float32)]
+    story = Story(simulator.launch(kernel, 1, 32, args, trace=True), "products")
+    products = sum(32 - (1 << number) for number in range(5))
+    said = f"{products} multiplications on 32 values, where 31 suffice; 11 barriers a block. "
+    assert support(story).startswith(said)
+    title = "".join(text for text, _ in content(story)["title"])
+    assert title == (
+        "5 rounds of multiplications, each twice as far, make every element of out a product of "
+        "all before it."
     )
 
 

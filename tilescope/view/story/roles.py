@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simulator.compile.probes import Watched
-from simulator.isa.decoded import moves, passes, roles, running
+from simulator.isa.decoded import combination, moves, passes, roles, running
 from simulator.observe.trace.access_counts import SHARED
 from simulator.observe.trace.trace import Trace, TraceEvent
 
@@ -18,6 +18,8 @@ QUIET, LOAD, READ, KEEP, COMPUTE, WRITE, ATOMIC, ARRIVE, RELEASE, OTHER = range(
 No step; a load from global memory; a read of shared memory; a store to shared memory; arithmetic; a
 store to global memory; an atomic; arrival at a barrier; its release; any other."""
 
+OF = "of"
+"""Stands for what is made where one of the values is stored as it was read."""
 _ALL = 1 << 30
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)")
 _FOLLOWED = 20_000
@@ -42,6 +44,9 @@ class Roles:
         sources: Global array from which all loaded contents of each shared variable come, or -1.
         constant: Stores whose value may be a constant.
         computed: Stores to shared memory of values that do not come straight from global memory.
+        combines: For a store to shared memory whose values are made of two that were read there,
+            the instructions that make them with what they make, such as ``sum``. For a store of
+            what was read it is ``OF``, with -1 for the instruction.
     """
 
     acts: list[int] = field(default_factory=list)
@@ -57,6 +62,7 @@ class Roles:
     sources: list[int] = field(default_factory=list)
     constant: set[int] = field(default_factory=set)
     computed: set[int] = field(default_factory=set)
+    combines: dict[int, dict[int, str]] = field(default_factory=dict)
 
 
 def roles_of(
@@ -82,6 +88,7 @@ def roles_of(
         first.setdefault(every[number].instruction.line, number)
     found.products = set(first.values())
     found.sources, found.constant, found.computed = moves.sources(found, len(shared))
+    found.combines = moves.combines(found)
     return found
 
 
@@ -246,6 +253,26 @@ class _OperandFlow:
                     chained |= {number, other}
                     chain[number].add(other)
         return [n in chained and acts[n] == COMPUTE for n in range(len(self.every))], chain
+
+    def combines(self, roles: Roles) -> dict[int, dict[int, str]]:
+        """Return ``Roles.combines``."""
+        reads = {n for n, act in enumerate(roles.acts) if act == READ}
+        found: dict[int, dict[int, str]] = {}
+        for number, act in enumerate(roles.acts):
+            made = self.before(number) - reads if act == KEEP else set()
+            operations = {n for n in made if self._combines(n, reads)}
+            if operations and operations == made:
+                found[number] = {n: combination(self.every[n].instruction) for n in operations}
+            elif act == KEEP and not made and self.before(number):
+                found[number] = {-1: OF}
+        return found
+
+    def _combines(self, number: int, reads: set[int]) -> bool:
+        """Return whether an instruction combines two values read from shared memory."""
+        if number < 0 or not combination(self.every[number].instruction):
+            return False
+        operands = self.behind[number].values()
+        return len(operands) == 2 and all(some and some <= reads for some in operands)
 
     def sources(self, roles: Roles, count: int) -> tuple[list[int], set[int], set[int]]:
         """Return ``Roles.sources``, ``Roles.constant`` and ``Roles.computed``."""

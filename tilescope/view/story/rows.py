@@ -26,8 +26,12 @@ class MemoryRow:
         values: Contents, NaN for elements not yet written.
         edges: Pairs ``(to, from)``: element ``from`` of the row above is an operand of ``to``.
         written: Elements written in this row.
+        name: Name of the array or of the rewriting.
         round: Number of the rewriting of the shared variable; 0: its first contents, or an array.
         end: Step with which it is complete, counted from 1; 0: an array.
+        combined: Elements made of two of the row above, by what they are, such as ``sum``;
+            ``OF`` if they are one of the two.
+        threads: Threads that write elements.
     """
 
     place: int
@@ -36,7 +40,19 @@ class MemoryRow:
     edges: list[tuple[int, int]] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     round: int = 0
+    name: str = ""
     end: int = 0
+    combined: dict[str, list[int]] = field(default_factory=dict)
+    threads: set[int] = field(default_factory=set)
+
+    @property
+    def what(self) -> str:
+        """Kind of the row in a word or two."""
+        if self.place != SHARED_ROW:
+            return "global"
+        if not self.round:
+            return "loaded"
+        return f"reach {self.reach}" if self.reach else ""
 
     @property
     def reach(self) -> int:
@@ -65,6 +81,8 @@ def rows_of(
     threads = int(np.prod(extent))
     state = np.full(width, np.nan)
     interval: list[set[int]] = [set() for _ in range(threads)]
+    worked: list[set[int]] = [set() for _ in range(threads)]
+    operations = {number for found in roles.combines.values() for number in found}
     taken: list[dict[int, int]] = [{} for _ in range(threads)]
     rows: list[MemoryRow] = []
     now = MemoryRow(SHARED_ROW)
@@ -81,7 +99,11 @@ def rows_of(
                 rows.append(now)
                 now = MemoryRow(SHARED_ROW)
                 interval = [set() for _ in range(threads)]
+                worked = [set() for _ in range(threads)]
             continue
+        if event.watched in operations:
+            for thread in np.flatnonzero(threads_on(event, steps.column, extent)).tolist():
+                worked[thread].add(event.watched)
         if act not in (LOAD, READ, KEEP, WRITE, ATOMIC) or roles.copies[event.watched]:
             continue
         on = np.flatnonzero(threads_on(event, steps.column, extent))
@@ -105,6 +127,10 @@ def rows_of(
                 at = (offset - start) // size % width
                 state[at] = value
                 now.written.append(at)
+                now.threads.add(thread)
+                for operation, name in roles.combines.get(event.watched, {}).items():
+                    if operation < 0 or operation in worked[thread]:
+                        now.combined.setdefault(name, []).append(at)
                 if not rows:
                     first_edges += [(at, p, i) for p, i in taken[thread].items()]
                 now.edges += [(at, source) for source in interval[thread]]
@@ -117,6 +143,7 @@ def rows_of(
         rows.append(now)
     for number, row in enumerate(rows):
         row.round = number
+        row.name = f"round {number}" if number else ""
     before = [_of_array(place, found, first_edges) for place, found in list(inputs.items())[:1]]
     after = []
     for place, found in sorted(outputs.items(), key=lambda item: -len(item[1]))[:1]:

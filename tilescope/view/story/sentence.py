@@ -52,7 +52,8 @@ class Facts:
         last_made: Elements that the last block writes.
         last_block: Coordinates of the last block.
         guarded: Whether constants are stored in place of elements outside an array.
-        rows: Rows of the layout ``rows``.
+        rows: Rows of the layout ``rows``, of the first recorded block.
+        barriers: Barriers that open in that block; 0 if the page has not all of its steps.
     """
 
     run: Run
@@ -72,6 +73,7 @@ class Facts:
     last_block: str = ""
     guarded: bool = False
     rows: Sequence[MemoryRow] = field(default_factory=list)
+    barriers: int = 0
 
     @property
     def ragged(self) -> bool:
@@ -287,13 +289,13 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
         return None
     out = facts.listed(facts.layout.outputs[:1])
     every_out = facts.listed(facts.layout.outputs)
-    more: list[Part] = [
-        (
-            "Each row is shared memory between two barriers. The lines are the reads that made the "
-            "picked value; pick another.",
-            -1,
-        ),
-    ]
+    lines = "Each row is shared memory between two barriers; the lines lead to the picked value."
+    operations = {name for row in rounds for name in row.combined} & _OPERATIONS.keys()
+    noun, result = _OPERATIONS[operations.pop()] if len(operations) == 1 else ("", "a result")
+    made = f" of {noun}s" if noun else ""
+    cost, least = _cost(facts, rounds, noun or "operation")
+    more: list[Part] = [(f"{cost}{lines}", -1)]
+    summed: list[Part] = [(f"{least}{lines}", -1)]
     far = [row.reach for row in rounds]
     wide = [len(set(row.written)) for row in rounds]
     doubling = all(b == 2 * a for a, b in itertools.pairwise(far)) and far[0] == 1
@@ -302,10 +304,10 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     edges = [edge for row in rounds for edge in row.edges]
     if doubling and all(source <= to for to, source in edges) and reaches_all_before(facts.rows):
         return [
-            (f"{n} rounds of additions, each twice as far, make every element of ", -1),
+            (f"{n} rounds{made}, each twice as far, make every element of ", -1),
             *out,
-            (" a sum of all before it.", -1),
-        ], more
+            (f" {result} of all before it.", -1),
+        ], summed
     if doubling and {(source, to) for to, source in edges} == set(edges):
         return [
             (f"{n} rounds, each pairing elements twice as far apart, make every element of ", -1),
@@ -317,7 +319,7 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
             (f"{n} rounds, each with half as many threads, make one value of ", -1),
             *out,
             (f" out of {len(set(facts.rows[1].written) or {0})} in shared memory.", -1),
-        ], more
+        ], summed
     if not facts.layout.inputs:
         return [
             (f"{plural(n, 'round')} between barriers change {plural(facts.made, 'value')} of ", -1),
@@ -331,6 +333,37 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
         *every_out,
         (".", -1),
     ], more
+
+
+_OPERATIONS = {
+    "sum": ("addition", "a sum"), "product": ("multiplication", "a product"),
+    "maximum": ("comparison", "the maximum"), "minimum": ("comparison", "the minimum"),
+}  # fmt: skip
+"""Operations that combine two elements, with their results."""
+
+
+def _cost(facts: Facts, rounds: Sequence[MemoryRow], noun: str) -> tuple[str, str]:
+    """Return sentences on the work of the rounds: operations, idle threads and barriers.
+
+    The second text compares the operations with the fewest that combine all elements. Without the
+    whole block both are empty.
+    """
+    if not facts.barriers:
+        return "", ""
+    threads = int(np.prod(facts.run.block))
+    total = sum(len(row.combined.get(name, ())) for row in rounds for name in _OPERATIONS)
+    loaded = next(row for row in facts.rows if row.place == SHARED_ROW)
+    values = len(set(loaded.written))
+    work = f"{plural(total, noun)} on {plural(values, 'value')}" if total else ""
+    is_more = total >= values and noun != "operation"
+    least = f"{work}, where {values - 1:,} suffice" if is_more else work
+    idle = 1 - sum(len(row.threads) for row in rounds) / (threads * len(rounds))
+    rest = []
+    if idle >= 0.005:
+        rest.append(f"{idle:.0%} of the threads write nothing in a round, on average")
+    rest.append(f"{plural(facts.barriers, 'barrier')} a block")
+    first, second = ("; ".join(filter(None, (one, *rest))) for one in (work, least))
+    return f"{first}. ", f"{second}. "
 
 
 def reaches_all_before(rows: Sequence[MemoryRow]) -> bool:

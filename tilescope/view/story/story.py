@@ -17,7 +17,7 @@ from .moments import cause_of, moments_of
 from .reach import BlockReach, copied_elements, reach_of, shared_reads, use_counts
 from .recorded import RecordedBlock, Recording
 from .roles import ATOMIC, KEEP, READ, RELEASE, is_quiet, roles_of
-from .rows import MemoryRow, rows_of
+from .rows import MAX_ROWS, SHARED_ROW, MemoryRow, rows_of
 from .sentence import Facts, sentences
 from .steps import StorySteps, steps_of
 
@@ -95,7 +95,7 @@ class Teller:
         rows: list[list[MemoryRow]] = []
         if layout.name == "rows":
             rows = [self._rows(layout, batch, steps) for batch, steps, _, _ in found]
-        facts = self._facts(layout, [part[1:] for part in found], rows[0] if rows else [])
+        facts = self._facts(layout, [part[1:] for part in found], rows[0] if rows else [], full)
         title, more = sentences(facts)
         inner = found[self._inner(found)] if found else None
         reads = (
@@ -129,7 +129,6 @@ class Teller:
                 for item in self.arrays
                 if item["drawn"]
             },
-            "guards": sorted(self.roles.constant),
             "blocks": [
                 self._packed(steps, beats, reach, rows[i] if rows else [], moved[i], pool)
                 for i, (_, steps, beats, reach) in enumerate(found)
@@ -202,10 +201,14 @@ class Teller:
     def _rows(self, layout: StageLayout, batch: Batch, steps: StorySteps) -> list[MemoryRow]:
         item = self.shared[layout.variable]
         width = min(1024, int(np.prod(item["shape"][-1:] or [1])))
-        return rows_of(
+        found = rows_of(
             batch, steps, self.roles, self.maps, layout.variable, item["start"], item["size"],
             width, item["kind"], self.extent,
         )  # fmt: skip
+        names = {one["place"]: one["name"] for one in self.arrays} | {SHARED_ROW: item["name"]}
+        for row in found:
+            row.name = row.name or names[row.place]
+        return found
 
     @staticmethod
     def _inner(found: Sequence[object]) -> int:
@@ -217,12 +220,15 @@ class Teller:
         layout: StageLayout,
         found: Sequence[tuple[StorySteps, Beats, BlockReach]],
         rows: Sequence[MemoryRow],
+        full: bool,
     ) -> Facts:
         names = {item["place"]: item["name"] for item in self.arrays}
         facts = Facts(self.run, layout, self.maps, names, self.hues, rows=rows)
         facts.guarded = bool(self.roles.constant)
         if not found:
             return facts
+        if len(rows) < MAX_ROWS and not full:
+            facts.barriers = len(found[0][1].releases)
         inner = found[self._inner(found)]
         _, beats, reach = inner
         facts.phases = max((number for _, _, number in beats.phases), default=1)
@@ -274,10 +280,13 @@ class Teller:
         def table(found: Sequence[Sequence[int]], width: int) -> int:
             return pool.add(np.array(found, np.int32).reshape(-1, width))
 
+        def array(found: Sequence[int]) -> int:
+            return pool.add(np.array(found, np.int32))
+
         made: dict[str, Any] = {
             "block": steps.block, "count": len(steps.acts),
             "beats": table(beats.beats, 5),
-            "distinct": pool.add(np.array(reach.of_beats, np.int32)),
+            "distinct": array(reach.of_beats),
             "segments": table(beats.segments, 4),
             "phases": [
                 (*phase, reach.distinct.get(number, 0), _moved(steps, sectors, phase), name)
@@ -285,8 +294,8 @@ class Teller:
                     zip(beats.phases, phase_names(beats.phases, rows), strict=True)
                 )
             ], "releases": beats.releases,
-            "loads": pool.add(np.array(beats.loads, np.int32)),
-            "reads": pool.add(np.array(beats.reads, np.int32)),
+            "loads": array(beats.loads),
+            "reads": array(beats.reads),
             "windows": [list(map(int, row)) for row in reach.windows],
             "products": table(self._products(steps), 2),
         }  # fmt: skip
@@ -294,7 +303,11 @@ class Teller:
             made["rows"] = [
                 {
                     "place": row.place, "first": row.first, "width": len(row.values),
-                    "reach": row.reach, "round": row.round,
+                    "reach": row.reach, "made": bool(row.round),
+                    "combined": [
+                        (name, array(elements)) for name, elements in row.combined.items()
+                    ],
+                    "name": row.name, "what": row.what,
                     "values": pool.add(row.values),
                     "edges": table(sorted(set(row.edges)), 2), "count": len(set(row.edges)),
                 }
@@ -305,7 +318,7 @@ class Teller:
 
 def phase_names(phases: Sequence[tuple[int, int, int]], rows: Sequence[MemoryRow]) -> list[str]:
     """Return names of phases: of those that rewrite the shared variable in rows, their rounds'."""
-    rounds = {row.end: f"round {row.round}" if row.round else "load" for row in rows if row.end}
+    rounds = {row.end: row.name if row.round else "load" for row in rows if row.end}
     if rounds and phases[-1][1] not in rounds:
         rounds[phases[-1][1]] = "write"
     return [rounds.get(end, f"phase {n}" if n else "write") for _, end, n in phases]

@@ -6,6 +6,14 @@ import { full } from "../draw/numbers.js";
 import { SHARED_ROW, hueOf, hueOfVariable } from "../model/story.js";
 import { plural } from "../model/format.js";
 
+const COMBINED = {
+  sum: (x, y, made) => `${x} + ${y} = ${made}`,
+  product: (x, y, made) => `${x} \u00d7 ${y} = ${made}`,
+  maximum: (x, y, made) => `max(${x}, ${y}) = ${made}`,
+  minimum: (x, y, made) => `min(${x}, ${y}) = ${made}`,
+  of: (x, y, made) => `${made} of ${x}, ${y}`,
+};
+
 export class Rows {
   constructor(state) {
     this.state = state;
@@ -33,13 +41,10 @@ export class Rows {
         from.get(to).push(source);
       }
       const top = values.reduce((most, v) => (Number.isFinite(v) ? Math.max(most, Math.abs(v)) : most), 0) || 1;
-      const { round } = row;
       const shared = row.place === SHARED_ROW;
       return {
-        ...row, values, from, top, shared,
-        name: shared ? (round ? `round ${round}` : variable.name) : global(row).name,
-        sub: shared ? (round ? (row.reach ? `reach ${row.reach}` : "") : "loaded") : "global",
-        hue: shared ? (round ? "c" : this.rows0Hue(run, variable, state.story.rows)) : hueOf(run, global(row)),
+        ...row, values, from, top, shared, operations: new Map(row.combined.flatMap(([name, made]) => [...run.pool.data(made)].map((i) => [i, name]))),
+        hue: shared ? (row.made ? "c" : this.rows0Hue(run, variable, state.story.rows)) : hueOf(run, global(row)),
       };
     });
     this.phaseEnds = state.story.releases;
@@ -153,25 +158,24 @@ export class Rows {
   labels(row, r, y, bar, narrow, wide, x, on, here) {
     const { lens } = this;
     const strong = r === this.now - 1 ? 700 : 400;
-    if (narrow) lens.text(0, y - 3, [row.name, { text: ` ${row.sub}`, style: { class: "size" } }], { size: 11.5, weight: strong });
+    if (narrow) lens.text(0, y - 3, [row.name, { text: ` ${row.what}`, style: { class: "size" } }], { size: 11.5, weight: strong });
     else {
       lens.text(0, y + bar - (bar > 12 ? 4 : 0), row.name, { size: bar > 12 ? 13 : 12, weight: strong, fill: `${row.hue}2` });
-      if (row.sub && bar > 14) lens.text(0, y + bar + 9, row.sub, { size: 11, fill: "mute" });
+      if (row.what && bar > 14) lens.text(0, y + bar + 9, row.what, { size: 11, fill: "mute" });
     }
     if (!on || here === null) return;
     lens.text(narrow ? wide : x, narrow ? y - 3 : y + bar - (bar > 12 ? 4 : 0), this.equation(row, r, here), { size: narrow ? 11.5 : bar > 12 ? 13 : 12, weight: strong, anchor: narrow ? "end" : null, mono: true });
   }
 
-  // "8 + 3 = 11" where the two values above add up to it, "8 of 8, 3" where it is one of them.
+  // "8 + 3 = 11" where two values above are added, "8 of 8, 3" where one of them is stored.
   equation(row, r, here) {
     const value = row.values[here];
     if (!row.shared) return `${row.name}[${row.first + here}] = ${full(value)}`;
     const sources = [...new Set(row.from.get(here) ?? [])];
     const [a, b] = sources.map((i) => this.rows[r - 1].values[i]);
-    if (sources.length !== 2 || !this.rows[r - 1].shared) return full(value);
+    if (sources.length !== 2 || !row.operations.has(here) || !this.rows[r - 1].shared) return full(value);
     const [x, y] = sources[0] === here ? [a, b] : [b, a];
-    if (Math.abs(x + y - value) <= 1e-5 * Math.max(1, Math.abs(value))) return `${brief(x)} + ${brief(y)} = ${brief(value)}`;
-    return value === a || value === b ? `${brief(value)} of ${brief(x)}, ${brief(y)}` : full(value);
+    return COMBINED[row.operations.get(here)](brief(x), brief(y), brief(value));
   }
 
   say(row, index, on) {
