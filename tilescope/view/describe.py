@@ -19,7 +19,7 @@ from simulator.compile.ir_values import operand_text
 from simulator.compile.passes.tracing import decided_by
 from simulator.compile.probes import Watched
 from simulator.hazards.hazard import Hazard
-from simulator.isa.decoded import roles
+from simulator.isa.decoded import moves, roles
 from simulator.observe.trace.access_counts import ArrayMap
 from simulator.observe.trace.trace import Trace
 
@@ -119,7 +119,10 @@ class Text:
             made["guard"] = item.guard
         if decided := self.deciders(item):
             made["decided"] = decided
-        return made | origins(self.trace.program, item, pool)
+        made |= origins(self.trace.program, item, pool)
+        if item.what == "value" and moves(ins) and not {"address", "parts"} & made.keys():
+            made["moves"] = True
+        return made
 
     def deciders(self, item: Watched) -> list[int]:
         """Return the numbers of the branches that decide whether an instruction is executed."""

@@ -6,16 +6,24 @@ import re
 import numpy as np
 import pytest
 
+import simulator
+from kernels import library
 from simulator.observe.trace.trace import RELEASE
 from tests.kernels.library.test_faulty import TABLE
 from tests.tilescope.view.conftest import html, of_library
+from tilescope.view import Story, page
 
 
 def told(name):
     """The story of a faulty kernel, and its run's trace."""
     story = of_library(name)
-    data = json.loads(re.search(r'id="data">(.*?)</script>', html(story), re.S)[1])
-    return data["runs"][0]["story"], story.run
+    return content(html(story)), story.run
+
+
+def content(text):
+    """The story in a page."""
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    return data["runs"][0]["story"]
 
 
 def sentence(moment):
@@ -205,6 +213,21 @@ def test_lanes_name_local_variables_and_other_blocks_memory():
     moment, texts, _ = lanes("faulty_missing_cluster_barrier")
     assert texts == [f"rank 1: s[{63 - t}] = {given[64 + 63 - t]}" for t in range(32)]
     assert [fact[2] for fact in moment["facts"]] == ["s[63]", texts[0]]
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_an_instruction_that_is_no_step_has_the_step_before_it(build):
+    """In the source build __syncwarp() is a function of its own, whose PTX stands elsewhere."""
+    entry = library.get("faulty_warp_sync_mask")
+    launch = entry.launch()
+    given = launch.args[0].copy()
+    run = simulator.launch(
+        entry.kernel(build=build), launch.grid, launch.block, launch.args, schedule="warps",
+        trace=True,
+    )  # fmt: skip
+    (moment,) = content(page([Story(run)]))["moments"]
+    texts = [text for _, _, text in moment["lanes"]]
+    assert texts[:16] == [f"out[{t}] = {given[t]}" for t in range(16)]
 
 
 def test_lanes_that_take_no_part_have_no_access():

@@ -73,9 +73,21 @@ def _place(
     thread = thread or 0
     own = np.flatnonzero(block.steps.lanes[:, thread // WARP])
     own = own[block.steps.watched[own] >= 0].tolist()
-    lines = [recording.watched[int(n)]["ptx"] for n in block.steps.watched[own]]
-    before = [step for step, line in zip(own, lines, strict=True) if line <= shown.ptx_line]
+    items = [recording.watched[int(n)] for n in block.steps.watched[own]]
+    first = _first_line(recording, shown.ptx_line)
+    before = [s for s, one in zip(own, items, strict=True) if first <= one["ptx"] <= shown.ptx_line]
+    if not before:  # a function of its own, such as __syncwarp() of a build that inlines nothing
+        line = shown.source.line
+        before = [s for s, one in zip(own, items, strict=True) if 0 < one["source"] <= line]
     return ((before or own)[-1], thread, False) if own else None
+
+
+def _first_line(recording: Recording, line: int) -> int:
+    """Return the first PTX line of the function that has a line."""
+    assert recording.run.trace is not None
+    functions = recording.run.trace.program.module.functions.values()
+    starts = [one.body[0].line for one in functions if one.body]
+    return max((start for start in starts if start <= line), default=0)
 
 
 def _who(recording: Recording, part: Participant) -> str:

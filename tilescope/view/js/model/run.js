@@ -27,7 +27,6 @@ export class Run {
     this.tensor = Object.keys(raw.story.shapes).length > 0;
     this.watched.forEach((w, i) => {
       w.number = i;
-      w.moves = w.kind === "value" && w.name.startsWith("mov.") && !w.address && !w.parts;
       // A selection of one of two constants stands for its predicate.
       w.plain = w.selects === true && w.inputs.slice(0, 2).every((n) => typeof n === "string");
       w.selects = w.selects === true && !w.plain;
