@@ -151,6 +151,18 @@ def test_other_hazards_say_what_is_wrong_and_where(open_page, name):
     assert np.isfinite(shown.state("pos"))
 
 
+def test_a_hazard_of_the_whole_launch_has_no_moment(open_page):
+    story = of_library("faulty_trap")
+    (hazard,) = story.run.hazards
+    assert open_page(story).page.locator("#jump a").first.inner_text() == "The moment"
+    whole = dataclasses.replace(hazard, kind="too-many-resources", involved=())
+    shown = open_page(Story(dataclasses.replace(story.run, hazards=[whole]), "whole"))
+    assert shown.state("moment") == -1
+    assert shown.page.locator("#jump a").first.inner_text() == "Watch"
+    assert shown.page.locator(".finding").count() == 1
+    assert shown.page.locator(".finding button").count() == 0
+
+
 @pytest.mark.parametrize("width", [1280, 1400])
 def test_the_header_shows_its_facts_whole(open_page, width):
     story = of_library("matmul_missing_first_barrier", "32")

@@ -12,7 +12,7 @@ import { plural } from "./model/format.js";
 import { Run } from "./model/run.js";
 import { State } from "./model/state.js";
 import { fedBy, pickOutput } from "./layout/pick.js";
-import { opening, restore, save } from "./layout/opening.js";
+import { opening, opensAtMoment, restore, save } from "./layout/opening.js";
 
 class Page {
   constructor(content) {
@@ -21,7 +21,7 @@ class Page {
     this.stage = new Stage(this.state);
     this.help = help();
     const part = (id, text, made) => ({ id, text, root: made.root, draw: () => made.draw() });
-    const watch = this.runs[0].hazards.some((hazard) => hazard.severity === "error") ? "The moment" : "Watch";
+    const watch = opensAtMoment(this.runs[0]) ? "The moment" : "Watch";
     this.parts = [
       part("watch", watch, this.stage),
       part("reuse", "Reuse", new Reuse(this.state)),

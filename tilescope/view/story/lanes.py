@@ -17,6 +17,8 @@ from .sentence import quoted
 from .steps import threads_on
 
 _VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
+_BACK = 1000
+"""Steps of the block before a moment in which the lanes' last accesses are sought."""
 _LISTED = 3
 """Participants of a hazard that the page marks."""
 
@@ -116,7 +118,7 @@ def _lanes(
     warp = range(first, min(first + WARP, len(on)))
     texts: dict[int, str] = {}
     wanted = {one for one in warp if on[one]}
-    for before in range(step, -1, -1):
+    for before in range(step, max(-1, step - _BACK), -1):
         if not wanted - texts.keys():
             break
         if block.steps.lanes[before][thread // WARP]:

@@ -6,8 +6,7 @@ export function opening(state) {
   const run = state.now;
   state.thread = 0;
   state.moment = -1;
-  const [first] = run.story.moments;
-  if (first && run.hazards[first.hazard].severity === "error") return openMoment(state, 0);
+  if (opensAtMoment(run)) return openMoment(state, 0);
   const { layout } = run.story;
   if (layout === "product" && run.threads > 64) state.thread = run.by > 2 ? 2 * run.bx + 5 : 5;
   if (layout === "strips" || layout === "rows") {
@@ -41,6 +40,12 @@ export function opening(state) {
 // Whether the picked thread is active in the last step of a beat.
 function takesPart({ blockNow: block, thread }, beat) {
   return block.batch.within(block.eventOf(beat.to - 1), block.column, thread) !== null;
+}
+
+// Errors come first among the moments; warnings leave the run's own opening.
+export function opensAtMoment(run) {
+  const [first] = run.story.moments;
+  return Boolean(first) && run.hazards[first.hazard].severity === "error";
 }
 
 // The moment of a hazard: its step and its thread.
