@@ -20,6 +20,7 @@ from simulator.compile.passes.tracing import decided_by
 from simulator.compile.probes import Watched
 from simulator.hazards.hazard import Hazard
 from simulator.isa.decoded import moves, roles
+from simulator.memory.storage.layout import array_number
 from simulator.observe.trace.access_counts import ArrayMap
 from simulator.observe.trace.trace import Trace
 
@@ -184,10 +185,16 @@ def lines(run: Run) -> list[dict[str, Any]]:
 def arrays(trace: Trace, pool: Pool, values: bool) -> list[dict[str, Any]]:
     """Return the global arrays that are arguments of the launch or that it accesses."""
     found = []
+    constant = {
+        int(array_number(placed.address))
+        for placed in trace.program.layout.placed.values()
+        if placed.variable.space == "const"
+    }
     for item in trace.maps.values():
         touched = bool(item.reads.any() or item.writes.any())
         if item.reads.size and (item.argument or touched):
-            found.append(_array(item, pool, values))
+            space = "constant" if item.number in constant else "global"
+            found.append(_array(item, pool, values) | {"space": space})
     return _with_unique_names(found)
 
 
@@ -240,7 +247,8 @@ def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name, "start": placed.address, "bytes": length, "size": size,
-                "unit": "element", "shape": list(shape or (length // size,)), "kind": letter,
+                "space": "shared", "unit": "element", "kind": letter,
+                "shape": list(shape or (length // size,)),
             }
         )  # fmt: skip
     return _with_unique_names(sorted(found, key=lambda item: (item["start"], -item["bytes"])))

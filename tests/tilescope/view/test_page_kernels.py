@@ -129,10 +129,14 @@ def test_fields_of_structs_and_module_variables(open_page):
     run = simulator.launch(kernel, 1, 32, [points, out], symbols=pairs, trace=True)
     shown = open_page(Story(run, "move"))
     names = shown.page.locator(".stage-lens .over [data-name]").all_text_contents()
-    assert {"table 4 elements", "pairs 32 bytes"} < {name.partition(" in ")[0] for name in names}
+    said = {name.partition(" memory")[0] for name in names}
+    assert {"table 4 elements in global", "pairs 32 bytes in constant"} < said
     shown.press("2")
     unread = shown.page.locator(".uneven .levels li", has_text="8 bytes")  # the third field
     assert unread.inner_text().startswith("0\u00d7")
+    shown.press("3")
+    button = shown.page.locator(".accesses button", has_text="pairs")
+    assert "constant memory" in button.inner_text()
     shown.page.evaluate("tilescopePage.state.goBeat(1e6)")
     assert shown.state("pos") == shown.state("story.count")
     assert "out" in shown.text("#finding")

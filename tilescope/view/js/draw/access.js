@@ -54,10 +54,11 @@ export class Access {
       known.add(w.number);
       const at = block.oneAccess(event);
       if (!at || at.place < SHARED) continue;
-      const { name } = state.now.element(at.place, at.offset);
+      const { name, array, variable } = state.now.element(at.place, at.offset);
+      const { space } = array ?? variable ?? { space: at.place === SHARED ? "shared" : "global" };
       const key = `${w.file}:${w.source || w.ptx}:${w.kind}:${name}`;
       const warp = this.warpOf(event);
-      const one = { w, event, name, place: at.place, offset: at.offset, warp, ...this.cost(event, at.place, warp) };
+      const one = { w, event, name, space, place: at.place, offset: at.offset, warp, ...this.cost(event, at.place, warp) };
       if (!found.has(key) || found.get(key).waste < one.waste) found.set(key, one);
     }
     return [...found.values()].sort((a, b) => a.w.source - b.w.source || a.w.ptx - b.w.ptx);
@@ -98,7 +99,7 @@ export class Access {
           { type: "button", "aria-pressed": String(one.w.number === this.selected), onclick: () => this.choose(one) },
           el("span", {}, `${verbs[one.w.kind]} ${one.name}`),
           el("b", { class: "number" }, `${one.bad ? "\u25b2 " : ""}${one.score}`),
-          el("small", {}, `${one.w.source ? `line ${one.w.source}` : `PTX ${one.w.ptx}`}, ${one.place === SHARED ? "shared" : "global"} memory`),
+          el("small", {}, `${one.w.source ? `line ${one.w.source}` : `PTX ${one.w.ptx}`}, ${one.space} memory`),
         )),
     );
   }

@@ -40,7 +40,7 @@ export class Reuse {
 
 function global(run, array) {
   const data = run.pool.data(array.reads);
-  return counted(run.story.uses[array.place], { name: array.name, hue: hueOf(run, array), where: "from global memory, the whole launch", shape: array.shape, unit: array.unit, data, tile: [run.by, run.bx] });
+  return counted(run.story.uses[array.place], { name: array.name, hue: hueOf(run, array), where: `from ${array.space} memory, the whole launch`, shape: array.shape, unit: array.unit, data, tile: [run.by, run.bx] });
 }
 
 function shared(run, one) {

@@ -68,7 +68,7 @@ export class Strips {
     const range = run.story.ranges[array.place];
     const window = state.story.whole(array.place, written ? 1 : 0);
     const [lo, hi] = window ? flat(window, array) : [0, 0];
-    lens.name(0, y + 14, array.name, this.narrow ? `${array.unit === "byte" ? plural(n, "byte") : count(n)}, global` : `${plural(n, array.unit)} in global memory${written ? "" : "; height is the value"}`, hue);
+    lens.name(0, y + 14, array.name, this.narrow ? `${array.unit === "byte" ? plural(n, "byte") : count(n)}, ${array.space}` : `${plural(n, array.unit)} in ${array.space} memory${written ? "" : "; height is the value"}`, hue);
     const top = y + 24;
     const c = colours();
     const used = this.touched.get(array);

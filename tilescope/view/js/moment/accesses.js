@@ -56,7 +56,7 @@ export class Accesses extends Moment {
       grid: { rows: 1, cols: to - from, cell, name: item.name },
     });
     lens.end();
-    this.heading(`${item.name} in ${variable ? "shared" : "global"} memory`, el("small", {}, state.fixed ? " with the fix" : ` at step ${m.step} of ${run.blockName(m.block)}`));
+    this.heading(`${item.name} in ${item.space} memory`, el("small", {}, state.fixed ? " with the fix" : ` at step ${m.step} of ${run.blockName(m.block)}`));
     this.drawPanel();
   }
 

@@ -32,7 +32,7 @@ export class Outside extends Moment {
     const left = 2;
     const [top, zoom] = [24, 176];
     lens.begin(wide, zoom + cell + 84, room);
-    lens.name(0, 14, item.name, `${plural(total, item.unit)} in ${variable ? "shared" : "global"} memory`, hue);
+    lens.name(0, 14, item.name, `${plural(total, item.unit)} in ${item.space} memory`, hue);
     const x = (k) => left + k * cell;
     const first = shown.findIndex((e) => e >= 0 && e < total);
     const last = shown.findLastIndex((e) => e >= 0 && e < total);
