@@ -30,17 +30,21 @@ def confined_reads(steering: ForwardSlices, clusters: bool) -> frozenset[int]:
     return near if all(sites[number].volatile for number in near) else frozenset()
 
 
-def returning_reads(steering: ForwardSlices, reads: Set[int]) -> frozenset[int]:
+def returning_reads(
+    steering: ForwardSlices, reads: Set[int], stores: bool = False
+) -> frozenset[int]:
     """Return the reads that control a weak access to the location that they read.
 
-    The write that such a read finds precedes the access with no barrier in between.
+    The write that such a read finds precedes the access with no barrier in between. ``stores``:
+    strong stores count, too.
     """
     sites, same = steering.program.sites, steering.same_place
+    found = [one for one in sites if not one.strong or (stores and one.access == "store")]
     return frozenset(
         read
         for read in reads
-        for site in sites
-        if not site.strong and steering.guards(sites[read], site) and same(sites[read], site)
+        for site in found
+        if steering.guards(sites[read], site) and same(sites[read], site)
     )
 
 

@@ -69,7 +69,7 @@ class ReleaseAcquireTracker(Notes):
     ) -> None:
         self.steering, self.threads, self.levels = steering, threads, ScopeLevels(clusters)
         sites, confined = steering.program.sites, confined_reads(steering, clusters.size > 1)
-        self.is_near_logged = not confined or bool(returning_reads(steering, confined))
+        self.is_near_logged = not confined or bool(returning_reads(steering, confined, stores=True))
         shared = {n for n in confined if sites[n].space == "shared" and not self.is_near_logged}
         super().__init__(steering.synchronising_reads - shared)
         size = everyone if self.acquiring else 0

@@ -44,6 +44,10 @@ CASES = {
     "a flag that is taken back": (
         f"if (t == 40) {VOLATILE}[0] = 1; if (t == 3 && {VOLATILE}[0]) flag[0] = 2", "",
     ),
+    "a thread that leaves": (
+        f"if (t == 40) {{ {VOLATILE}[0] = 1; return; }} unsigned r = {VOLATILE}[0]; "
+        f"__syncthreads(); if (t == 5 + r) {VOLATILE}[0] = 2", "",
+    ),
     "a lock": (
         "bool done = false; while (!done) if (atomicCAS(flag, 0, 1) == 0) { q[3] += t; "
         f"done = true; {VOLATILE}[0] = 0; }}", "",
