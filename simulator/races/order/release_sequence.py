@@ -189,7 +189,8 @@ class SyncVariable:
         row[lane] = 0
         if self.lock:
             own, row = np.maximum(own, row), np.zeros_like(row)
-        handed.own = {**handed.own, block: own}
+        if own.any():  # times begin at 1
+            handed.own = {**handed.own, block: own}
         last_releases = np.zeros(self.threads, np.int64)
         last_releases[lane] = release.end
         at = block, self._number(self.place, release.site)
