@@ -63,23 +63,25 @@ class Shapes:
         found = layout_of(kind, self.launch.kernel.declarations) if is_structure(kind) else None
         return found if found and found.nbytes and found.fields else None
 
-    def member(self, name: str, shared: bool, nbytes: int, at: int) -> str:
+    def member(self, name: str, shared: bool, nbytes: int, at: int, size: int) -> str:
         """Return ``[31].value`` for a byte of an array of structures; empty for other arrays.
 
-        ``nbytes``: the array's size. A byte between two fields has no name.
+        ``nbytes``: the array's size; ``size``: of the accessed element. A byte between two fields,
+        or within an element of one, has no name.
         """
         if (layout := self.structure(name, shared)) is None:
             return ""
         number, within = divmod(at, layout.nbytes)
         for field, first, inner in layout.fields:
-            if first <= within < first + inner.nbytes:
+            inside = within - first
+            if 0 <= inside < inner.nbytes and inside % min(size, inner.nbytes) == 0:
                 index = self.index(self.variable(name, shared, nbytes, layout.nbytes), number)
                 return f"{index}.{field}"
         return ""
 
     def place(self, name: str, number: int, at: int, size: int) -> str:
         """Return ``[3][0]`` or ``[31].value`` for a byte of a global array, by its number."""
-        return self.member(name, False, 0, at) or self.index(
+        return self.member(name, False, 0, at, size) or self.index(
             self.argument(number, size), at // size
         )
 

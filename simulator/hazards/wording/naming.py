@@ -93,7 +93,7 @@ def _element(
 ) -> Spot:
     size = site.size
     structure = shapes.structure(name, space == "shared")
-    if structure and (member := shapes.member(name, space == "shared", nbytes, relative)):
+    if structure and (member := shapes.member(name, space == "shared", nbytes, relative, size)):
         extent = f"{name} has {nbytes // structure.nbytes} elements" + _overflow(relative, site)
         return Spot(space, name, relative // size, name + member, extent)
     if relative % size:
@@ -164,7 +164,7 @@ def place_at(
         element = (at - piece.start) // site.size
         return piece.name, element, f"{piece.name}{shapes.index(piece.shape, element)}"
     shape: Shape = ()
-    if member := shapes.member(name, space == "shared", variable.nbytes, at):
+    if member := shapes.member(name, space == "shared", variable.nbytes, at, site.size):
         return name, element, f"{name}{member}"
     if not variable.external:
         shape = shapes.variable(name, space == "shared", variable.nbytes, site.size)

@@ -9,6 +9,7 @@ from simulator.core.machine_memory import available_bytes
 from simulator.host_order import Stream
 from simulator.memory.storage.device import AddressesExhaustedError
 
+from ...executable import ProgramRefusedError
 from ..calls import signed, stands_in_for
 from ..errors import (
     ALREADY_REGISTERED,
@@ -20,8 +21,6 @@ from ..errors import (
 from ..state import TOTAL_BYTES, RegisteredRange, Runtime
 from ..work import MEM_ALLOC, MEM_FREE, StreamWork
 
-_LARGEST = 1 << 36
-"""Bytes of one allocation; an H200 has 141 GB, this machine most likely not."""
 _LARGE = 1 << 24
 """Bytes of an allocation from which on this machine's memory is looked at, which takes 26 us; the
 allocation takes some milliseconds."""
@@ -36,15 +35,19 @@ _PAGE = 4096
 
 
 def allocate(runtime: Runtime, nbytes: int, kind: str) -> int:
-    """Return the address of new memory; 0: there is none."""
-    if nbytes > _LARGEST:
+    """Return the address of new memory; 0: there is none.
+
+    Raises:
+        ProgramRefusedError: A GPU has it, but this machine has not. What a program does without the
+            memory would say nothing of what it does on a GPU.
+    """
+    if nbytes > TOTAL_BYTES:
         return 0
     if nbytes >= _LARGE and (free_bytes := available_bytes()) < _COPIES * nbytes:
-        runtime.errors[
-            f"{nbytes:,} bytes are refused: simulating them takes {_COPIES} times as many, and"
+        raise ProgramRefusedError(
+            f"an allocation of {nbytes:,} bytes: simulating them takes {_COPIES} times as many, and"
             f" this machine has {free_bytes:,} left"
-        ] += 1
-        return 0
+        )
     try:
         made = runtime.device.allocate(nbytes, kind, runtime.place)
     except (AddressesExhaustedError, MemoryError):
