@@ -82,11 +82,16 @@ class Kernel:
         """C++ type of each parameter; ``""`` if unknown.
 
         A mangled entry name contains the types; for ``extern "C"`` kernels the declarations are
-        parsed.
+        parsed. PTX written by hand may contradict them.
         """
         symbol = demangle(self.entry)
         kinds = symbol.params if symbol else declared_types(self.declarations, self.name)
-        return tuple(kinds) if len(kinds) == len(self.params) else ("",) * len(self.params)
+        if len(kinds) != len(self.params):
+            return ("",) * len(self.params)
+        return tuple(
+            kind if param.nbytes == 8 or not kind.endswith(("*", "&")) else ""
+            for kind, param in zip(kinds, self.params, strict=True)
+        )
 
     @property
     def element_types(self) -> list[str]:

@@ -297,3 +297,10 @@ def test_a_run_is_a_line_at_the_prompt() -> None:
         run = simulator.launch(kernel.kernel(16), launch.grid, launch.block, launch.args,
                                checks=checks)  # fmt: skip
         assert re.fullmatch(f"<Run {kernel.kernel(16).name}, .*: {said}>", repr(run))
+
+
+def test_a_mangled_name_that_the_parameters_contradict_is_not_believed() -> None:
+    head = ".version 9.0\n.target sm_90\n.address_size 64\n"
+    kernel = Kernel.from_ptx(head + ".entry _Z1kPii(.param .u32 a, .param .u32 b) {}", "_Z1kPii")
+    assert kernel.parameter_types == ("", "int")
+    assert simulator.launch(kernel, 1, 1, [8, 3]).hazards == []
