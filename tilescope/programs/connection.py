@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .host_process import HostMemoryError, HostProcess
 
-_FRAME = struct.Struct("<18Q")
+_FRAME = struct.Struct("<20Q")
 _ORDER = struct.Struct("<5Q")
 _ANSWER = 2**64 - 1
 _RETURN, _CALL, _MAP, _UNMAP, _PRINT, _TEXT, _FLUSH, _READ, _WRITE, _SHARE, _UNSHARE, _FIND = range(
@@ -37,6 +37,7 @@ class RuntimeCall:
         registers: Its first six integer arguments; ``floats``: the low 64 bits of xmm0 to 7.
         stack: Where its further arguments stand; ``caller``: the address that it returns to.
         index: Which function, by its place in ``shim.build.exports``; ``thread`` of the program.
+        launched_from: The address of the ``<<<>>>`` that makes it; 0: none does.
     """
 
     registers: tuple[int, ...]
@@ -45,11 +46,12 @@ class RuntimeCall:
     caller: int
     index: int
     thread: int
+    launched_from: int = 0
 
 
 def _unpack_call(frame: bytes) -> RuntimeCall:
     words = _FRAME.unpack(frame)
-    return RuntimeCall(words[:6], words[6:14], *words[14:])
+    return RuntimeCall(words[:6], words[6:14], *words[14:19])
 
 
 class Connection:

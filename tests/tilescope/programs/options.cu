@@ -34,6 +34,12 @@ void launch(float *x) {
   scale<<<1, threads>>>(x, threads);  // in a template
 }
 
+/* Threads of a launch, behind another launch. */
+int warps(float *x) {
+  scale<<<2, 96>>>(x, 32);  // inside
+  return 64;
+}
+
 /* Milliseconds between two events, with so many launches and perhaps other work between them. */
 void timed(const char *what, float *x, int launches, bool copy, cudaStream_t other = nullptr,
            bool racy = false) {
@@ -60,6 +66,7 @@ int main(int count, char **words) {
   for (int i = 1; i < count; i++) {
     if (!std::strcmp(words[i], "turn")) turn<<<1, 64>>>(x);
     if (!std::strcmp(words[i], "template")) launch<32>(x);
+    if (!std::strcmp(words[i], "nested")) scale<<<3, warps(x)>>>(x, 64);  // outside
     if (!std::strcmp(words[i], "events")) {
       cudaStream_t other;
       cudaStreamCreate(&other);

@@ -27,7 +27,7 @@ def answer(call: RuntimeCall) -> int:
 
 
 def frame(first: int) -> bytes:
-    return struct.pack("<18Q", first, *[0] * 15, 1000, 7)
+    return struct.pack("<20Q", first, *[0] * 15, 1000, 7, 0, 0)
 
 
 def answers(theirs: socket.socket, count: int) -> list[int]:

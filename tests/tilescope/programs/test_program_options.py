@@ -48,6 +48,12 @@ def test_a_template_of_the_host_launches_at_its_line(program: Path) -> None:
     assert (Path(last["file"]).name, last["line"]) == ("options.cu", line_of("// in a template"))
 
 
+def test_a_launch_within_the_configuration_of_another(program: Path) -> None:
+    _, report = run(program, "nested")
+    lines = [(one["line"], one["grid"][0], one["block"][0]) for one in report["launches"][3:]]
+    assert lines == [(line_of("// inside"), 2, 96), (line_of("// outside"), 3, 64)]
+
+
 def test_each_kernel_has_a_time_and_the_program_a_sum(program: Path) -> None:
     done, report = run(program, "turn", options=("--predict", "h200"))
     assert done.returncode == 1

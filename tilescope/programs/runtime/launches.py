@@ -44,6 +44,7 @@ def _dim3(first: int, second: int) -> tuple[int, int, int]:
     return first & 0xFFFFFFFF, first >> 32, second & 0xFFFFFFFF
 
 
+# The shim answers these two itself; an extension's bridge does not.
 @stands_in_for("__cudaPushCallConfiguration")
 def push_configuration(
     runtime: Runtime, g0: int, g1: int, b0: int, b1: int, shared_bytes: int, stream: int

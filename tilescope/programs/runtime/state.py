@@ -209,6 +209,8 @@ class Runtime:
         """
         outer: RuntimeCall | None = getattr(self, "frame", None)
         self.frame = frame
+        if frame.launched_from:
+            self.launched_from[frame.thread] = frame.launched_from
         name = self.name
         handler = CALLS.get(name)
         if handler is None:

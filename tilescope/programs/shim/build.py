@@ -62,7 +62,10 @@ def shims() -> list[Path]:
     libraries = [folder / f"shim-{key}" / f"libcudart.so.{version}" for version in VERSIONS]
     for version, library in zip(VERSIONS, libraries, strict=True):
         if not library.exists():
-            _compile(texts[version], library, [_HERE / "shim.c"])
+            _compile(texts[version], library, [_HERE / "shim.c"], [
+                _is("IS_PUSH", "__cudaPushCallConfiguration", numbered),
+                _is("IS_POP", "__cudaPopCallConfiguration", numbered),
+            ])  # fmt: skip
     return libraries
 
 
@@ -94,7 +97,15 @@ def temporary_folder() -> Path:
     return Path(made.name)
 
 
-def _compile(stubs: str, library: Path, sources: Sequence[Path]) -> None:
+def _is(macro: str, name: str, numbered: Sequence[tuple[int, tuple[int, str]]]) -> str:
+    """Return the definition of a macro: whether a number is that of a function."""
+    tests = [f"(i) == {number}" for number, (_, one) in numbered if one == name]
+    return f"-D{macro}(i)=({' || '.join(tests)})"
+
+
+def _compile(
+    stubs: str, library: Path, sources: Sequence[Path], options: Sequence[str] = ()
+) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise ShimError("a program needs a C compiler to run: install gcc (or set PATH to a cc)")
@@ -104,7 +115,8 @@ def _compile(stubs: str, library: Path, sources: Sequence[Path]) -> None:
         (work / "stubs.S").write_text(stubs)
         (work / "names.map").write_text(f"{library.name} {{ global: *; }};\n")
         command = [
-            compiler, "-shared", "-fPIC", "-O1", "-o", str(work / "made"), *map(str, sources),
+            compiler, *options, "-shared", "-fPIC", "-O1", "-o", str(work / "made"),
+            *map(str, sources),
             str(work / "stubs.S"), f"-Wl,-soname,{library.name}",
             f"-Wl,--version-script={work / 'names.map'}", "-lpthread", "-ldl",
         ]  # fmt: skip
@@ -117,7 +129,7 @@ def _compile(stubs: str, library: Path, sources: Sequence[Path]) -> None:
 def stubs(names: Sequence[tuple[int, str]]) -> str:
     """Assembler text: an entry a number and name, which stores registers (see ``shim.c``)."""
     lines = [".text", ".type common,@function", "common:"]
-    lines += [" push %rbp", " mov %rsp,%rbp", " sub $144,%rsp"]
+    lines += [" push %rbp", " mov %rsp,%rbp", " sub $160,%rsp"]
     lines += [f" mov %{name},{8 * i}(%rsp)" for i, name in enumerate(_REGISTERS)]
     lines += [f" movq %xmm{i},{48 + 8 * i}(%rsp)" for i in range(8)]
     lines += [" lea 16(%rbp),%r10", " mov %r10,112(%rsp)"]  # the seventh argument and further ones

@@ -1,5 +1,6 @@
 /* Stands in for libcudart: every exported symbol stores its registers in a frame, sends the frame to
-   tilescope, and returns what comes back. What a function means is known to tilescope alone.
+   tilescope, and returns what comes back. What a function means is known to tilescope alone, but for
+   the configuration of a launch: <<<>>> puts it down, and the kernel's stub takes it up again.
 
    A program is run with this library in LD_PRELOAD and the path of a Unix socket in TILESCOPE_SOCKET.
    While a call is under way tilescope may give orders: call a function of the program, map or unmap
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 typedef struct {
-  uint64_t reg[6], xmm[8], stack, caller, index, thread;
+  uint64_t reg[6], xmm[8], stack, caller, index, thread, launched_from, unused;
 } Frame;
 
 typedef struct {
@@ -33,6 +34,9 @@ static const uint64_t ANSWER = ~0ull; /* the index of a frame that answers an or
 static int channel = -1;
 static pthread_mutex_t lock;
 static __thread uint64_t thread; /* this one's number, once it has been asked for */
+static __thread Frame configurations[64]; /* of this thread's <<<>>> that are under way */
+static __thread unsigned configured;
+static __thread uint64_t launched_from; /* where the <<<>>> stands whose launch comes next */
 
 static void die(const char *what) {
   fprintf(stderr, "tilescope: %s\n", what);
@@ -162,13 +166,36 @@ static void *replace_pages(void *at, size_t bytes, int file) {
   return result > -4096ull ? 0 : at;
 }
 
+/* The arguments: grid and block, each in two registers, bytes of shared memory, the stream. */
+static uint64_t push_configuration(const Frame *frame) {
+  if (configured == sizeof configurations / sizeof *configurations) die("too many <<<>>> in another");
+  configurations[configured++] = *frame;
+  return 0;
+}
+
+/* The arguments: where to put them. */
+static uint64_t pop_configuration(const Frame *frame) {
+  if (!configured) return 1; /* cudaErrorInvalidValue */
+  const Frame *made = &configurations[--configured];
+  memcpy((void *)frame->reg[0], &made->reg[0], 12);
+  memcpy((void *)frame->reg[1], &made->reg[2], 12);
+  memcpy((void *)frame->reg[2], &made->reg[4], 8);
+  memcpy((void *)frame->reg[3], &made->reg[5], 8);
+  launched_from = made->caller;
+  return 0;
+}
+
 /* Exported: the stand-ins for cuBLAS and others pass their frames on to it, too. */
 uint64_t tilescope_call(Frame *frame) {
+  if (IS_PUSH(frame->index)) return push_configuration(frame);
+  if (IS_POP(frame->index)) return pop_configuration(frame);
   int error = errno;
   pthread_mutex_lock(&lock);
   if (channel < 0) attach();
   if (!thread) thread = syscall(SYS_gettid);
   frame->thread = thread;
+  frame->launched_from = launched_from;
+  frame->unused = launched_from = 0;
   transmit(frame, sizeof *frame);
   for (;;) {
     Order order;
