@@ -16,18 +16,30 @@ from ..compile.program import Program
 from .influence import ForwardSlices
 
 
-def confined_reads(steering: ForwardSlices, clusters: bool) -> frozenset[int]:
+def confined_reads(program: Program, clusters: bool) -> frozenset[int]:
     """Return the synchronising reads that order nothing where they read shared memory.
 
-    Args:
-        steering: The program's slices.
-        clusters: Whether blocks access each other's shared memory.
+    ``clusters``: whether blocks access each other's shared memory.
     """
-    sites = steering.program.sites
+    return frozenset() if clusters else program.analysis(_confined)
+
+
+def controls_what_it_reads(program: Program) -> bool:
+    """Whether a confined read controls a weak access, or a store, to the location it reads."""
+    return program.analysis(_has_returning_reads)
+
+
+def _confined(program: Program) -> frozenset[int]:
+    steering, sites = program.analysis(ForwardSlices), program.sites
     near = frozenset(n for n in steering.synchronising_reads if sites[n].space != "global")
-    if clusters or not near or not steering.program.analysis(_releases_writes_alone):
+    if not all(sites[number].volatile for number in near):
         return frozenset()
-    return near if all(sites[number].volatile for number in near) else frozenset()
+    return near if near and _releases_writes_alone(program) else frozenset()
+
+
+def _has_returning_reads(program: Program) -> bool:
+    reads = program.analysis(_confined)
+    return bool(returning_reads(program.analysis(ForwardSlices), reads, stores=True))
 
 
 def returning_reads(

@@ -41,7 +41,7 @@ def find_races_in_other_orders(
     in any order, or it races itself in every order.
     """
     steering = launch.program.analysis(ForwardSlices)
-    confined = confined_reads(steering, math.prod(launch.cluster) > 1)
+    confined = confined_reads(launch.program, math.prod(launch.cluster) > 1)
     sites = [launch.program.sites[number] for number in steering.synchronising_reads]
     if all(site.number in confined and not steering.is_polled(site) for site in sites):
         return

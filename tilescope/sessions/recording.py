@@ -122,15 +122,16 @@ class Session:
 
         ``capability``: compute capability for which registers are listed, where they are known.
         """
+        places = self.places()
         kernels = [
             {"kernel": name, "file": file, "line": line, "launches": len(some),
              "hazards": sum(len(launch.run.hazards) for launch in some),
              "predicted_ms": Predicted.of(some).ms}
             | dict(zip(("registers", "registers_source"),
                        known_registers(some[0].kernel, capability), strict=True))
-            for (name, file, line), some in self.places().items()
+            for (name, file, line), some in places.items()
         ]  # fmt: skip
-        detailed = {id(one) for some in self.places().values() for one in some[:_WITH_LINES]}
+        detailed = {id(one) for some in places.values() for one in some[:_WITH_LINES]}
         launches = [launch.to_dict(id(launch) in detailed) for launch in self.launches]
         copies = [hazard.to_dict() for hazard in self.order.hazards]
         gone: dict[str, Any] = {

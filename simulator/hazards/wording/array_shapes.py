@@ -32,6 +32,7 @@ class Shapes:
         self.launch = launch
         self.python = any(file.endswith(".py") for file in launch.kernel.sources)
         self._elements: dict[tuple[str, bool], str] = {}
+        self._structures: dict[tuple[str, bool], TypeLayout | None] = {}
         self._variables: dict[tuple[str, bool, int, int], Shape] = {}
 
     def argument(self, number: int, size: int) -> Shape:
@@ -59,9 +60,13 @@ class Shapes:
 
     def structure(self, name: str, shared: bool) -> TypeLayout | None:
         """Return the layout of an array's elements if the source declares them as structures."""
-        kind = self.element(name, shared)
-        found = layout_of(kind, self.launch.kernel.declarations) if is_structure(kind) else None
-        return found if found and found.nbytes and found.fields else None
+        key = name, shared
+        if key not in self._structures:
+            kind, found = self.element(name, shared), None
+            if is_structure(kind):
+                found = layout_of(kind, self.launch.kernel.declarations)
+            self._structures[key] = found if found and found.nbytes and found.fields else None
+        return self._structures[key]
 
     def member(self, name: str, shared: bool, nbytes: int, at: int, size: int) -> str:
         """Return ``[31].value`` for a byte of an array of structures; empty for other arrays.

@@ -25,7 +25,7 @@ from itertools import product
 
 import numpy as np
 
-from ...analysis.confined_reads import confined_reads, returning_reads
+from ...analysis.confined_reads import confined_reads, controls_what_it_reads, returning_reads
 from ...analysis.influence import ForwardSlices
 from ...core.clusters import Clusters
 from ...core.geometry import WARP, Flat
@@ -68,10 +68,12 @@ class ReleaseAcquireTracker(Notes):
         self, steering: ForwardSlices, everyone: int, threads: int, clusters: Clusters
     ) -> None:
         self.steering, self.threads, self.levels = steering, threads, ScopeLevels(clusters)
-        sites, confined = steering.program.sites, confined_reads(steering, clusters.size > 1)
-        self.is_near_logged = not confined or bool(returning_reads(steering, confined, stores=True))
-        shared = {n for n in confined if sites[n].space == "shared" and not self.is_near_logged}
-        super().__init__(steering.synchronising_reads - shared)
+        program, reads = steering.program, steering.synchronising_reads
+        confined = confined_reads(program, clusters.size > 1) if reads else frozenset()
+        self.is_near_logged = not confined or controls_what_it_reads(program)
+        if not self.is_near_logged:
+            reads -= {n for n in confined if program.sites[n].space == "shared"}
+        super().__init__(reads)
         size = everyone if self.acquiring else 0
         self._scopes = [FenceState(size) for _ in range(self.levels.count)]
         self._barrier: dict[int, int] = {}

@@ -1,6 +1,6 @@
 /* Stands in for libcudart: every exported symbol stores its registers in a frame, sends the frame to
    tilescope, and returns what comes back. What a function means is known to tilescope alone, but for
-   the configuration of a launch: <<<>>> puts it down, and the kernel's stub takes it up again.
+   the configuration of a launch, which <<<>>> stores for the kernel's host stub.
 
    A program is run with this library in LD_PRELOAD and the path of a Unix socket in TILESCOPE_SOCKET.
    While a call is under way tilescope may give orders: call a function of the program, map or unmap
@@ -168,7 +168,7 @@ static void *replace_pages(void *at, size_t bytes, int file) {
 
 /* The arguments: grid and block, each in two registers, bytes of shared memory, the stream. */
 static uint64_t push_configuration(const Frame *frame) {
-  if (configured == sizeof configurations / sizeof *configurations) die("too many <<<>>> in another");
+  if (configured == sizeof configurations / sizeof *configurations) die("too many launches nested in <<<>>>");
   configurations[configured++] = *frame;
   return 0;
 }
