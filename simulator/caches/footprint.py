@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from ..core import clusters
 from ..core.geometry import Flat, Geometry, Mask
+from ..isa.memory.address_windows import ARRAY_BITS
 from ..memory.site import Site
 from ..memory.storage.word_ops import unique
 from ..observe.counters.banks import SECTOR
 from .access_recorder import RecordedAccess, TouchWatch
 
-ARRAY = 35
-"""Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""
-INSIDE = (1 << 34) - 1
+ARRAY = ARRAY_BITS - 5
+"""Bits of a sector's number inside an array."""
+INSIDE = (1 << ARRAY_BITS - 6) - 1
 """Of a unit's number, what says where in the array it is."""
 UNIT = 64
 """Bytes that DRAM hands over at once: two sectors."""

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import linecache
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from .recorded_launch import Place, Predicted, RecordedLaunch
 
 _WITH_LINES = 16
 """Launches of a kernel from one place whose counters by line are part of the JSON."""
+_ELEMENT = re.compile(r"\[\d+\]")
 _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda", "torch",
         "contextlib", "importlib", "runpy")  # fmt: skip
 """Packages whose frames are no place that launches: the user's is behind them."""
@@ -143,12 +145,30 @@ class Session:
 
 
 def distinct(launches: list[RecordedLaunch]) -> list[Hazard]:
-    """Return the distinct hazards of launches, errors first."""
-    found: dict[object, Hazard] = {}
+    """Return the distinct hazards of launches of a kernel from one place, errors first.
+
+    The same statements of several launches are one hazard, whichever elements they access.
+    """
+    found: dict[object, list[Hazard]] = {}
     for launch in launches:
-        for hazard in launch.run.hazards:
-            found.setdefault((hazard.kind, hazard.message, *hazard.sources), hazard)
-    return sorted(found.values(), key=lambda h: h.severity != "error")
+        of_launch = {_statements(hazard): hazard for hazard in reversed(launch.run.hazards)}
+        for statements, hazard in reversed(of_launch.items()):
+            found.setdefault(statements, []).append(hazard)
+    made = [_of_launches(some, len(launches)) for some in found.values()]
+    return sorted(made, key=lambda h: h.severity != "error")
+
+
+def _statements(hazard: Hazard) -> object:
+    return hazard.kind, _ELEMENT.sub("[]", hazard.message), *hazard.sources
+
+
+def _of_launches(some: list[Hazard], launches: int) -> Hazard:
+    """Return the first one, which says in how many of the launches it is."""
+    if len(some) == launches:
+        return some[0]
+    return dataclasses.replace(
+        some[0], notes=(*some[0].notes, f"in {len(some):,} of {launches:,} launches")
+    )
 
 
 @contextlib.contextmanager

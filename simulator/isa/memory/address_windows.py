@@ -11,11 +11,12 @@ from ...core.geometry import Addresses, Lanes, Mask
 from ..table import Op, named_space, row, same
 
 SECTION = "Data Movement and Conversion Instructions"
-ARRAY_BITS = 40
-"""Each global array has an address range of 2**40 bytes to itself: none runs into the next."""
+ARRAY_BITS = 36
+"""Each global array has an address range of 2**36 bytes to itself: none runs into the next."""
 MIDDLE = 1 << ARRAY_BITS - 1
 """Arrays and the windows of shared and local memory begin in the middle of their ranges: what
-is less than 2**39 bytes in front of an array or behind it is nearer to it than to any other."""
+is less than 2**35 bytes in front of an array or behind it is nearer to it than to any other.
+It is the largest size of an array, too."""
 WINDOWS = {
     "global": 0, "const": 0, "param": 0, "shared": (1 << 60) + MIDDLE, "local": (1 << 61) + MIDDLE,
 }  # fmt: skip

@@ -7,6 +7,7 @@ kept in memory (lists, ``float**``, pointers in ``__constant__``) mean what they
 from __future__ import annotations
 
 import bisect
+import functools
 import mmap
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -27,6 +28,7 @@ from .heap import HeapContent
 from .image_handles import picture_handle
 from .layout import (
     HEAP,
+    MAX_ARRAY,
     MODULE_VARIABLES,
     array_address,
     array_number,
@@ -35,11 +37,18 @@ from .layout import (
     variable_bytes,
 )
 
-_HOST_SLOTS = (*range(24, 80), *range(90, 120))
+_HOST_SLOTS = (*range(24 << 4, 80 << 4), *range(90 << 4, 120 << 4))
 """Numbers whose addresses a process on Linux can map (below 2^47, clear of what it maps itself)."""
-_HOST_RANGES = frozenset((*range(80, 90), *range(120, 128), *range(160, 176), *range(240, 256)))
+_HOST_RANGES = frozenset(
+    number
+    for first, end in ((80, 90), (120, 128), (160, 176), (240, 256))
+    for number in range(first << 4, end << 4)
+)
 """Numbers in whose addresses Linux puts programs, their heaps and stacks: 0x55.. and 0x7f.. on
 x86-64, 0xaaaa.. and 0xffff.. on aarch64. No device memory lies there, live or freed."""
+_NOT_DEVICE = _HOST_RANGES | {*_HOST_SLOTS}
+_OTHER_FILES = 256
+"""File descriptors that are not those of allocations."""
 _WAITING = 64
 """Freed numbers that are not given out again yet: reports say where their memory was freed."""
 _PAGE, _SECTOR = 4096, 32
@@ -153,16 +162,19 @@ class Device:
         Raises:
             AddressesExhaustedError: No address is left for it.
         """
+        if nbytes > MAX_ARRAY:
+            raise AddressesExhaustedError(f"an allocation may have {MAX_ARRAY:,} bytes")
         if kind == "device":
             number, file = array_number(address) if address else self._number(), -1
             memory = unset((_padded(nbytes, _SECTOR),), np.uint8)
             buffer = memory.view(np.ndarray)
         else:
-            if not self._host_numbers:
-                raise AddressesExhaustedError("no address is left that the host could map")
-            number, file = self._host_numbers.pop(), os.memfd_create("tilescope")
-            os.ftruncate(file, _padded(nbytes, _PAGE))
-            memory = np.frombuffer(mmap.mmap(file, _padded(nbytes, _PAGE)), np.uint8)
+            limit = _host_allocations()
+            if len(_HOST_SLOTS) - len(self._host_numbers) >= limit:
+                alive = f"{limit:,} managed and pinned allocations"
+                raise AddressesExhaustedError(f"{alive} are alive, as many as can be")
+            file, mapped = _host_memory(_padded(nbytes, _PAGE))
+            number, memory = self._host_numbers.pop(), np.frombuffer(mapped, np.uint8)
             buffer = memory[: _padded(nbytes, _SECTOR)]
         return self._enter(DeviceAllocation(number, memory[:nbytes], buffer, kind, place, file))
 
@@ -173,12 +185,14 @@ class Device:
         return made
 
     def _number(self) -> int:
-        while self._next in _HOST_SLOTS or self._next in _HOST_RANGES:
+        while self._next in _NOT_DEVICE:
             self._next += 1
         if len(self._free_numbers) > _WAITING or (self._next >= HEAP and self._free_numbers):
             return self._free_numbers.pop(0)
         if self._next >= HEAP:
-            raise AddressesExhaustedError(f"{len(self.allocations):,} allocations are alive")
+            raise AddressesExhaustedError(
+                f"{len(self.allocations):,} allocations are alive, as many as can be"
+            )
         self._next += 1
         return self._next - 1
 
@@ -438,3 +452,32 @@ def _moved(of: Texture | Surface, memory: Flat, other: Flat) -> Texture | Surfac
 def _padded(nbytes: int, unit: int) -> int:
     """Return the next multiple of a unit, one at least."""
     return -(-max(nbytes, 1) // unit) * unit
+
+
+def _host_memory(nbytes: int) -> tuple[int, mmap.mmap]:
+    """Return a new file in memory and a view of it."""
+    file = os.memfd_create("tilescope")
+    try:
+        os.ftruncate(file, nbytes)
+        return file, mmap.mmap(file, nbytes)
+    except OSError as error:
+        os.close(file)
+        raise MemoryError(str(error)) from None
+
+
+@functools.cache
+def _host_allocations() -> int:
+    """Return how many allocations the host can map: each takes two file descriptors here.
+
+    A process may have 1,024 by default; the limit becomes what all addresses need, where the
+    system allows it.
+    """
+    import resource  # not on Windows
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    need = _OTHER_FILES + 2 * len(_HOST_SLOTS)
+    if soft != resource.RLIM_INFINITY and soft < need:
+        soft = need if hard == resource.RLIM_INFINITY else min(need, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return min(len(_HOST_SLOTS), max(1, (soft - _OTHER_FILES) // 2))
+    return len(_HOST_SLOTS)

@@ -28,6 +28,8 @@ MAX_GLOBAL = 1 << 29
 RESERVED = 1024
 """Bytes of a block's shared memory that are the system's (an H200's; CUDA guide, "Technical
 Specifications per Compute Capability")."""
+MAX_ARRAY = MIDDLE
+"""Bytes of a global array: it begins in the middle of its range of addresses."""
 HEAP = 9_997
 WORKSPACE = 9_998
 PARAMETERS = 9_999

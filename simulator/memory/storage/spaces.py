@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.arguments.texture import Surface, Texture
+from kernels.errors import LaunchError
 
 from ...core.geometry import Addresses, Flat, Lanes, Mask
 from ...isa import DTYPES
-from .layout import array_address
+from .layout import MAX_ARRAY, array_address
 from .page_cache import aligned, copied
 from .word_ops import join, put, split
 
@@ -70,6 +71,8 @@ class Allocation:
         self.base = array_address(number)
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
+        if self.nbytes > MAX_ARRAY:
+            raise LaunchError(f"{name or 'an array'}: more than {MAX_ARRAY:,} bytes")
         size = -(-max(self.nbytes, 1) // 32) * 32
         lent = not own and len(content) == size and aligned(content)
         self.move(content if own or lent else copied(content, size))

@@ -4,8 +4,8 @@ from ..intrinsics import load64, lowest_bit, store64
 from ..layout import OFFSET, SEVERAL_SPACES, SITES, WHERE, WHY, WORD
 
 WINDOW_BITS = 60
-SHARED_WINDOW = (1 << 60) + (1 << 39)
-LOCAL_WINDOW = (1 << 61) + (1 << 39)
+SHARED_WINDOW = (1 << 60) + (1 << 35)
+LOCAL_WINDOW = (1 << 61) + (1 << 35)
 
 
 def space_of(address: int) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import simulator
+from simulator.isa.memory.address_windows import MIDDLE
 from simulator.memory import memories
 from tests.support.launches import entry
 from tilescope.view import show
@@ -112,7 +113,7 @@ def test_one_lane_writes_to_a_constant_array(constant: int, space: str, how: str
     ]
 
 
-FAR = 1 << 39
+FAR = MIDDLE
 """So far from its space an address in ``.shared`` has nothing to do with it any more."""
 
 

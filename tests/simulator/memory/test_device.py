@@ -7,6 +7,7 @@ import simulator
 from kernels import Kernel
 from simulator import Device
 from simulator.launch import listen
+from simulator.memory.storage.device import AddressesExhaustedError
 
 SOURCE = """
 struct Link { Link *next; float value; };
@@ -121,10 +122,11 @@ def test_managed_memory_is_a_file_that_a_host_can_map() -> None:
     assert device.find(made.address + 100) is made
     assert device.bytes_at(made.address + 96, 4).nbytes == 4
     assert device.bytes_at(made.address + 97, 4) is None
-    numbers = [device.allocate(4, "pinned").number for _ in range(85)]
-    assert len(set(numbers)) == 85
-    with pytest.raises(MemoryError):
-        device.allocate(4, "pinned")
+    numbers = {device.allocate(4, "pinned").number for _ in range(300)}
+    assert len(numbers) == 300
+    with pytest.raises(AddressesExhaustedError, match="1,376 managed and pinned allocations"):
+        numbers |= {device.allocate(4, "pinned").number for _ in range(1377)}
+    numbers = {*device.allocations} - {made.number}
     for number in numbers:
         device.free(device.allocations[number].address)
 

@@ -11,6 +11,7 @@ import simulator.run
 from kernels import Kernel
 from tilescope import session
 from tilescope.cli.output import write_json
+from tilescope.sessions.recording import distinct
 
 ADD = """extern "C" __global__ void add(float* a) { a[threadIdx.x] += 1.0f; }"""
 
@@ -42,3 +43,15 @@ def test_long_json_is_not_indented(tmp_path: Path) -> None:
     for count, lines in ((10, 13), (200_000, 1)):
         write_json(str(tmp_path / "a.json"), {"a": [0.125] * count})
         assert len((tmp_path / "a.json").read_text().splitlines()) - lines in (0, 1)
+
+
+def test_the_same_statements_of_several_launches_are_one_hazard() -> None:
+    source = """extern "C" __global__ void at(const float* a, float* b, int i) { b[0] = a[i]; }"""
+    kernel, b = Kernel.from_cuda(source, "at"), np.zeros(8, np.float32)
+    with session() as made:
+        for i in (8, 3, 9, 11):
+            simulator.launch(kernel, 1, 1, [np.ones(8, np.float32), b, i])
+    (first,) = distinct(made.launches)
+    assert first.element == 8
+    assert first.notes[-1] == "in 3 of 4 launches"
+    assert [len(launch.run.hazards) for launch in made.launches] == [1, 0, 1, 1]

@@ -34,6 +34,15 @@ __device__ int sums[4];
 __global__ void add() { sums[threadIdx.x] += table[threadIdx.x]; }
 
 __device__ int *kept;
+struct Node {
+  int value;
+  Node *next;
+};
+__global__ void walk(Node *first) {
+  int sum = 0;
+  for (Node *one = first; one; one = one->next) sum += one->value;
+  first->value = sum;
+}
 __global__ void make() { kept = static_cast<int *>(malloc(256)); }
 __global__ void fill() { kept[threadIdx.x] = threadIdx.x; }
 __global__ void gather(int *sum) {
@@ -271,6 +280,21 @@ int main(int, char **argv) {
     std::printf(" %s\n", name(cudaMemPrefetchAsync(a, 64, here, 0)));
     cudaFree(a);
     cudaFree(m);
+  } else if (is("list")) {  // each node an allocation that host and device share
+    Node *first = nullptr;
+    for (int i = 0; i < std::atoi(argv[2]); ++i) {
+      Node *one;
+      cudaMallocManaged(&one, sizeof *one);
+      *one = {i, first};
+      first = one;
+    }
+    walk<<<1, 1>>>(first);
+    cudaDeviceSynchronize();
+    std::printf("list %d\n", first->value);
+    for (Node *next; first; first = next) {
+      next = first->next;
+      cudaFree(first);
+    }
   } else if (is("large")) {
     void *large;
     cudaError_t code = cudaMalloc(&large, 1 << 28);

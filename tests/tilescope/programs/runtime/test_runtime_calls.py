@@ -3,6 +3,7 @@
 What is printed is what an H200 prints (2026-11-27, driver 580.159, CUDA 13.0).
 """
 
+import resource
 import subprocess
 from pathlib import Path
 
@@ -84,6 +85,23 @@ def test_memory_that_this_machine_has_not_is_refused(
     done = CliRunner().invoke(main, ["exec", str(folder / "memory"), "large"])
     assert (done.exit_code, capfd.readouterr().out) == (2, "")
     why = "an allocation of 268,435,456 bytes: simulating them takes 4 times as many"
+    assert why in " ".join(done.stderr.split())
+
+
+def test_nodes_of_a_list_are_managed_allocations(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
+    code, printed, report = run(folder / "memory", "list", "700")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (code, printed, found(report)) == (0, "list 244650\nno error\n", [])
+
+
+def test_more_managed_allocations_than_there_are_addresses(folder: Path) -> None:
+    done = CliRunner().invoke(main, ["exec", str(folder / "memory"), "list", "1377"])
+    assert done.exit_code == 2
+    why = "1,376 managed and pinned allocations are alive, as many as can be"
     assert why in " ".join(done.stderr.split())
 
 

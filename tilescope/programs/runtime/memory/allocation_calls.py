@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from simulator.core.machine_memory import available_bytes
 from simulator.host_order import Stream
-from simulator.memory.storage.device import AddressesExhaustedError
+from simulator.memory.storage.device import AddressesExhaustedError, DeviceAllocation
 
 from ...executable import ProgramRefusedError
 from ..calls import signed, stands_in_for
@@ -48,14 +48,27 @@ def allocate(runtime: Runtime, nbytes: int, kind: str) -> int:
             f"an allocation of {nbytes:,} bytes: simulating them takes {_COPIES} times as many, and"
             f" this machine has {free_bytes:,} left"
         )
-    try:
-        made = runtime.device.allocate(nbytes, kind, runtime.place)
-    except (AddressesExhaustedError, MemoryError):
+    made = placed(runtime, nbytes, kind)
+    if made is None:
         return 0
     if made.file >= 0 and not runtime.connection.map(made.address, made.mapped_bytes, made.file):
         runtime.device.free(made.address)
         return 0
     return made.address
+
+
+def placed(runtime: Runtime, nbytes: int, kind: str) -> DeviceAllocation | None:
+    """Return new memory of the device; ``None``: this machine has none.
+
+    Raises:
+        ProgramRefusedError: The simulated device has no address for it, which a GPU would have.
+    """
+    try:
+        return runtime.device.allocate(nbytes, kind, runtime.place)
+    except AddressesExhaustedError as error:
+        raise ProgramRefusedError(f"{runtime.name} of {nbytes:,} bytes: {error}") from None
+    except MemoryError:
+        return None
 
 
 def _allocated(runtime: Runtime, out: int, nbytes: int, kind: str) -> int:
@@ -252,9 +265,8 @@ def host_register(runtime: Runtime, address: int, nbytes: int, flags: int, *_: i
     if any(one.start < start + size and start < one.start + one.nbytes
            for one in runtime.registered.values()):  # fmt: skip
         return ALREADY_REGISTERED
-    try:
-        made = runtime.device.allocate(size, "pinned", runtime.place)
-    except (AddressesExhaustedError, MemoryError):
+    made = placed(runtime, size, "pinned")
+    if made is None:
         return MEMORY_ALLOCATION
     if not runtime.connection.replace(start, size, made.file):
         runtime.device.free(made.address)

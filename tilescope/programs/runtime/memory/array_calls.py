@@ -4,8 +4,6 @@
 
 import struct
 
-from simulator.memory.storage.device import AddressesExhaustedError
-
 from ..calls import UnsupportedCallError, signed, stands_in_for
 from ..errors import (
     INVALID_CHANNEL_DESCRIPTOR,
@@ -15,6 +13,7 @@ from ..errors import (
     SUCCESS,
 )
 from ..state import Runtime
+from .allocation_calls import placed
 from .arrays import CUBEMAP, ChannelError, ChannelFormat, CudaArray
 from .copies import DEFAULT, Box, Extent
 from .copy_calls import copy, fill
@@ -46,9 +45,8 @@ def _make(runtime: Runtime, out: int, desc: int, extent: tuple[int, int, int], f
     nbytes = width * max(height, 1) * max(depth, 1) * itemsize
     if not width or nbytes > _LARGEST:
         return INVALID_VALUE if not width else MEMORY_ALLOCATION
-    try:
-        memory = runtime.device.allocate(nbytes, "device", runtime.place)
-    except (AddressesExhaustedError, MemoryError):
+    memory = placed(runtime, nbytes, "device")
+    if memory is None:
         return MEMORY_ALLOCATION
     runtime.arrays[memory.address] = CudaArray(made, extent, flags, memory)
     runtime.put(out, memory.address)
