@@ -196,7 +196,7 @@ export class Strips {
     const run = state.now;
     const done = terms.filter((term) => term.step < state.pos).length;
     const per = Math.max(1, ...terms.map((term) => Math.min(2, term.operands.length)));
-    const most = Math.min(MOST_TERMS, Math.max(2, Math.floor((wide - (narrow ? 92 : 260)) / (44 * per))));
+    const most = Math.min(MOST_TERMS, Math.max(2, Math.floor((wide - (narrow ? 92 : 260)) / ((narrow ? 33 : 44) * per))));
     const firstShown = Math.max(0, Math.min(done - Math.ceil(most / 2), terms.length - most));
     const some = terms.slice(firstShown, firstShown + most);
     const cells = some.flatMap((term, k) => term.operands.slice(0, 2).map((operand, i) => ({ operand, term, i, at: firstShown + k })));
@@ -224,7 +224,8 @@ export class Strips {
       lens.rect(x, y, side, tall, over ? `${hue}1` : `${hue}0`);
       lens.border(x + 0.5, y + 0.5, side, tall, "line");
       lens.text(x + side / 2, y + tall / 2 + 7, texts[k], { size: Math.min(23, side * 0.42, (side - (narrow ? 3 : 20)) / (glyphs * 0.6)), weight: 650, anchor: "middle", mono: true });
-      if (item?.w.access && side > 34) lens.text(x + side / 2, y + tall + 14, `[${run.element(item.place, item.offset).index}]`, { size: 11, anchor: "middle", fill: "mute", mono: true });
+      const place = item?.w.access ? `[${run.element(item.place, item.offset).index}]` : "";
+      if (place.length * 7 < side) lens.text(x + side / 2, y + tall + 14, place, { size: 11, anchor: "middle", fill: "mute", mono: true });
       if (k && !narrow) lens.text(x, y + tall / 2 + 5, i && term.name !== "add" ? "\u00d7" : "+", { size: 14, anchor: "middle", fill: "mute", style: "paint-order: stroke; stroke: var(--page); stroke-width: 6px; fill: var(--mute)" });
       if (at === done - 1 && state.current?.kind === MAKE) lens.ring(x + 1, y + 1, side - 2, tall - 2);
     });
