@@ -55,6 +55,11 @@ def running() -> bool:
     return _pool is not None
 
 
+def size() -> int:
+    """Return the number of the pool's processes."""
+    return _size if _pool is not None else 0
+
+
 def stop(now: bool = False) -> None:
     """Terminate the pool; ``now``: without waiting for running tasks."""
     global _pool

@@ -124,6 +124,13 @@ def test_between_blocks(body: str, single: None) -> None:
     assert one.hazards
 
 
+@pytest.mark.parametrize(
+    ("seconds", "running", "processes"), [(0.1, 0, 1), (3.0, 0, 5), (3.0, 8, 8), (60.0, 8, 100)]
+)
+def test_processes_take_no_more_than_the_work(seconds: float, running: int, processes: int) -> None:
+    assert parallel_launch.worth_starting(seconds, running) == processes
+
+
 def test_some_batches_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are hazards, pieces of batches would not do."""
     body = "__shared__ volatile int s; s = i; out[i] = s;"
