@@ -10,6 +10,7 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.host.host_arguments import element_word
+from kernels.source.element_types import is_structure, vector_of
 from simulator import Device
 from simulator.memory.storage.image_handles import HANDLES
 
@@ -46,7 +47,8 @@ def _word(device: Device, kernel: Kernel, number: int, arg: Any, nbytes: int) ->
     if pointed:
         address = int.from_bytes(arg, "little")
         found = device.find(address)
-        element = element_word(pointed.replace("const", "").strip())
+        plain = pointed.replace("const", "").strip()
+        element = element_word(vector_of(plain)[0]) or ("u8" if is_structure(plain) else "")
         if found is None or found.address != address or not element:
             return ""
         count = found.nbytes * 8 // int(re.sub(r"\D", "", element))

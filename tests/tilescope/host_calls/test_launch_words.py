@@ -21,6 +21,7 @@ __global__ void k(const float* in, unsigned char* out, int n, double by, bool on
 }
 __global__ void textured(unsigned long long picture, float* out) { out[picture != 0] = 1; }
 __global__ void other(Pair pair, Pair* out) { *out = pair; }
+__global__ void wide(const Pair* in, float4* out) { out[in->a].x = in->b; }
 """
 
 
@@ -43,6 +44,10 @@ def test_it_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     Path("my.cu").write_text(SOURCE)
     typed = shlex.split(shlex.join(["check", "my.cu", *found]))
     assert tilescope(*typed).exit_code == 0
+
+
+def test_structures_are_bytes_and_vectors_their_elements() -> None:
+    assert words("wide", 24, 64)[-2:] == ("u8[24]", "f32[16]=normal")
 
 
 def test_what_words_cannot_say_has_none() -> None:
