@@ -29,7 +29,8 @@ li { flex: var(--work) 1 0; min-width: 150px; max-width: 640px; padding: 7px 10p
   text-overflow: ellipsis; }
 li:has(button) { padding: 0; }
 button { font: inherit; color: inherit; text-align: left; border: 0; background: none;
-  padding: 7px 10px; width: 100%; cursor: pointer; overflow: hidden; text-overflow: ellipsis; }
+  padding: 7px 10px; width: 100%; height: 100%; cursor: pointer; overflow: hidden;
+  text-overflow: ellipsis; }
 button[aria-current=true] { background: var(--ink); color: var(--page); }
 li:has(.bad) { box-shadow: inset 0 -4px var(--x2); }
 .bad { font-weight: bold; color: var(--x2); }

@@ -104,8 +104,12 @@ class Trace(Observer):
         shape: tuple[tuple[int, int, int], tuple[int, int, int]],
         allocations: dict[int, Allocation],
         arguments: Sequence[NDArray[Any]],
+        element_types: Mapping[int, np.dtype[Any] | None] = MappingProxyType({}),
     ) -> None:
-        """Begin a launch, perhaps over again, with an empty record."""
+        """Begin a launch, perhaps over again, with an empty record.
+
+        ``element_types``: of arrays that are plain memory, by their numbers.
+        """
         self.kernel, self.program = kernel, program
         self.grid, self.block = shape
         self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
@@ -124,10 +128,15 @@ class Trace(Observer):
             if number == HEAP:
                 continue
             given = arguments[number] if number < len(arguments) else None
-            known = element_type(kernel, program, number) if given is None else given.dtype
+            if given is None:
+                known = element_type(kernel, program, number)
+            else:
+                known = element_types.get(number, given.dtype)
+            if known is not None and allocation.nbytes % known.itemsize:
+                known = None
             dtype = np.dtype(np.uint8) if known is None else known
             count = allocation.nbytes // max(1, dtype.itemsize)
-            shape_ = (count,) if given is None else given.shape
+            shape_ = (count,) if given is None or number in element_types else given.shape
             self.maps[number] = ArrayMap(
                 number, allocation.name, dtype, shape_, allocation.content().copy(),
                 np.zeros(count, np.int64), np.zeros(count, np.int64),

@@ -104,6 +104,22 @@ def test_memory_that_is_not_touched_is_not_copied(
     assert max(copied) < other.nbytes
 
 
+def test_a_trace_counts_elements_of_the_types_that_pointers_have() -> None:
+    device = Device()
+    x, y, links = device.allocate(128), device.allocate(128), device.allocate(48)
+    x.array[...] = 0
+    links.array[...] = 0
+    half, follow = (Kernel.from_cuda(SOURCE, name) for name in ("half", "follow"))
+    run = simulator.launch(half, 1, 32, [x.address, y.address + 64, 32], device=device, trace=True)
+    maps = run.trace.maps
+    assert [maps[a.number].dtype for a in (x, y)] == [np.float32] * 2
+    assert maps[x.number].reads.tolist() == [1] * 16 + [0] * 16
+    assert maps[y.number].writes.tolist() == [0] * 16 + [1] * 16
+    run = simulator.launch(follow, 1, 1, [links.address], device=device, trace=True)
+    found = run.trace.maps[links.number]
+    assert (found.is_typed, found.size, found.shape) == (False, 1, (48,))
+
+
 def test_parameters_are_bytes_or_numbers_of_their_size(ptx: str) -> None:
     kernel, device = Kernel.from_ptx(ptx, "half"), Device()
     for args, error in (

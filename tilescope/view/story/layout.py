@@ -9,6 +9,8 @@ from simulator.observe.trace.access_counts import ArrayMap
 from .reach import BlockReach, window
 from .roles import Roles
 
+_TABLES = ("__cudart_", "__internal_")
+"""How names of tables begin that functions of the toolkit read: no inputs of the user."""
 MIN_ROWS = 3
 """Rewrites of a shared variable from which the page draws a row for each."""
 
@@ -46,7 +48,11 @@ def layout_of(
 ) -> StageLayout:
     """Return the first layout that fits."""
     outputs = [n for n, m in maps.items() if m.writes.any()]
-    inputs = [n for n, m in maps.items() if m.reads.any() and n not in outputs]
+    inputs = [
+        n
+        for n, m in maps.items()
+        if m.reads.any() and n not in outputs and not m.name.startswith(_TABLES)
+    ]
     found = _product(maps, blocks, inputs, outputs)
     if found:
         return found

@@ -97,7 +97,7 @@ class Teller:
             rows = [self._rows(layout, batch, steps) for batch, steps, _, _ in found]
         facts = self._facts(layout, [part[1:] for part in found], rows[0] if rows else [], full)
         title, more = sentences(facts)
-        inner = found[self._inner(found)] if found else None
+        inner = found[self._inner([part[3] for part in found])] if found else None
         reads = (
             shared_reads(inner[0], inner[1], self.roles, self.shared, self.extent) if inner else {}
         )
@@ -211,9 +211,15 @@ class Teller:
         return found
 
     @staticmethod
-    def _inner(found: Sequence[object]) -> int:
-        """Return the place of a middle block, because the first and the last are at an edge."""
-        return len(found) // 2 if len(found) > 2 else 0
+    def _inner(reached: Sequence[BlockReach]) -> int:
+        """Return the place of a middle block, because the first and the last are at an edge.
+
+        Blocks that write nothing stand for no others, unless all are of that kind.
+        """
+        all_places = range(len(reached))
+        at_work = [n for n in all_places if any(map(len, reached[n].written.values()))]
+        some = at_work or all_places
+        return some[len(some) // 2] if len(some) > 2 else some[0]
 
     def _facts(
         self,
@@ -229,7 +235,7 @@ class Teller:
             return facts
         if len(rows) < MAX_ROWS and not full:
             facts.barriers = len(found[0][1].releases)
-        inner = found[self._inner(found)]
+        inner = found[self._inner([part[2] for part in found])]
         _, beats, reach = inner
         facts.phases = max((number for _, _, number in beats.phases), default=1)
         facts.loads, facts.reads = beats.loads[-1], beats.reads[-1]

@@ -186,8 +186,14 @@ function computed(run, block, state, items) {
   const signs = { max: "max", min: "min" };
   const parts = term.operands.map((o) => show(valueOf(o)));
   if (signs[term.name]) return `${signs[term.name]}(${[index ? show(before) : null, ...parts].filter(Boolean).join(", ")}) = ${show(term.sum)}`;
-  if (term.operands.length > 1 && (term.name === "fma" || term.name === "mad")) return `${show(before)} + ${parts.join(" \u00d7 ")} = ${show(term.sum)}`;
+  // The first term may start from any register, and later ones may go on from another.
+  const values = term.operands.map(valueOf);
+  const last = values.reduce((product, v) => product * v, 1);
+  const isFused = term.operands.length > 1 && (term.name === "fma" || term.name === "mad");
+  const made = term.name === "sub" ? before - last : term.name === "mul" && !isFused ? before * last : before + last;
+  const start = Math.abs(made - term.sum) <= 0.004 * Math.max(Math.abs(before), Math.abs(last), Math.abs(term.sum)) ? show(before) : "\u2026";
+  if (isFused) return `${start} + ${parts.join(" \u00d7 ")} = ${show(term.sum)}`;
   if (term.operands.length > 1) return `${parts.join(term.name === "sub" ? " \u2212 " : term.name === "mul" ? " \u00d7 " : " + ")} = ${show(term.sum)}`;
-  return `${show(before)} ${term.name === "sub" ? "\u2212" : term.name === "mul" ? "\u00d7" : "+"} ${parts[0]} = ${show(term.sum)}`;
+  return `${start} ${term.name === "sub" ? "\u2212" : term.name === "mul" ? "\u00d7" : "+"} ${parts[0]} = ${show(term.sum)}`;
 }
 

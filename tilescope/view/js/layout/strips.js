@@ -202,14 +202,15 @@ export class Strips {
     const cells = some.flatMap((term, k) => term.operands.slice(0, 2).map((operand, i) => ({ operand, term, i, at: firstShown + k })));
     const side = Math.min(64, narrow ? (wide - 92) / Math.max(2, cells.length) : (wide - 260) / Math.max(2, cells.length + 1.3));
     const tall = side * 0.82;
-    const left = narrow ? 0 : 130;
+    const makes = madeBy(run, state.block, state.thread);
+    const left = narrow ? 0 : Math.max(130, 7 * makes.length + 10);
     const middle = from ? (from.lo + from.hi) / 2 : wide / 2;
     const x0 = narrow ? 0 : Math.max(left, Math.min(wide - cells.length * side - side * 1.3 - 50, middle - (cells.length * side) / 2));
     if (from && cells.length) lens.beneath(`M${from.lo} ${from.y - 14}L${x0} ${y - 6}H${x0 + cells.length * side}L${from.hi} ${from.y - 14}z`, "fill: var(--c0); opacity: 0.55");
     if (!narrow) {
       lens.text(0, y + 18, capital(run.threadName(state.thread)), { size: 14, weight: 700 });
       lens.text(0, y + 36, `of ${run.blockName(state.block)}`, { size: 12.5, fill: "mute" });
-      lens.text(0, y + 53, madeBy(run, state.block, state.thread), { size: 12.5, fill: "mute" });
+      lens.text(0, y + 53, makes, { size: 12.5, fill: "mute" });
     }
     const texts = cells.map(({ operand }) => {
       const value = valueOf(operand);
