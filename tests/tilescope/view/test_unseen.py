@@ -131,6 +131,16 @@ extern "C" __global__ void pull(const float4* points, float3* forces, int n) {
 """
 
 
+MOST_IDLE = """
+__global__ void first(const float* in, float* out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = in[i] + 0.5f * in[n - 1 - i];
+}
+"""
+
+
 @functools.cache
 def story(source, name, grid, threads, *shapes):
     rng = np.random.default_rng(3)
@@ -158,6 +168,8 @@ CASES = {
                     "32 values of out."),
     "beside": ((BESIDE, "paths", 1, (16, 16), (16, 16), (16, 16), 16, 3), "plain",
                "256 threads in 1 block change a_rather_long_distance and write via_buffer."),
+    "most blocks idle": ((MOST_IDLE, "first", 16, 32, (64,), (64,), 64), "strips",
+                         "Every value of out is made of 2 values of in."),
     "points": ((POINTS, "pull", 1, 64, (64, 4), (64, 3), 64), "planes",
                "A block loads 256 values of points in 64 loads and reads them 4,096 times "
                "for 192 values of forces."),
