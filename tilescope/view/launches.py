@@ -36,7 +36,10 @@ li:has(.bad) { box-shadow: inset 0 -4px var(--x2); }
 .bad { font-weight: bold; color: var(--x2); }
 button[aria-current=true] .bad { color: inherit; }
 b, small { display: block; overflow: hidden; text-overflow: ellipsis; }
-iframe { border: 0; width: 100%; height: 100%; }
+h1 { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden;
+  clip-path: inset(50%); }
+main { min-height: 0; }
+iframe { border: 0; width: 100%; height: 100%; display: block; }
 """
 _SCRIPT = """"use strict";
 const { inner, pages } = JSON.parse(document.getElementById("pages").textContent);
@@ -81,7 +84,8 @@ def launches_page(launches: Sequence[RecordedLaunch]) -> Shown:
         f'<meta http-equiv="Content-Security-Policy" content="'
         f'{policy((script, _SCRIPT), (style, _STYLE))}">'
         f"<title>{counted} - tilescope</title><style>{_STYLE}</style></head><body>"
-        f'<ol>{"".join(rows)}</ol><iframe title="the launch"></iframe>'
+        f'<nav aria-label="launches"><h1>{counted}</h1><ol>{"".join(rows)}</ol></nav>'
+        f'<main><iframe title="the launch"></iframe></main>'
         f'<script type="application/json" id="pages">{content}</script>'
         f"<script>{_SCRIPT}</script></body></html>"
     )

@@ -39,6 +39,8 @@ def test_all_launches(chromium, tmp_path):
         assert name in frame.locator("body").inner_text()
     assert "1 hazard" in page.locator("li").nth(1).inner_text()
     assert errors == []
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert axe.run(page).response["violations"] == []
     page.close()
 
 

@@ -128,7 +128,7 @@ SENTENCES = [
     (("stencil_line", "500"), "A block loads 134 values of in once and reads them 896 times "
      "for 128 values of out."),
     (("scan_hillis_steele", "300"), "8 rounds of additions, each twice as far, make every "
-     "element of out a sum of all before it."),
+     "element of out a sum of all up to it in its block."),
     (("reduction_shared", None), "8 rounds, each with half as many threads, make one value of "
      "sums out of 256 in shared memory."),
     (("transpose_tiled", "64"), "Every value of A goes to its mirrored place in B, "
@@ -269,7 +269,7 @@ def test_rows_of_a_scan_are_its_partial_sums():
 def test_moments_of_a_missing_barrier(which):
     story = of_library(f"matmul_missing_{which}_barrier", "32")
     moments = content(story)["moments"]
-    wanted = ["never written", "an old value"] if which == "first" else ["overwritten"]
+    wanted = ["not yet written", "an old value"] if which == "first" else ["overwritten"]
     moments = [moment for moment in moments if moment["hazard"] == moments[0]["hazard"]]
     assert [moment["kind"] for moment in moments] == wanted
     for moment in moments:

@@ -17,7 +17,7 @@ from .rows import as_numbers
 from .sentence import plural, quoted
 from .steps import flat, threads_on
 
-NEVER, OLD, OVERWRITTEN, LUCK = "never written", "an old value", "overwritten", "right by luck"
+NEVER, OLD, OVERWRITTEN, LUCK = "not yet written", "an old value", "overwritten", "right by luck"
 MEETING = "in no order"
 ORDER = (NEVER, OLD, OVERWRITTEN, LUCK)
 

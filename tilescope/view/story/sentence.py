@@ -1,6 +1,7 @@
 """Title and second sentence of a run, by rules over counters, never over names."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -303,10 +304,11 @@ def _rows(facts: Facts) -> tuple[list[Part], list[Part]] | None:
     n = len(rounds)
     edges = [edge for row in rounds for edge in row.edges]
     if doubling and all(source <= to for to, source in edges) and reaches_all_before(facts.rows):
+        inside = " in its block" if math.prod(facts.run.grid) > 1 else ""
         return [
             (f"{n} rounds{made}, each twice as far, make every element of ", -1),
             *out,
-            (f" {result} of all before it.", -1),
+            (f" {result} of all up to it{inside}.", -1),
         ], summed
     if doubling and {(source, to) for to, source in edges} == set(edges):
         return [

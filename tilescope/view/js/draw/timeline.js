@@ -123,6 +123,7 @@ export class Timeline {
       const parts = [svg("rect", { x: x + 1, y: 2, width: Math.max(1, w - 2), height: 17, rx: 3, class: on ? "phase here" : "phase", "data-seek": phase.from + 1 })];
       if (text) parts.push(svg("text", { x: x + w / 2, y: 14.5, class: on ? "phase-name here" : "phase-name", "text-anchor": "middle" }, text));
       if (on && zoom) parts.unshift(svg("path", { d: `M${x + 1} 19L${label} ${top - 5}H${label + wide}L${x + w - 1} 19z`, class: "magnified" }));
+      if (on && zoom && label > 60) parts.push(svg("text", { x: label - 8, y: 14.5, class: "name", "text-anchor": "end" }, "magnified:"));
       return parts;
     });
   }

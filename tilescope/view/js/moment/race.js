@@ -56,7 +56,7 @@ export class Race extends Moment {
     const more = [];
     if (hazard.fix_line) more.push(`${this.fixName === "the barrier" ? "A barrier" : "A fix"} ${this.fixName === "the barrier" ? "is missing" : "belongs"} ${hazard.fix_text.includes("before line") ? "before" : "after"} line ${hazard.fix_line}.`);
     else more.push(`${hazard.title}.`);
-    if (base.wrong) more.push(`${count(base.wrong[0])} of ${plural(base.wrong[1], "result")} ${base.wrong[0] === 1 ? "is" : "are"} wrong in this run; another order of the warps would spoil others, or none.`);
+    if (base.wrong) more.push(`${count(base.wrong[0])} of ${plural(base.wrong[1], "result")} ${base.wrong[0] === 1 ? "is" : "are"} wrong in this run; another order of the warps may give other values, or the right ones.`);
     return { title: [[start], this.element(), [rest]], more: [[more.join(" ")]] };
   }
 
@@ -203,12 +203,12 @@ export class Race extends Moment {
     lens.arrow(beside ? `M${x} ${y}H${at.x + L.cell + 6}` : `M${at.x + L.cell / 2} ${y - 12}V${at.y + L.cell + 6}`, hue, 2.5);
     lens.shape(`M${x + 7} ${y - 14}h${wide - 14}q7 0 7 7v${state.fixed ? 14 : 32}q0 7 -7 7h${14 - wide}q-7 0 -7 -7v-${state.fixed ? 14 : 32}q0 -7 7 -7z`, `fill: var(--${hue}2)`);
     const size = narrow ? 12 : 14;
-    const what = { "never written": "nothing is here yet", "an old value": `still ${full(m.got, 3)}`, overwritten: `already ${full(m.got, 3)}`, "right by luck": `${full(m.got, 3)}, by luck`, [FLIGHT]: `${full(m.got, 3)}, or not yet` }[m.kind] ?? "written by no thread";
+    const what = { "not yet written": "nothing is here yet", "an old value": `still ${full(m.got, 3)}`, overwritten: `already ${full(m.got, 3)}`, "right by luck": `${full(m.got, 3)}, by luck`, [FLIGHT]: `${full(m.got, 3)}, or not yet` }[m.kind] ?? "written by no thread";
     const first = state.fixed ? `${label}: ${full(m.should ?? m.got, 4)}, as it should` : `${label}: ${what}`;
     lens.text(x + 10, y + 5, first, { size, weight: 650, fill: "on" });
     if (state.fixed) return;
     const between = Math.abs(m.other_step - m.step);
-    const when = m.other_step > m.step ? `writes ${m.kind === "never written" ? "it" : full(m.should, 4)} ${plural(between, "step")} later` : `wrote it ${plural(between, "step")} before`;
+    const when = m.other_step > m.step ? `writes ${m.kind === "not yet written" ? "it" : full(m.should, 4)} ${plural(between, "step")} later` : `wrote it ${plural(between, "step")} before`;
     const below = m.other_step < 0 ? "a GPU gives what was left here" : m.kind === FLIGHT ? `${this.name(m.other_thread)} copies it` : `${this.name(m.other_thread)} ${when}`;
     lens.text(x + 10, y + 23, below, { size: size - 1, fill: "on" });
   }
@@ -267,7 +267,7 @@ export class Race extends Moment {
     if (m.kind === FLIGHT) return this.state.fixed ? "The copy is complete before the read." : "Hatched elements are under way: the simulator copies at once, a GPU takes its time.";
     if (m.other_step < 0) return "The simulator gives 0; a GPU gives whatever was left there.";
     if (this.state.fixed) return `${capital(this.name(m.other_thread))} wrote it before ${this.fixName} ${this.fixName === "the barrier" ? "opened" : "let the reader go on"}.`;
-    if (m.kind === "never written") return "Here uninitialised memory reads as 0; a GPU gives whatever was left there.";
+    if (m.kind === "not yet written") return "Here uninitialised memory reads as 0; a GPU gives whatever was left there.";
     if (m.kind === "an old value") return "The tinted elements are left over from the phase before.";
     if (m.kind === "overwritten") return "The value it wanted is gone: the next phase had begun.";
     return "This order of the warps gives the right value; another would not.";
