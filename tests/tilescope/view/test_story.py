@@ -215,7 +215,7 @@ def test_work_of_rounds_is_that_of_the_kernels_own_operation_and_barriers():
     title = "".join(text for text, _ in content(story)["title"])
     assert title == (
         "5 rounds of multiplications, each twice as far, make every element of out a product of "
-        "all before it."
+        "all up to it."
     )
 
 
