@@ -153,8 +153,7 @@ class Arguments:
         filled: Contents of module variables that are not arrays of the user.
         buffers: Bytes of arrays by number, padded as allocations are, where that is no copy.
         pictures: Textures and surfaces that arrays have already, by the arrays' numbers.
-        element_types: Dtypes of the elements of plain memory by its number, from the kernel's
-            parameters; ``None``: unknown. Other arrays have their own dtype.
+        plain: Numbers of memory of a ``Device`` that has no dtype of its own.
         others: Further global memory by its array number, with names: variables of other modules.
         is_unreached: Whether a number is that of memory of a ``Device`` that was left out.
     """
@@ -169,7 +168,7 @@ class Arguments:
     filled: dict[str, Value] = field(default_factory=dict)
     buffers: dict[int, Any] = field(default_factory=dict)
     pictures: Mapping[int, list[Any]] = field(default_factory=dict)
-    element_types: dict[int, Any] = field(default_factory=dict)
+    plain: set[int] = field(default_factory=set)
     others: dict[int, tuple[str, Any]] = field(default_factory=dict)
     is_unreached: Callable[[int], bool] | None = None
 

@@ -16,7 +16,6 @@ from kernels.arguments.convert import Arguments, convert
 from kernels.arguments.pointers import AddressSlot, Gathered, first_byte
 from kernels.arguments.values import Value
 from kernels.ptx.module import Instruction
-from kernels.source.element_types import dtype_of
 from kernels.source.structures import TypeLayout, layout_of
 
 from ..compile.program import Program
@@ -96,31 +95,15 @@ def _enter(made: Arguments, reach: "_Reach", found: "_DeviceArrays", kernel: Ker
             continue
         made.labels[number] = f"memory allocated at {live.place}" if live.place else "memory"
         made.arrays[number] = found.views.get(number, live.array)
+        if number not in found.views:
+            made.plain.add(number)
         if live.buffer.nbytes % 32 == 0:
             made.buffers[number] = live.buffer
-    made.element_types = {
-        number: None
-        for number in reach.numbers
-        if number in reach.device.allocations and number not in found.views
-    } | _element_types(made, kernel, found)
     named = set()
     for number, label in _labels(made, found, kernel):
         if number not in named and number in reach.device.allocations:
             named.add(number)
             made.labels[number] = label
-
-
-def _element_types(
-    made: Arguments, kernel: Kernel, found: "_DeviceArrays"
-) -> dict[int, np.dtype[np.generic] | None]:
-    """Return what pointers to plain memory point to, where they agree."""
-    types: dict[int, set[np.dtype[np.generic] | None]] = {}
-    for kind, param, value in zip(kernel.element_types, made.params, made.values, strict=True):
-        slots = value.addresses if isinstance(value, Value) and not param.is_struct else ()
-        for slot in slots:
-            if slot.array not in found.views:
-                types.setdefault(slot.array, set()).add(dtype_of(kind))
-    return {n: some.pop() if len(some) == 1 else None for n, some in types.items()}
 
 
 def _labels(made: Arguments, found: "_DeviceArrays", kernel: Kernel) -> Iterable[tuple[int, str]]:

@@ -175,7 +175,7 @@ class Observers:
         if trace:
             trace.begin(
                 launch.kernel, program, (launch.grid, launch.block), allocations,
-                launch.arguments.arrays, launch.arguments.element_types,
+                launch.arguments,
             )  # fmt: skip
             all_of_them.append(trace)
         self.observers = all_of_them

@@ -151,8 +151,10 @@ def distinct(launches: list[RecordedLaunch]) -> list[Hazard]:
     """
     found: dict[object, list[Hazard]] = {}
     for launch in launches:
-        of_launch = {_statements(hazard): hazard for hazard in reversed(launch.run.hazards)}
-        for statements, hazard in reversed(of_launch.items()):
+        of_launch: dict[object, Hazard] = {}
+        for hazard in launch.run.hazards:
+            of_launch.setdefault(_statements(hazard), hazard)
+        for statements, hazard in of_launch.items():
             found.setdefault(statements, []).append(hazard)
     made = [_of_launches(some, len(launches)) for some in found.values()]
     return sorted(made, key=lambda h: h.severity != "error")

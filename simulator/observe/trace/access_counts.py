@@ -8,7 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from kernels import Kernel
+from kernels.arguments.convert import Arguments
 from kernels.arguments.symbols import declared_element
+from kernels.arguments.values import Value
 from kernels.source.element_types import dtype_of
 
 from ...compile.program import Program
@@ -94,6 +96,19 @@ def element_type(kernel: Kernel, program: Program, number: int) -> np.dtype[Any]
         if found is not None and variable.nbytes % found.itemsize == 0:
             return found
     return None
+
+
+def pointed_types(kernel: Kernel, arguments: Arguments) -> dict[int, np.dtype[Any] | None]:
+    """Return what the parameters that point to plain memory point to, ``None`` if they differ."""
+    types: dict[int, set[np.dtype[Any] | None]] = {number: set() for number in arguments.plain}
+    for kind, param, value in zip(
+        kernel.element_types, arguments.params, arguments.values, strict=True
+    ):
+        slots = value.addresses if isinstance(value, Value) and not param.is_struct else ()
+        for slot in slots:
+            if slot.array in types:
+                types[slot.array].add(dtype_of(kind))
+    return {n: some.pop() if len(some) == 1 else None for n, some in types.items()}
 
 
 def _accessed(program: Program, name: str) -> np.dtype[Any] | None:

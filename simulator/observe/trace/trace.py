@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernels import Kernel
+from kernels.arguments.convert import Arguments
 
 from ...compile.probes import Watched
 from ...compile.program import Program
@@ -30,7 +30,7 @@ from ...memory.site import PHASE, Site
 from ...memory.storage.layout import HEAP, array_address, array_number
 from ...memory.storage.spaces import Allocation
 from ...memory.storage.word_ops import unique
-from .access_counts import LOCAL, NOWHERE, SHARED, ArrayMap, element_type
+from .access_counts import LOCAL, NOWHERE, SHARED, ArrayMap, element_type, pointed_types
 from .bulk_copy_trace import pieces
 
 RELEASE = -1
@@ -103,13 +103,9 @@ class Trace(Observer):
         program: Program,
         shape: tuple[tuple[int, int, int], tuple[int, int, int]],
         allocations: dict[int, Allocation],
-        arguments: Sequence[NDArray[Any]],
-        element_types: Mapping[int, np.dtype[Any] | None] = MappingProxyType({}),
+        arguments: Arguments,
     ) -> None:
-        """Begin a launch, perhaps over again, with an empty record.
-
-        ``element_types``: of arrays that are plain memory, by their numbers.
-        """
+        """Begin a launch, perhaps over again, with an empty record."""
         self.kernel, self.program = kernel, program
         self.grid, self.block = shape
         self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
@@ -124,10 +120,11 @@ class Trace(Observer):
             self.sampled = {int(n) for n in spread.round()}
         else:
             self.sampled = set(self.wanted)
+        element_types = pointed_types(kernel, arguments)
         for number, allocation in allocations.items():
             if number == HEAP:
                 continue
-            given = arguments[number] if number < len(arguments) else None
+            given = arguments.arrays[number] if number < len(arguments.arrays) else None
             if given is None:
                 known = element_type(kernel, program, number)
             else:

@@ -1,5 +1,7 @@
 """The page of kernels of all families in a real browser."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -140,6 +142,39 @@ def test_fields_of_structs_and_module_variables(open_page):
     shown.page.evaluate("tilescopePage.state.goBeat(1e6)")
     assert shown.state("pos") == shown.state("story.count")
     assert "out" in shown.text("#finding")
+
+
+CHAIN = """
+__global__ void polynomial(const float* c, const float* x, float* out)
+{
+    float sum = 10.0f * x[threadIdx.x];
+    for (int k = 0; k < 4; ++k)
+        sum += c[k] * x[threadIdx.x];
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+def _value(sum_of_products):
+    return sum(math.prod(map(float, part.split("*"))) for part in sum_of_products.split(" + "))
+
+
+def test_equations_hold_or_leave_out_what_they_start_from(open_page):
+    kernel = Kernel.from_cuda(CHAIN, "polynomial")
+    args = [np.arange(1, 5, dtype=np.float32), np.full(32, 3, np.float32)]
+    run = simulator.launch(kernel, 1, 32, [*args, np.zeros(32, np.float32)], trace=True)
+    shown = open_page(Story(run, "polynomial"))
+    said = set()
+    shown.press("Home")
+    for _ in range(12):
+        lines = shown.page.locator(".code .now").all_inner_texts()
+        said |= {line.splitlines()[-1].strip() for line in lines}
+        shown.press("ArrowRight")
+    equations = {text for text in said if " + " in text and " = " in text}
+    for text in equations:
+        left, right = text.replace("\u2212", "-").replace("\u00d7", "*").split(" = ")
+        assert left.startswith("\u2026 + ") or _value(left) == float(right), text
+    assert any(text.startswith("\u2026 + ") for text in equations), said
 
 
 SAME = """
