@@ -7,6 +7,7 @@ are not supported.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -117,14 +118,21 @@ def _defined(
     """Yield the layout of each structure of that name that a source defines."""
     if not re.search(rf"\b{re.escape(name)}\b", source):
         return
-    # The grammar knows C++'s own word alone.
-    plain = without_declaring_macros(source, sources.values())
-    text = plain.replace("__align__", "alignas  ").encode("ascii", "replace")
-    for node in _structures(parse(text).root_node):
+    text, nodes = _parsed(source, tuple(sources.values()))
+    for node in nodes:
         if name not in _names(node, text):
             continue
         arguments = _arguments(node, text, given)
         yield None if arguments is None else _structure(node, text, arguments, sources, known)
+
+
+@functools.lru_cache(maxsize=16)  # each launch of a program asks for the same
+def _parsed(source: str, texts: tuple[str, ...]) -> tuple[bytes, tuple[Node, ...]]:
+    """Return a source's structures, in its text as the grammar takes it; ``texts``: all sources."""
+    # The grammar knows C++'s own word alone.
+    plain = without_declaring_macros(source, texts)
+    text = plain.replace("__align__", "alignas  ").encode("ascii", "replace")
+    return text, tuple(_structures(parse(text).root_node))
 
 
 def _structures(node: Node) -> Iterator[Node]:

@@ -22,6 +22,7 @@ from .cfg.basic_blocks import EXIT
 from .codegen.body import Body
 from .codegen.emit import Emitter
 from .codegen.liveness import LiveRegisters
+from .codegen.substitutes import Substitutes
 from .ir import BarrierOp, IrOp, Lowered, SyscallOp
 from .passes.fuse_fma_chains import chained
 from .passes.group_loads import together
@@ -145,6 +146,7 @@ class Program:
         uses: Instructions that an undefined value would steer (``compiler.compile_shadowed``).
         facts: What was worked out about it, by the class that did.
         data: What is made of loaded data; for a trace.
+        substitutes: Faster functions, for launches that take them.
     """
 
     entry: Function
@@ -168,6 +170,7 @@ class Program:
     data: Data = Data()  # noqa: RUF009 - never changed
     memos: dict[tuple[object, ...], dict[Any, Any]] = field(default_factory=dict)
     facts: dict[object, object] = field(default_factory=dict)
+    substitutes: Substitutes = field(default_factory=Substitutes)
 
     def memo(self, *key: object) -> dict[Any, Any]:
         """Return a bounded cache for results that hold for every launch of a kind."""
@@ -189,11 +192,15 @@ class Program:
         return {}
 
     def function(self, number: int, form: int, names: dict[str, Any]) -> Code:
-        """Return the block's Python function in a ``Form``, with free names from ``names``."""
+        """Return the block's Python function in a ``Form``, with free names from ``names``.
+
+        ``names`` gets the block's own, unless it has them (``Substitutes``).
+        """
         key = (number, form)
         if key not in self._code:
             self._code[key] = self._compiled(number, form)
-        names |= self.blocks[number].body.names
+        for name, value in self.blocks[number].body.names.items():
+            names.setdefault(name, value)
         space: dict[str, Code] = {}
         exec(self._code[key], names, space)
         return space[f"block_{number}"]

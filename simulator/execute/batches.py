@@ -154,7 +154,8 @@ def run_batches(
         program, names, launch.order(), dispatcher, memories, launch.step_limit,
         None if undefined else accesses,
     )  # fmt: skip
-    with np.errstate(all="ignore"), contextlib.closing(machine):
+    faster = program.substitutes.used_in(names) if launch.substituted else contextlib.nullcontext()
+    with np.errstate(all="ignore"), contextlib.closing(machine), faster:
         for numbers in batches:
             geometry = Geometry(launch.grid, launch.block, numbers, launch.cluster)
             forget()

@@ -58,6 +58,7 @@ class PreparedLaunch:
         clustered: Whether launch or kernel specify clusters.
         heap_bytes: Size of the device heap; ``heap``: what earlier launches allocated in it.
         pointers: See ``kernels.source.restrict_pointers.pointers``.
+        substituted: Whether it takes the program's substitutes.
     """
 
     kernel: Kernel
@@ -78,6 +79,7 @@ class PreparedLaunch:
     followed: bool = False
     module_variables: Mapping[str, VariableState] = field(default_factory=dict)
     pointers: Pointers = Pointers()  # noqa: RUF009 - never changed
+    substituted: bool = False
 
     @property
     def shared_space(self) -> int:

@@ -5,11 +5,15 @@ code would need half of that at most, it begins anew in native code. Short launc
 are added up: once they have taken half a second together, the next one begins in native code if
 that would have needed half of it. What native code could not run to its end is not tried again in
 the same shape.
+
+What stays in NumPy takes native forms of single instructions (``ufuncs``) once it has taken as long
+as their compilation.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
 import time
@@ -37,12 +41,14 @@ from .compiled_kernel import is_compiled, kernel_text
 from .eligibility import why_not_launch
 from .engine import run
 from .row_calls import is_called_back
+from .ufuncs import substitution
 
 AUTO, NUMPY, NATIVE = "auto", "numpy", "native"
 PATIENCE = 0.1
 """CPU seconds that a launch runs in NumPy before native code is considered."""
 MARGIN = 0.5
-"""Estimated native time at which to change over, as a share of the time so far."""
+"""Estimated native time at which to change over, as a share of the time so far; or time to prepare
+native forms."""
 _BLOCK, _STEP, _ACCESS, _UNIT, _CALL = 20e-9, 3e-9, 250e-9, 300e-9, 15e-6
 """Seconds of native code for a warp: of a basic block, of each step in it, of an access, of
 the function unit, of a call of NumPy; measured where NumPy adds small arrays in ``_ADDITION``
@@ -133,7 +139,9 @@ class EngineChoice:
         trace: Its trace, if there is one; ``shared``: whether processes share it.
 
     Attributes:
+        launch: The launch as it is to run.
         note: Why native code does not run it, as far as that is known.
+        missed: Where its time is noted that native code would save, were it installed.
     """
 
     def __init__(
@@ -141,10 +149,11 @@ class EngineChoice:
         shared: bool,
     ) -> None:  # fmt: skip
         engine = _preferred.get() if engine == AUTO else engine
-        self.launch, self.checks, self.engine = launch, checks, engine
+        self.checks, self.engine = checks, engine
+        self.launch = dataclasses.replace(launch, substituted=engine != NUMPY)
         self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
         self.note = ""
-        self._missed: MissedTime | None = None
+        self.missed: MissedTime | None = None
         self._watch: _Watch | None = None
         if engine == NUMPY:
             return
@@ -152,7 +161,7 @@ class EngineChoice:
             self.stay("a trace is recorded" if trace else "several processes share the launch")
         elif why := jit.why_unavailable():
             self.stay(why)
-            self._missed = _missed.get()
+            self.missed = _missed.get()
         elif engine == AUTO and "gave up" in self.memory:
             self.stay(self.memory["gave up"])
 
@@ -162,6 +171,8 @@ class EngineChoice:
 
     def run_at_once(self, progress: Progress | None) -> _Done | None:
         """Run natively, if that was asked for, or paid before; ``None``: NumPy begins."""
+        if self.launch.substituted:
+            self.substitute(0.0)
         known = "pays" in self.memory and is_compiled(self.launch.program, self.launch.block)
         if self.engine == NATIVE or (
             self.engine == AUTO and (known or self._time.is_long(self.launch))
@@ -183,16 +194,32 @@ class EngineChoice:
             self.memory["pays"] = "yes"
         return done
 
+    def substitute(self, elapsed: float) -> None:
+        """Let native forms stand in for NumPy's functions, if that pays.
+
+        ``elapsed``: seconds of this launch; those of earlier ones of the program are added.
+        """
+        program = self.launch.program
+        known, seconds = program.substitutes, program.substitutes.seconds + elapsed
+        if known.tried or seconds < PATIENCE or jit.why_unavailable():
+            return
+        if substitution.preparation_seconds(program) * _slowness() < MARGIN * seconds:
+            substitution.substitute(program)
+
     def watch(self, dispatcher: Dispatcher) -> None:
         """Have a launch that NumPy begins change over, if that may pay."""
-        if self.engine == AUTO or self._missed is not None:
+        if self.launch.substituted:
             self._watch = _Watch(self)
             dispatcher.watch_blocks(self._watch.block_executed)
 
     def ended(self) -> None:
         """Add the time of the last attempt in NumPy to that of launches like this one."""
-        if self._watch is not None and self.engine == AUTO:
-            self._time.add(time.thread_time() - self._watch.began, self._watch.warps)
+        if self._watch is None:
+            return
+        seconds = time.thread_time() - self._watch.began
+        self.launch.program.substitutes.seconds += seconds
+        if self.engine == AUTO:
+            self._time.add(seconds, self._watch.warps)
 
     @functools.cached_property
     def _time(self) -> _NumpyTime:
@@ -212,11 +239,11 @@ class EngineChoice:
     @functools.cached_property
     def missed_seconds(self) -> list[float] | None:
         """The launch's entry in ``MissedTime``; ``None``: native code is there, or not wanted."""
-        if self._missed is None:
+        if self.missed is None:
             return None
-        self._missed.why = self.note
-        self._missed.launches.append([0.0, 0.0])
-        return self._missed.launches[-1]
+        self.missed.why = self.note
+        self.missed.launches.append([0.0, 0.0])
+        return self.missed.launches[-1]
 
 
 @dataclass
@@ -316,11 +343,17 @@ class _Watch:
         if elapsed < PATIENCE:
             return
         choice = self.choice
-        needed = native_seconds(choice.launch.program, self.warps)
-        if needed >= MARGIN * elapsed:
-            return
+        if choice.engine == AUTO or choice.missed:
+            needed = native_seconds(choice.launch.program, self.warps)
+            if needed < MARGIN * elapsed:
+                self._change_over(elapsed, needed)
+        choice.substitute(elapsed)
+        self.is_settled = choice.engine == NUMPY and choice.launch.program.substitutes.tried
+
+    def _change_over(self, elapsed: float, needed: float) -> None:
+        """Begin anew in native code; or note why not, or what that costs."""
+        choice = self.choice
         if choice.why_not:
-            self.is_settled = True
             choice.stay(choice.why_not)
         elif choice.missed_seconds is None:
             raise ChangeEngine

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..ir import Compute
+
 
 class Exchange(NamedTuple):
     """A statement that exchanges values between lanes, which may be at different copies of it.
@@ -28,9 +30,11 @@ class Body:
         exchanges: Exchanges of the instruction behind the block's gate.
         returns: The returned expression: a branch's predicate or a barrier's operands.
         names: Free names, which consist of numbers and known opcodes.
+        functions: Operations whose functions some of these names are.
     """
 
     lines: list[str] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     returns: str = "None"
     names: dict[str, object] = field(default_factory=dict)
+    functions: dict[str, Compute] = field(default_factory=dict)

@@ -236,6 +236,7 @@ class Emitter:
         function = "plus"  # of addresses, which a launch remembers
         if step.op.fn is not np.add or step.op.inputs != ("s64", "s64"):
             function = self.name("f", step.op.fn, f"_{roles(step.instruction).row.opcode}")
+            self.body.functions[function] = step
         call = f"{function}({', '.join(arguments)})"
         if step.instruction is self.met and isinstance(step, WarpCompute):
             reads = tuple(s.value.number for s in step.sources if isinstance(s.value, Register))
