@@ -29,7 +29,7 @@ from .memory.storage.heap import HEAP_BYTES, HeapContent
 from .memory.storage.layout import HEAP
 from .memory.storage.module_state import current_memory
 from .memory.storage.page_cache import keep_pages
-from .native.selection import NUMPY, check_engine
+from .native.selection import check_engine, may_be_native
 from .observe.checks.array_footprint import ArrayFootprint
 from .observe.observers import chosen
 from .observe.trace.trace import Trace
@@ -151,17 +151,17 @@ def launch(
     of_module, keeps = current_memory() if device is None else (None, None)
     module_variables = of_module(kernel) if of_module else {}
     prepared = dataclasses.replace(
-        prepared, counted=counters == "all", followed=followed, module_variables=module_variables
-    )
+        prepared, counted=counters == "all", followed=followed, module_variables=module_variables,
+        substituted=may_be_native(engine),
+    )  # fmt: skip
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     while True:
         try:
             cached = observe(prepared, chip) if chip else None  # before it changes its arrays
             outcome = run_to_verdict(
-                prepared, asked, recorder, progress, workers=workers,
-                engine=NUMPY if chip and engine == "auto" else engine,
-            )  # fmt: skip
+                prepared, asked, recorder, progress, workers=workers, engine=engine
+            )
         except UnreachedMemoryError:
             assert device is not None
             everything = device_arguments(device, kernel, args, prepared.program, everything=True)

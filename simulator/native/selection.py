@@ -13,7 +13,6 @@ as their compilation.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import math
 import time
@@ -131,6 +130,11 @@ def check_engine(engine: str) -> None:
         raise LaunchError(f"engine 'native': {why}")
 
 
+def may_be_native(engine: str) -> bool:
+    """Whether the engine that was asked for allows native code."""
+    return (_preferred.get() if engine == AUTO else engine) != NUMPY
+
+
 class EngineChoice:
     """The choice for one launch.
 
@@ -139,7 +143,6 @@ class EngineChoice:
         trace: Its trace, if there is one; ``shared``: whether processes share it.
 
     Attributes:
-        launch: The launch as it is to run.
         note: Why native code does not run it, as far as that is known.
         missed: Where its time is noted that native code would save, were it installed.
     """
@@ -149,8 +152,7 @@ class EngineChoice:
         shared: bool,
     ) -> None:  # fmt: skip
         engine = _preferred.get() if engine == AUTO else engine
-        self.checks, self.engine = checks, engine
-        self.launch = dataclasses.replace(launch, substituted=engine != NUMPY)
+        self.launch, self.checks, self.engine = launch, checks, engine
         self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
         self.note = ""
         self.missed: MissedTime | None = None

@@ -84,7 +84,6 @@ def run_to_verdict(
     """
     shared = parts > 1 or (workers != "all" and count_of(workers) > 1)
     choice = EngineChoice(launch, checks, engine, trace, shared)
-    launch = choice.launch
     if (done := choice.run_at_once(progress)) is not None:
         return _judged(launch, checks, LaunchOutcome(*done, engine=NATIVE))
     precision = _read_and_written(launch) if "races" in checks else {}

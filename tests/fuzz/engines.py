@@ -1,6 +1,7 @@
 """The net of engines: random programs in the native engine and in NumPy's.
 
-Of programs that native code takes, results, counters and hazards have to be equal. Programs of the
+Of programs that native code takes, results, counters and hazards have to be equal; and of all with
+native forms in NumPy. Programs of the
 net of races are mended so that it takes them; one that runs to its end natively has no race.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import simulator
 from kernels import Kernel, unset
 from kernels.errors import SimulatorError
 from simulator import CHECKS, Run
@@ -30,11 +32,12 @@ from tests.fuzz.race_program import (
     WarpBarrier,
 )
 from tests.fuzz.report import Difference, Report, seeds
-from tests.support.engines import both, copied
+from tests.support.engines import both, copied, outcome, with_forms
 
 SUSPICION = REASONS[MAY_RACE]
 KINDS = {"races: silent", "races: suspected, racy", "races: suspected, none", "ptx: native",
-         "cuda: native", "orders: native"}  # fmt: skip
+         "cuda: native", "orders: native", "ptx: forms in NumPy",
+         "cuda: forms in NumPy"}  # fmt: skip
 _EVERY = 12
 """Of so many programs one is of PTX, one of CUDA C++, one of atomics; the others may race."""
 _AGAIN = 4
@@ -117,8 +120,16 @@ def launch_difference(launch: Any, name: str, report: Report | None) -> str:
     how = {"shared_bytes": launch.shared_bytes, "checks": CHECKS}
     try:
         keys, run = both(kernel, launch.grid, launch.block, lambda: copied(launch.args), **how)
+        forms = with_forms(kernel, launch.grid, launch.block, copied(launch.args), **how)
+        plain = simulator.launch(
+            kernel, launch.grid, launch.block, again := copied(launch.args), engine="numpy", **how
+        )
     except SimulatorError:
         return ""
+    if forms.pop("forms") and report:
+        report.reach("programs", f"{name}: forms in NumPy")
+    expected = outcome(plain, again)
+    keys += [f"{key} with native forms" for key in expected if forms[key] != expected[key]]
     if report:
         if run.engine == "native":
             report.reach("programs", f"{name}: native")

@@ -1,7 +1,8 @@
-"""Launches in both engines, side by side."""
+"""Launches in both engines side by side, and in NumPy with native forms."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import simulator
 from kernels import Kernel
 from kernels.arguments.uninitialised import missing_of
 from simulator import Run
+from simulator.execute.prepare import prepare
+from simulator.native.ufuncs import substitution
 
 LEFT_OUT = ("seconds",)
 """Keys of ``Run.to_dict`` that differ from launch to launch."""
@@ -24,6 +27,38 @@ def outcome(run: Run, args: Sequence[Any]) -> dict[str, Any]:
     return shown | {
         "arrays": contents, "unset": unset, "work": run.work, "steps": run.batch_steps,
     }  # fmt: skip
+
+
+@contextmanager
+def all_forms() -> Iterator[None]:
+    """Let every native form stand in, faster or not, compiled without optimisation."""
+    names = "_PASSES", "_LEVEL", "_loops", "_is_faster"
+    before = {name: getattr(substitution, name) for name in names}
+    given = 0, 0, _loops, lambda function, step: True
+    vars(substitution).update(zip(names, given, strict=True))
+    try:
+        yield
+    finally:
+        vars(substitution).update(before)
+
+
+_loops: dict[Any, Any] = {}
+"""What ``all_forms`` has compiled."""
+
+
+def with_forms(
+    kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], **how: Any
+) -> dict[str, Any]:
+    """Launch in NumPy with all native forms; return all that a user could see, and ``forms``.
+
+    ``forms``: the names of those that stand in.
+    """
+    shared_bytes = how.get("shared_bytes", 0)
+    prepared = prepare(kernel, grid, block, args, shared_bytes, "lockstep", 1 << 20, False)
+    with all_forms():
+        substitution.substitute(prepared.program)
+        run = simulator.launch(kernel, grid, block, args, **how)
+    return outcome(run, args) | {"forms": list(prepared.program.substitutes.functions)}
 
 
 def both(

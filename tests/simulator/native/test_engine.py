@@ -346,6 +346,14 @@ def test_short_launches_and_many_lanes_stay_in_numpy(monkeypatch: pytest.MonkeyP
     assert (run.engine, run.engine_note) == ("numpy", "")
 
 
+def test_caches_of_a_gpu_are_simulated_beside_either_engine() -> None:
+    body = "for (int r = 0; r < n; r++) a[i] = a[i] * 0.5f + r; /* caches */"
+    make = lambda: [np.ones(256, np.float32), 3]  # noqa: E731
+    differ, run = both(kernel(body), 4, 64, make, gpu="H200")
+    assert (differ, run.engine) == ([], "native")
+    assert run.counters.dram is not None
+
+
 def test_the_command_line_names_an_engine() -> None:
     with selection.preferred("native"):
         run = simulator.launch(kernel("a[i] = n;"), 1, 32, [np.ones(64, np.float32), 9])

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from simulator.isa.scalar.fma_chain import Products
 from simulator.native import jit, selection
 from simulator.native.ufuncs import loops, substitution
 from tests.simulator.native.test_forms import operands, steps
-from tests.support.engines import copied, outcome
+from tests.support.engines import all_forms, copied, outcome, with_forms
 
 pytestmark = pytest.mark.skipif(bool(jit.why_unavailable()), reason=jit.why_unavailable())
 
@@ -55,17 +54,6 @@ extern "C" __global__ void unset(const float *a, float *out) {
 """
 LANES = 601
 RANDOM = np.random.default_rng(5)
-
-
-@contextmanager
-def everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let native forms stand in wherever there are any, whether they are faster or not."""
-    with monkeypatch.context() as patch:
-        patch.setattr(substitution, "_PASSES", 0)
-        patch.setattr(substitution, "_LEVEL", 0)
-        patch.setattr(substitution, "_loops", {})
-        patch.setattr(substitution, "_is_faster", lambda function, step: True)
-        yield
 
 
 def function_of(step: Compute, level: int = 2) -> np.ufunc:
@@ -159,27 +147,19 @@ LAUNCHES = {
 
 
 @pytest.mark.parametrize("name", LAUNCHES)
-def test_launches_with_native_forms_are_those_without(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_launches_with_native_forms_are_those_without(name: str) -> None:
     grid, block, args = LAUNCHES[name]
-    kernel, found = Kernel.from_cuda(CUDA, name), []
-    for engine in ("numpy", "auto"):
-        given = copied(args)
-        with everywhere(monkeypatch):
-            if engine == "auto":
-                program = prepare(kernel, grid, block, given, 0, "lockstep", 1 << 20, False).program
-                substitution.substitute(program)
-                assert program.substitutes.functions
-                called = counted(program.substitutes.functions)
-            run = simulator.launch(kernel, grid, block, given, engine=engine)
-            assert run.engine == "numpy"
-        found.append(outcome(run, given))
-    assert found[0] == found[1]
-    assert sum(called.values()) > 0
-    before = dict(called)
+    kernel, given = Kernel.from_cuda(CUDA, name), copied(args)
+    run = simulator.launch(kernel, grid, block, given, engine="numpy")
+    found = with_forms(kernel, grid, block, again := copied(args))
+    assert found.pop("forms")
+    assert found == outcome(run, given)
+    program = prepare(kernel, grid, block, again, 0, "lockstep", 1 << 20, False).program
+    calls = counted(program.substitutes.functions)
     simulator.launch(kernel, grid, block, copied(args), engine="numpy")
-    assert called == before
+    assert sum(calls.values()) == 0
+    simulator.launch(kernel, grid, block, copied(args))
+    assert sum(calls.values()) > 0
 
 
 def counted(functions: dict[str, object]) -> dict[str, int]:
@@ -209,7 +189,7 @@ def test_a_launch_takes_them_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> N
         program.substitutes.add(dict(program.substitutes.functions))
 
     given = [*copied(args[:-1]), 200]
-    with everywhere(monkeypatch):
+    with all_forms():
         monkeypatch.setattr(selection, "PATIENCE", 0.0)
         monkeypatch.setattr(selection, "native_seconds", lambda program, warps: float("inf"))
         monkeypatch.setattr(substitution, "preparation_seconds", lambda program: 0.0)
