@@ -1,10 +1,10 @@
 """Both engines side by side, with all checks and counters, in one run.
 
 `numpy` and `native` are warm launches; `first` is the first native one of a process, with an empty
-folder of machine code; `auto` a warm launch as users get it. The results, counters and hazards of
-both engines are compared. Seconds are CPU time, on one core. ``--threads``: native
-launches of many blocks on one core and on two instead, with the CPU time of the longest way through
-the threads, which is the wall clock's where cores are free.
+folder of machine code; `auto` a warm launch as users get it. The last rows are of many lanes, where
+NumPy takes native forms. The results, counters and hazards of all are compared. Seconds are CPU
+time, on one core. ``--threads``: native launches of many blocks on one core and on two, with
+the CPU time of the longest way through the threads, which is the wall clock's where cores are free.
 """
 
 import functools
@@ -24,6 +24,8 @@ from kernels import Kernel, library
 from simulator.native import block_ranges
 
 SOURCE = Path(__file__).with_name("engines.cu")
+SETTLED = 0.7
+"""Seconds of launches after which a program's code is optimised, or it has native forms."""
 
 
 @dataclass(frozen=True)
@@ -93,25 +95,25 @@ def cases() -> list[Case]:
     ]  # fmt: skip
 
 
-def _library() -> list[Case]:
-    found = []
-    for name in library.names():
-        entry = library.get(name)
-        launch = entry.launch()
-        make = lambda launch=launch: [  # noqa: E731
-            np.array(a, copy=True, subok=True) if isinstance(a, np.ndarray) else a
-            for a in launch.args
-        ]
-        found.append(
-            Case(name, entry.kernel(), launch.grid, launch.block, make, launch.shared_bytes)
-        )
-    return found
+def many_lanes() -> list[Case]:
+    """The library's products of two 256 x 256 matrices, most with a thread for each element."""
+    names = [name for name in library.names() if name.startswith("matmul")]
+    entries = [library.get(name) for name in names]
+    return [_of_library(entry, (256, 256, 256)) for entry in entries if not entry.racy]
+
+
+def _of_library(entry: library.LibraryKernel, size: Any = None) -> Case:
+    launch = entry.launch(size)
+    make = lambda: [  # noqa: E731
+        np.array(a, copy=True, subok=True) if isinstance(a, np.ndarray) else a for a in launch.args
+    ]
+    return Case(entry.name, entry.kernel(), launch.grid, launch.block, make, launch.shared_bytes)
 
 
 def _timed(case: Case, engine: str, repeat: int) -> tuple[float, float, Any, list[Any]]:
     """Seconds of the first launch, of the fastest later one, its run, and its arguments."""
-    seconds = []
-    for _ in range(repeat + 1):
+    seconds = list[float]()
+    while len(seconds) <= repeat or sum(seconds) < SETTLED:
         args = list(case.make())
         began = time.process_time()
         run = simulator.launch(
@@ -131,8 +133,9 @@ def row(case: Case, repeat: int) -> tuple[list[str], tuple[float, float, float]]
     """A line of the table, and the seconds in it."""
     _, one, numpy_run, numpy_args = _timed(case, "numpy", repeat)
     first, other, native_run, native_args = _timed(case, "native", repeat)
-    _, auto, auto_run, _ = _timed(case, "auto", repeat)
-    same = _result(numpy_run, numpy_args) == _result(native_run, native_args)
+    _, auto, auto_run, auto_args = _timed(case, "auto", repeat)
+    wanted = _result(numpy_run, numpy_args)
+    same = wanted == _result(native_run, native_args) == _result(auto_run, auto_args)
     taken = native_run.engine == "native"
     cells = [
         case.name, f"{one * 1e3:.1f}", f"{other * 1e3:.2f}" if taken else "-",
@@ -201,8 +204,9 @@ def main() -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TILESCOPE_CACHE"] = folder
-        found = [(case, *row(case, options.repeat)) for case in cases()]
-        found += [(c, *row(c, options.repeat)) for c in (_library() if options.library else [])]
+        every = [_of_library(library.get(name)) for name in library.names()]
+        chosen = [*cases(), *many_lanes(), *(every if options.library else [])]
+        found = [(case, *row(case, options.repeat)) for case in chosen]
     head = ["launch", "numpy ms", "native ms", "first ms", "ratio", "auto ms", "equal", "why not"]
     print(*table(head, [cells for _, cells, _ in found]), sep="\n")
     sums = [sum(seconds[i] for _, _, seconds in found) for i in range(3)]
