@@ -173,13 +173,15 @@ class EngineChoice:
 
     def run_at_once(self, progress: Progress | None) -> _Done | None:
         """Run natively, if that was asked for, or paid before; ``None``: NumPy begins."""
-        if self.launch.substituted:
-            self.substitute(0.0)
         known = "pays" in self.memory and is_compiled(self.launch.program, self.launch.block)
         if self.engine == NATIVE or (
             self.engine == AUTO and (known or self._time.is_long(self.launch))
         ):
             return self.run_instead(progress)
+        if self.launch.substituted and not (
+            self.engine == AUTO and self._time.may_become_long(self.launch)
+        ):
+            self.substitute(0.0)
         return None
 
     def run_instead(self, progress: Progress | None) -> _Done | None:
@@ -196,17 +198,23 @@ class EngineChoice:
             self.memory["pays"] = "yes"
         return done
 
-    def substitute(self, elapsed: float) -> None:
-        """Let native forms stand in for NumPy's functions, if that pays.
+    def substitute(self, elapsed: float) -> bool:
+        """Let native forms stand in for NumPy's functions from now on, if that pays.
 
         ``elapsed``: seconds of this launch; those of earlier ones of the program are added.
+
+        Returns:
+            Whether they do so now, and did not before.
         """
         program = self.launch.program
         known, seconds = program.substitutes, program.substitutes.seconds + elapsed
         if known.tried or seconds < PATIENCE or jit.why_unavailable():
-            return
-        if substitution.preparation_seconds(program) * _slowness() < MARGIN * seconds:
-            substitution.substitute(program)
+            return False
+        if substitution.preparation_seconds(program) * _slowness() >= MARGIN * seconds:
+            return False
+        substitution.substitute(program)
+        program.analysis(_numpy_times).clear()  # NumPy is another engine from now on
+        return True
 
     def watch(self, dispatcher: Dispatcher) -> None:
         """Have a launch that NumPy begins change over, if that may pay."""
@@ -267,16 +275,26 @@ class _NumpyTime:
 
     def is_long(self, launch: PreparedLaunch) -> bool:
         """Whether native code takes so much less that it should run the next launch."""
-        if self.seconds <= _LONG_SUM:
-            return False
-        program, block = launch.program, launch.block
-        is_there = is_compiled(program, block)
-        steps = 0 if is_there else sum(len(block.steps) for block in program.blocks)
         return (
-            self.seconds > _LONG_SUM + _COMPILATION * steps * _slowness()
-            and native_seconds(program, self.warps) < MARGIN * self.seconds
-            and not isinstance(kernel_text(program, block), str)
+            self.seconds > self._least(launch)
+            and self._favours_native(launch)
+            and not isinstance(kernel_text(launch.program, launch.block), str)
         )
+
+    def may_become_long(self, launch: PreparedLaunch) -> bool:
+        """Whether native code may run a later launch, for all that is known."""
+        return self.seconds <= PATIENCE or (
+            self.seconds <= self._least(launch) and self._favours_native(launch)
+        )
+
+    def _least(self, launch: PreparedLaunch) -> float:
+        if self.seconds <= _LONG_SUM or is_compiled(launch.program, launch.block):
+            return _LONG_SUM
+        steps = sum(len(block.steps) for block in launch.program.blocks)
+        return _LONG_SUM + _COMPILATION * steps * _slowness()
+
+    def _favours_native(self, launch: PreparedLaunch) -> bool:
+        return native_seconds(launch.program, self.warps) < MARGIN * self.seconds
 
 
 def _numpy_times(_: Program) -> defaultdict[object, _NumpyTime]:
@@ -324,10 +342,12 @@ class _Watch:
     """Looks, while NumPy runs a launch, whether native code would be the faster one."""
 
     def __init__(self, choice: EngineChoice) -> None:
-        self.choice, self.began = choice, time.thread_time()
-        self.warps = [0] * len(choice.launch.program.blocks)
-        self.next_look = time.perf_counter() + PATIENCE
-        self.is_settled = False
+        self.choice, self.is_settled = choice, False
+        self._restart()
+
+    def _restart(self) -> None:
+        self.began, self.next_look = time.thread_time(), time.perf_counter() + PATIENCE
+        self.warps = [0] * len(self.choice.launch.program.blocks)
 
     def block_executed(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer.block_executed``.
@@ -349,7 +369,8 @@ class _Watch:
             needed = native_seconds(choice.launch.program, self.warps)
             if needed < MARGIN * elapsed:
                 self._change_over(elapsed, needed)
-        choice.substitute(elapsed)
+        if choice.substitute(elapsed):
+            self._restart()
         self.is_settled = choice.engine == NUMPY and choice.launch.program.substitutes.tried
 
     def _change_over(self, elapsed: float, needed: float) -> None:
