@@ -83,3 +83,14 @@ def test_the_runtime_api_shares_handles_with_the_drivers(tmp_path: Path) -> None
     (hazard,) = run(tmp_path, RUNTIME)[0]
     assert hazard.kind == "bad-copy"
     assert "68 bytes of the destination end 4 bytes past" in hazard.message
+
+
+def test_more_managed_allocations_than_there_are_addresses_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "from cuda.bindings import driver\n"
+        "made = [driver.cuMemAllocManaged(4, 1) for _ in range(1377)]\n"
+    )
+    with tilescope.session() as made:
+        code, why, how, *_ = run_script(tmp_path / "script.py", [], VirtualDevice(order=made.order))
+    assert (code, how) == (1, "refused")
+    assert "managed memory of 4 bytes: 1,376 managed and pinned allocations are alive" in why

@@ -17,7 +17,7 @@ from ...host_calls.graphs import Work
 from ...sessions.recording import user_line
 from .. import host_pages
 from ..streams import Streams
-from ..virtual_device import VirtualDevice
+from ..virtual_device import RefusedError, VirtualDevice
 
 _PITCH = 512
 """Bytes of which an H200's pitches are multiples."""
@@ -48,7 +48,9 @@ class DriverMemory:
                 made = self.device.allocate(nbytes, place=place(user_line()))
             else:
                 made = host_pages.allocate(self.device, nbytes, kind, place(user_line()))
-        except (AddressesExhaustedError, MemoryError):
+        except AddressesExhaustedError as error:  # a GPU would have one
+            raise RefusedError(f"{kind} memory of {nbytes:,} bytes: {error}") from None
+        except MemoryError:
             return self.module.CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0
         return self.done, made.address
 
