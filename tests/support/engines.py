@@ -12,7 +12,7 @@ from kernels import Kernel
 from kernels.arguments.uninitialised import missing_of
 from simulator import Run
 from simulator.execute.prepare import prepare
-from simulator.native.ufuncs import substitution
+from simulator.native.ufuncs import loops, substitution
 
 LEFT_OUT = ("seconds",)
 """Keys of ``Run.to_dict`` that differ from launch to launch."""
@@ -57,6 +57,10 @@ def with_forms(
     prepared = prepare(kernel, grid, block, args, shared_bytes, "lockstep", 1 << 20, False)
     with all_forms():
         substitution.substitute(prepared.program)
+        chosen = prepared.program.analysis(substitution.slow_steps)
+        for block in prepared.program.blocks:
+            for name, step in block.body.functions.items():
+                assert name not in chosen or chosen[name].text == loops.module_text(step)
         run = simulator.launch(kernel, grid, block, args, **how)
     return outcome(run, args) | {"forms": list(prepared.program.substitutes.functions)}
 

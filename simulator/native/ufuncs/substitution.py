@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernels.ptx.module import Imm
 from kernels.ptx.types import DTYPES
 
 from ...compile.ir import Compute
@@ -83,7 +84,7 @@ class FusedProducts:
 
 def preparation_seconds(program: Program) -> float:
     """Estimate how long ``substitute`` would take, on the machine of ``_COMPILATION``."""
-    new = {loop.text for loop in program.analysis(_slow_steps).values() if not loop.loaded}
+    new = {loop.text for loop in program.analysis(slow_steps).values() if not loop.loaded}
     missing = sum(not jit.is_stored(text, _LEVEL) for text in new)
     return _COMPILATION * missing + _LOADING * len(new) + _START * (len(new) == len(_loops) > 0)
 
@@ -91,7 +92,7 @@ def preparation_seconds(program: Program) -> float:
 def substitute(program: Program) -> None:
     """Let universal functions stand in for slower ones in a program, from now on."""
     found: dict[str, object] = {}
-    for name, loop in program.analysis(_slow_steps).items():
+    for name, loop in program.analysis(slow_steps).items():
         loop.make()
         if loop.function:
             found[name] = loop.function
@@ -100,7 +101,7 @@ def substitute(program: Program) -> None:
     program.substitutes.add(found)
 
 
-def _slow_steps(program: Program) -> dict[str, Loop]:
+def slow_steps(program: Program) -> dict[str, Loop]:
     """Return the loops of steps whose functions are slow, by the names of these."""
     found: dict[str, Loop] = {}
     if jit.why_unavailable() or not numpy_api.is_available():
@@ -108,7 +109,10 @@ def _slow_steps(program: Program) -> dict[str, Loop]:
     known: dict[tuple[object, ...], Loop | None] = {}
     for block in program.blocks:
         for name, step in {} if block.shadowed else block.body.functions.items():
-            kind = step.instruction.name, step.op.inputs, *loops.types_of(step)
+            # Immediates are operands, but for lop3's table, which the form is made of.
+            ins = step.instruction
+            given = tuple(one.value for one in ins.operands if isinstance(one, Imm))
+            kind = ins.name, given, step.op.inputs, *loops.types_of(step)
             if kind not in known:
                 known[kind] = _loop(step)
             if (loop := known[kind]) and loop.is_slow:

@@ -40,6 +40,13 @@ extern "C" __global__ void products(const float *a, const float *b, float *out, 
              + a[row * n + k + 2] * b[(k + 2) * n + column];
     out[row * n + column] = sum;
 }
+extern "C" __global__ void tables(const unsigned *a, unsigned *out) {
+    unsigned x = a[threadIdx.x], y = a[threadIdx.x + 32], z = a[threadIdx.x + 64];
+    unsigned one, other;
+    asm("lop3.b32 %0, %1, %2, %3, 0xE8;" : "=r"(one) : "r"(x), "r"(y), "r"(z));
+    asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(other) : "r"(x), "r"(y), "r"(z));
+    out[threadIdx.x] = one + other * 3;
+}
 extern "C" __global__ void racy(float *a) {
     __shared__ float part[64];
     part[threadIdx.x] = a[threadIdx.x] * 2.0f + 1.0f;
@@ -141,6 +148,7 @@ LAUNCHES = {
                       np.zeros(256, "f"), 20]),
     "products": (1, (16, 16), [*RANDOM.standard_normal((2, 16, 16)).astype("f"),
                                np.zeros((16, 16), "f"), 16]),
+    "tables": (1, 32, [RANDOM.integers(0, 1 << 32, 96, "u4"), np.zeros(32, "u4")]),
     "racy": (1, 64, [RANDOM.standard_normal(64).astype("f")]),
     "unset": (1, 64, [RANDOM.standard_normal(64).astype("f"), np.zeros(64, "f")]),
 }  # fmt: skip
