@@ -58,8 +58,8 @@ def with_forms(
     with all_forms():
         substitution.substitute(prepared.program)
         chosen = prepared.program.analysis(substitution.slow_steps)
-        for block in prepared.program.blocks:
-            for name, step in block.body.functions.items():
+        for basic in prepared.program.blocks:
+            for name, step in basic.body.functions.items():
                 assert name not in chosen or chosen[name].text == loops.module_text(step)
         run = simulator.launch(kernel, grid, block, args, **how)
     return outcome(run, args) | {"forms": list(prepared.program.substitutes.functions)}
