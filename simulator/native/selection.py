@@ -178,9 +178,8 @@ class EngineChoice:
             self.engine == AUTO and (known or self._time.is_long(self.launch))
         ):
             return self.run_instead(progress)
-        if self.launch.substituted and not (
-            self.engine == AUTO and self._time.may_become_long(self.launch)
-        ):
+        due = self.launch.substituted and self.launch.program.substitutes.are_due(0.0)
+        if due and (self.engine == NUMPY or not self._time.may_become_long(self.launch)):
             self.substitute(0.0)
         return None
 
@@ -207,10 +206,11 @@ class EngineChoice:
             Whether they do so now, and did not before.
         """
         program = self.launch.program
-        known, seconds = program.substitutes, program.substitutes.seconds + elapsed
-        if known.tried or seconds < PATIENCE or jit.why_unavailable():
+        known = program.substitutes
+        if not known.are_due(elapsed) or jit.why_unavailable():
             return False
-        if substitution.preparation_seconds(program) * _slowness() >= MARGIN * seconds:
+        known.least = substitution.preparation_seconds(program) * _slowness() / MARGIN
+        if not known.are_due(elapsed):
             return False
         substitution.substitute(program)
         program.analysis(_numpy_times).clear()  # NumPy is another engine from now on
@@ -303,8 +303,8 @@ def _numpy_times(_: Program) -> defaultdict[object, _NumpyTime]:
 
 def native_seconds(program: Program, warps: list[int]) -> float:
     """Estimate the time of native code from the number of warps that execute each basic block."""
-    costs = (n * _cost(block) for n, block in zip(warps, program.blocks, strict=True) if n)
-    return sum(costs) * _slowness()
+    costs = program.analysis(_costs)
+    return sum(n * cost for n, cost in zip(warps, costs, strict=True)) * _slowness()
 
 
 def arrays_in_place(launch: PreparedLaunch) -> list[int]:
@@ -326,6 +326,10 @@ def _slowness() -> float:
     for _ in range(1000):
         np.add(small, small)
     return (time.thread_time() - began) / 1000 / _ADDITION
+
+
+def _costs(program: Program) -> list[float]:
+    return [_cost(block) for block in program.blocks]
 
 
 def _cost(block: CompiledBlock) -> float:
