@@ -132,7 +132,11 @@ def check_engine(engine: str) -> None:
 
 def may_be_native(engine: str) -> bool:
     """Whether the engine that was asked for allows native code."""
-    return (_preferred.get() if engine == AUTO else engine) != NUMPY
+    return _wanted(engine) != NUMPY
+
+
+def _wanted(engine: str) -> str:
+    return _preferred.get() if engine == AUTO else engine
 
 
 class EngineChoice:
@@ -151,7 +155,7 @@ class EngineChoice:
         self, launch: PreparedLaunch, checks: Collection[str], engine: str, trace: object,
         shared: bool,
     ) -> None:  # fmt: skip
-        engine = _preferred.get() if engine == AUTO else engine
+        engine = _wanted(engine)
         self.launch, self.checks, self.engine = launch, checks, engine
         self.memory: dict[str, str] = launch.program.memo("engine", launch.grid, launch.block)
         self.note = ""
@@ -178,7 +182,7 @@ class EngineChoice:
             self.engine == AUTO and (known or self._time.is_long(self.launch))
         ):
             return self.run_instead(progress)
-        due = self.launch.substituted and self.launch.program.substitutes.are_due(0.0)
+        due = self.launch.substituted and self._forms_are_due(0.0)
         if due and (self.engine == NUMPY or not self._time.may_become_long(self.launch)):
             self.substitute(0.0)
         return None
@@ -206,15 +210,19 @@ class EngineChoice:
             Whether they do so now, and did not before.
         """
         program = self.launch.program
-        known = program.substitutes
-        if not known.are_due(elapsed) or jit.why_unavailable():
+        if not self._forms_are_due(elapsed) or jit.why_unavailable():
             return False
-        known.least = substitution.preparation_seconds(program) * _slowness() / MARGIN
-        if not known.are_due(elapsed):
+        needed = substitution.preparation_seconds(program) * _slowness()
+        program.substitutes.least = needed / MARGIN
+        if not self._forms_are_due(elapsed):
             return False
         substitution.substitute(program)
         program.analysis(_numpy_times).clear()  # NumPy is another engine from now on
         return True
+
+    def _forms_are_due(self, elapsed: float) -> bool:
+        known = self.launch.program.substitutes
+        return not known.tried and known.seconds + elapsed > max(PATIENCE, known.least)
 
     def watch(self, dispatcher: Dispatcher) -> None:
         """Have a launch that NumPy begins change over, if that may pay."""

@@ -17,12 +17,8 @@ class Substitutes:
     def __init__(self) -> None:
         self.functions: dict[str, object] = {}
         self.tried = False
-        self.seconds, self.least = 0.0, 0.1
+        self.seconds = self.least = 0.0
         self._used: list[dict[str, object]] = []
-
-    def are_due(self, elapsed: float) -> bool:
-        """Whether to look for them, in a launch that has taken some seconds so far."""
-        return not self.tried and self.seconds + elapsed > self.least
 
     def add(self, functions: Mapping[str, object]) -> None:
         """Have the code of running and later launches call some functions."""

@@ -86,7 +86,8 @@ def preparation_seconds(program: Program) -> float:
     """Estimate how long ``substitute`` would take, on the machine of ``_COMPILATION``."""
     new = {loop.text for loop in program.analysis(slow_steps).values() if not loop.loaded}
     missing = sum(not jit.is_stored(text, _LEVEL) for text in new)
-    return _COMPILATION * missing + _LOADING * len(new) + _START * (len(new) == len(_loops) > 0)
+    starts = not any(loop.loaded for loop in _loops.values())
+    return _COMPILATION * missing + _LOADING * len(new) + _START * starts
 
 
 def substitute(program: Program) -> None:

@@ -199,8 +199,6 @@ def test_a_launch_takes_them_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> N
     given = [*copied(args[:-1]), 200]
     with all_forms():
         monkeypatch.setattr(selection, "PATIENCE", 0.0)
-        compiled = prepare(kernel, grid, block, given, 0, "lockstep", 1 << 20, False).program
-        compiled.substitutes.least = 0.0
         monkeypatch.setattr(selection, "native_seconds", lambda program, warps: float("inf"))
         monkeypatch.setattr(substitution, "preparation_seconds", lambda program: 0.0)
         monkeypatch.setattr(substitution, "substitute", substitute)
